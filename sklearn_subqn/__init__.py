@@ -9,6 +9,7 @@ from .bundle_regression_cv import BMRMRegressorCV
 from .certification import dual_gap
 from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
+from .inference import CoefficientErrors, standard_errors
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
@@ -31,6 +32,7 @@ __all__ = [
     "BMRMRankerCV",
     "BMRMRegressor",
     "BMRMRegressorCV",
+    "CoefficientErrors",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",
@@ -52,4 +54,5 @@ __all__ = [
     "minimize",
     "progress",
     "ranking",
+    "standard_errors",
 ]

@@ -221,6 +221,23 @@ def score(
     return float(scores.mean())
 
 
+def rows_mapped(X: Any, y: Any, sample_weight: Any, function: Any) -> list[Any]:
+    """Return what a function of rows, targets and weights returns for each block.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As of ``opened``.
+    function : callable
+    """
+    X, y = _joined("X", X), _joined("y", y)
+    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
+    blocks = list(zip(*map(_delayed, given), strict=True))
+    # One message holds the function for all blocks.
+    shared = dask.delayed(function, pure=False, traverse=False)
+    return computed([shared(*block, *[None] * (3 - len(block))) for block in blocks])
+
+
 def _weights(X: Any, sample_weight: Any) -> Any:
     if sample_weight is None:
         return np.ones(X.shape[0])

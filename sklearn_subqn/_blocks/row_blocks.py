@@ -219,6 +219,19 @@ class RowBlocks:
             raise ValueError(_WITHOUT_ROWS)
         return np.concatenate(results)
 
+    def _with_targets(
+        self, y: Any, sample_weight: Any, function: Callable[..., Any]
+    ) -> list[Any]:
+        """Return what a function of rows, targets and weights returns for each block."""
+        readers = list(self._each())
+        targets = self._own("y", y), self._own("sample_weight", sample_weight)
+        if any(each is None for each in targets[0]):
+            raise ValueError(WITHOUT_TARGETS)
+        blocks = list(zip(readers, *targets, strict=True))
+        if self._client is None:
+            return [function(self._read(reader), *rest) for reader, *rest in blocks]
+        return list(self._called(_called_with, blocks, function=function))
+
     def _all(self, name: str, given: Any) -> Any:
         """Return targets or weights of all rows, in one array, or None."""
         own = self._own(name, given)
@@ -373,6 +386,12 @@ def _looked(reader: Reader) -> tuple[int | None, Any, Any]:
     """Return the number of rows that a function returns, targets and weights."""
     reader.read()
     return reader.n_rows, reader.y, reader.sample_weight
+
+
+def _called_with(block: tuple[Reader, Any, Any], function: Callable[..., Any]) -> Any:
+    """Return what a function returns for the rows of a block, targets and weights."""
+    reader, *targets = block
+    return function(reader.read(), *targets)
 
 
 def _applied(reader: Reader, name: str, estimator: Any) -> Any:

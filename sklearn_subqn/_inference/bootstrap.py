@@ -1,0 +1,74 @@
+"""The weighted bootstrap: refits with random weights, each from the last solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+
+from .._solving.solution import Floats
+
+# Each task makes ten refits, whose warm starts share the reading of the data.
+_REFITS = 10
+
+
+def resampled(
+    refit: Callable[[], Callable[[Floats], Floats]],
+    n_rows: int,
+    groups: Any,
+    n_resamples: int,
+    n_jobs: int | None,
+    random_state: Any,
+) -> Floats:
+    """Return the estimates of refits to reweighted rows.
+
+    Weights are exponential random numbers, one for each row or cluster of rows (Rubin
+    1981): no row is ever left out, so that no class and no feature is lost.
+
+    Parameters
+    ----------
+    refit : callable
+        Returns a function from factors of the rows to estimates; each task has one of
+        its own.
+    n_rows : int
+    groups : ndarray of shape (n_rows,) or None
+        Numbers of clusters.
+    n_resamples : int
+    n_jobs : int or None
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    estimates : ndarray of shape (n_resamples, p)
+    """
+    rng = check_random_state(random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=n_resamples)
+    tasks = [seeds[a : a + _REFITS] for a in range(0, n_resamples, _REFITS)]
+    codes = None
+    if groups is not None:
+        codes = np.unique(groups, return_inverse=True)[1]
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_refitted)(refit, n_rows, codes, task) for task in tasks
+    )
+    return np.concatenate(found)
+
+
+def _refitted(
+    refit: Callable[[], Callable[[Floats], Floats]],
+    n_rows: int,
+    codes: Any,
+    seeds: Any,
+) -> Floats:
+    estimates_of = refit()
+    estimates = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        if codes is None:
+            factors = rng.standard_exponential(n_rows)
+        else:
+            factors = rng.standard_exponential(int(codes.max()) + 1)[codes]
+        estimates.append(estimates_of(factors))
+    return np.array(estimates)

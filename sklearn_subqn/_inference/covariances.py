@@ -1,0 +1,141 @@
+"""Covariances of estimates by sums over rows.
+
+With the sum of the losses L, its second derivatives H, the penalty's P, and the sum G
+of products of first derivatives, estimates have the covariance (H + P)^-1 G (H + P)^-1
+(Huber 1967, White 1980). Where the model is true, G is the dispersion times H (Fisher).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from .._solving.solution import Floats
+from .moments import Moments
+
+# Columns whose distance from combinations of others is below 1e-5 of their size count
+# as such combinations: products of columns in float64 leave errors of about 1e-7.
+_DEPENDENT = 1e-10
+
+
+class Covariance(NamedTuple):
+    """What is known of the estimates of a problem; p is their number.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (p, p)
+        NaN for estimates that are not determined.
+    recombine : ndarray of shape (p, p)
+        What coefficients are multiplied by, so that those that are left out are zero
+        and scores remain the same.
+    determined : ndarray of bool of shape (p,)
+    dispersion : float
+    df_resid : float
+        Number of rows less number of estimates that are determined.
+    newton : ndarray of shape (p,)
+        The step to the optimum of a quadratic with the same derivatives.
+    """
+
+    covariance: Floats
+    recombine: Floats
+    determined: Floats
+    dispersion: float
+    df_resid: float
+    newton: Floats
+
+
+def covariances(
+    moments: Moments,
+    penalty: Floats,
+    gradient: Floats,
+    kind: str,
+    order: Floats,
+    dispersion: float | None,
+) -> Covariance:
+    """Return the covariance of the estimates of one problem.
+
+    Parameters
+    ----------
+    moments : Moments
+    penalty : ndarray of shape (p, p)
+        Second derivatives of the penalty.
+    gradient : ndarray of shape (p,)
+        First derivatives of loss and penalty.
+    kind : str
+        "fisher", "HC0", "HC1" or "cluster".
+    order : ndarray of shape (p,)
+        In which parameters are taken in, unless combinations of those before.
+    dispersion : float or None
+        None if estimated by Pearson's residuals.
+    """
+    whole = moments.hessian + penalty
+    p = len(whole)
+    sizes = np.sqrt(np.maximum(np.diag(whole), 0.0))
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    scaled = whole / units / units[:, None]
+    chosen = independent(scaled[np.ix_(order, order)])
+    used = np.sort(order[chosen])
+    inner = np.ix_(used, used)
+    factor = linalg.cho_factor(scaled[inner])
+    n, rank = moments.n, float(len(used))
+    df_resid = n - rank
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimated = float(np.divide(moments.chi_square, df_resid))
+    scale = estimated if dispersion is None else dispersion
+    middle = _middle(moments, kind, scale, df_resid)[inner]
+    middle = middle / units[used] / units[used][:, None]
+    solved = linalg.cho_solve(factor, middle)
+    found = linalg.cho_solve(factor, solved.T)
+    found = 0.5 * (found + found.T) / units[used] / units[used][:, None]
+    covariance = np.full((p, p), np.nan)
+    covariance[inner] = found
+    newton = np.full(p, np.nan)
+    newton[used] = -linalg.cho_solve(factor, gradient[used] / units[used]) / units[used]
+    determined = np.isin(np.arange(p), used)
+    recombine = determined.astype(np.float64) * np.eye(p)
+    others = np.flatnonzero(~determined)
+    if others.size:
+        # Rows of the matrix of second derivatives depend as columns of X do.
+        shares = linalg.cho_solve(factor, scaled[np.ix_(used, others)])
+        recombine[np.ix_(used, others)] = shares * units[others] / units[used][:, None]
+    return Covariance(covariance, recombine, determined, scale, df_resid, newton)
+
+
+def _middle(moments: Moments, kind: str, scale: float, df_resid: float) -> Floats:
+    """Return the covariance of the first derivatives."""
+    n = moments.n
+    if kind == "fisher":
+        return scale * moments.hessian
+    if kind == "cluster":
+        sums = np.array(list(moments.clusters.values()))
+        g = len(sums)
+        factor = g / (g - 1.0) * (n - 1.0) / df_resid
+        return np.asarray(factor * (sums.T @ sums))
+    return moments.squares * (n / df_resid if kind == "HC1" else 1.0)
+
+
+def independent(matrix: Floats) -> Floats:
+    """Return the positions of columns that are no combinations of earlier ones.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (p, p)
+        Products of the columns with each other, with a diagonal of ones or zeros.
+    """
+    p = len(matrix)
+    rows = np.empty((p, p))
+    used: list[int] = []
+    left = np.diag(matrix).copy()
+    for j in range(p):
+        if left[j] <= _DEPENDENT:
+            continue
+        k = len(used)
+        row = matrix[j, j:] - rows[:k, j] @ rows[:k, j:]
+        rows[k, j:] = row / np.sqrt(row[0]) if row[0] > 0.0 else 0.0
+        if row[0] <= _DEPENDENT:
+            continue
+        left[j:] -= rows[k, j:] ** 2
+        used.append(j)
+    return np.array(used, dtype=np.intp)

@@ -1,0 +1,255 @@
+"""Estimates with their standard errors: tables by name, and tests of hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, stats
+
+from .._checks import check_number
+from .._solving.solution import Floats
+
+#: Name of the intercept among the features of a table.
+INTERCEPT = "(intercept)"
+
+
+class WaldTest(NamedTuple):
+    """A test of linear hypotheses about coefficients (Wald 1943).
+
+    Attributes
+    ----------
+    statistic : float
+        Of chi-square, or of F where the dispersion of squared errors is estimated.
+    df : int
+        Number of independent hypotheses.
+    df_resid : float
+        Degrees of freedom of the denominator of F, infinite for chi-square.
+    p_value : float
+        Probability of a statistic at least as large if the hypotheses hold.
+    """
+
+    statistic: float
+    df: int
+    df_resid: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class CoefficientErrors:
+    """Standard errors of the coefficients of a linear model.
+
+    Attributes
+    ----------
+    features : ndarray of shape (p,)
+        Names of what the p estimates belong to: features, and "(intercept)".
+    outputs : ndarray of shape (p,) or None
+        Class, quantile or column of the targets of each estimate, where there are
+        several.
+    output_name : str or None
+        What the outputs are: "class", "quantile" or "output".
+    estimates : ndarray of shape (p,)
+        NaN for those that are not determined. They differ from the coefficients of the
+        model where some features are combinations of others, and where coefficients are
+        differences from those of a reference class.
+    std_errors : ndarray of shape (p,)
+        NaN likewise.
+    covariance : ndarray of shape (p, p)
+        NaN between estimates of separate problems, such as those of one class against
+        the rest.
+    kind : str
+        How the covariance was found.
+    dispersion : float or ndarray
+        Factor on the variances, one for each of several problems.
+    df_resid : float
+        Number of rows less number of estimates of a problem.
+    uses_t : bool
+        Whether statistics have Student's distribution rather than the normal one.
+    dropped : list of str
+        Features that are combinations of others before them, which have no estimates.
+    resamples : ndarray of shape (n_resamples, p) or None
+        Estimates of the bootstrap.
+
+    See Also
+    --------
+    standard_errors : Makes them.
+    """
+
+    features: npt.NDArray[Any]
+    outputs: npt.NDArray[Any] | None
+    output_name: str | None
+    estimates: Floats
+    covariance: Floats
+    kind: str
+    dispersion: Any
+    df_resid: float
+    uses_t: bool
+    dropped: list[Any]
+    resamples: Floats | None = None
+
+    @property
+    def std_errors(self) -> Floats:
+        """Roots of the variances."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def _distribution(self) -> Any:
+        return stats.t(self.df_resid) if self.uses_t else stats.norm()
+
+    def intervals(self, level: float = 0.95) -> Floats:
+        """Return confidence intervals of the estimates, of shape (p, 2).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds the true coefficient.
+
+        Returns
+        -------
+        intervals : ndarray of shape (p, 2)
+            Symmetric around the estimates; NaN where there is none.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+        """
+        check_number("level", level, low=0.0, high=1.0)
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        width = self._distribution().ppf(0.5 + 0.5 * level) * self.std_errors
+        return np.column_stack([self.estimates - width, self.estimates + width])
+
+    def columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the columns of ``table`` as arrays by their names."""
+        statistic = self.estimates / self.std_errors
+        columns: dict[str, Any] = {"feature": self.features}
+        if self.outputs is not None and self.output_name is not None:
+            columns[self.output_name] = self.outputs
+        low, high = self.intervals(level).T
+        return {
+            **columns,
+            "estimate": self.estimates,
+            "std_error": self.std_errors,
+            "t" if self.uses_t else "z": statistic,
+            "p_value": 2.0 * self._distribution().sf(np.abs(statistic)),
+            "lower": low,
+            "upper": high,
+        }
+
+    def table(self, level: float = 0.95) -> Any:
+        """Return estimates, errors, tests and intervals as a table.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds the true coefficient.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns "feature", what outputs are where there are several,
+            "estimate", "std_error", "t" or "z", "p_value" (two-sided, that the true
+            coefficient is zero), "lower" and "upper".
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        ValueError
+            If the level is not between 0 and 1.
+        """
+        columns = self.columns(level)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "table needs pandas: pip install pandas. Without it, columns returns "
+                "the same as arrays."
+            ) from error
+        return pd.DataFrame(columns)
+
+    def wald_test(self, hypotheses: Any, values: Any = 0.0) -> WaldTest:
+        """Test whether linear functions of the coefficients have given values.
+
+        Parameters
+        ----------
+        hypotheses : str, tuple, list, dict or ndarray of shape (m, p)
+            What has the given values: a coefficient by the name of its feature; a
+            combination as a dict from such names to factors; several of these in a
+            list; or a matrix whose rows are multiplied with ``estimates``. Where there
+            are several outputs, a name is a tuple (feature, output).
+        values : float or array-like of shape (m,), default=0.0
+            Their values.
+
+        Returns
+        -------
+        test : WaldTest
+            With the statistic, its degrees of freedom and the p-value.
+
+        Raises
+        ------
+        ValueError
+            If a name is not known or an estimate has no standard error, hypotheses are
+            combinations of each other, or concern several separate problems.
+        """
+        matrix = self._matrix(hypotheses)
+        used = matrix.any(axis=0)
+        if np.isnan(self.estimates[used]).any():
+            names = self.features[used & np.isnan(self.estimates)].tolist()
+            raise ValueError(
+                f"There are no estimates of {names}, which depend on other features."
+            )
+        covariance = self.covariance[np.ix_(used, used)]
+        if np.isnan(covariance).any():
+            raise ValueError(
+                "Estimates of separate problems, such as different quantiles, have no "
+                "joint covariance: test hypotheses about each by itself, or take "
+                "kind='bootstrap'."
+            )
+        matrix = matrix[:, used]
+        joint = matrix @ covariance @ matrix.T
+        rank = int(np.linalg.matrix_rank(joint, hermitian=True))
+        if rank < len(matrix):
+            raise ValueError(
+                f"Of {len(matrix)} hypotheses {rank} are independent: leave out those "
+                "that follow from the others."
+            )
+        differences = matrix @ self.estimates[used] - np.broadcast_to(values, rank)
+        statistic = float(differences @ linalg.solve(joint, differences, assume_a="pos"))
+        if self.uses_t:
+            statistic /= rank
+            p_value = stats.f.sf(statistic, rank, self.df_resid)
+            return WaldTest(statistic, rank, self.df_resid, float(p_value))
+        return WaldTest(statistic, rank, np.inf, float(stats.chi2.sf(statistic, rank)))
+
+    def _matrix(self, hypotheses: Any) -> Floats:
+        """Return the matrix of hypotheses, of shape (m, p)."""
+        if isinstance(hypotheses, np.ndarray) and hypotheses.dtype.kind in "fiub":
+            matrix = np.atleast_2d(hypotheses).astype(np.float64)
+            if matrix.shape[1] != len(self.estimates):
+                raise ValueError(
+                    f"hypotheses must have {len(self.estimates)} columns, one for each "
+                    f"estimate; got shape {matrix.shape}."
+                )
+            return matrix
+        if not isinstance(hypotheses, Sequence) or isinstance(hypotheses, (str, tuple)):
+            hypotheses = [hypotheses]
+        matrix = np.zeros((len(hypotheses), len(self.estimates)))
+        for row, each in zip(matrix, hypotheses, strict=True):
+            terms = each if isinstance(each, Mapping) else {each: 1.0}
+            for name, factor in terms.items():
+                row[self._place(name)] += factor
+        return matrix
+
+    def _place(self, name: Any) -> int:
+        features = self.features.tolist()
+        known = features
+        if self.outputs is not None:
+            known = list(zip(features, self.outputs.tolist(), strict=True))
+        if name not in known:
+            shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
+            raise ValueError(f"There is no coefficient {name!r}; there are {shown}.")
+        return known.index(name)

@@ -1,0 +1,236 @@
+"""Sums over rows that covariances are made of, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .._core.losses import Loss
+from .._core.memory import COPY_SIZE
+from .._core.rows.second_moments import SecondMoments
+from .._solving.solution import Floats
+from . import terms
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model and what is to be summed over rows.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (k, d)
+    intercept : ndarray of shape (k,)
+    loss : Loss or None
+        Of one score per row; None for the multinomial log loss of k scores.
+    fit_intercept : bool
+    power : float or None
+        Of means, as in ``terms.one_score``.
+    levels : tuple of float
+        Levels of quantiles, one for each row of ``coef``; empty for other losses.
+    widths : tuple of float
+        Half-widths of the kernels for each level, as in ``terms.bandwidth``.
+    common_density : bool
+        Whether residuals of a quantile have the same density in all rows.
+    expected : bool
+        Whether second derivatives are the expected ones.
+    counts : bool
+        Whether weights count rows that are the same.
+    shift : ndarray of shape (d,)
+        What is subtracted from features, so that products of these do not cancel; zeros
+        without an intercept.
+    """
+
+    coef: Floats
+    intercept: Floats
+    loss: Loss | None
+    fit_intercept: bool
+    power: float | None
+    levels: tuple[float, ...]
+    widths: tuple[float, ...]
+    common_density: bool
+    expected: bool
+    counts: bool
+    shift: Floats
+
+    @property
+    def joint(self) -> bool:
+        """Whether the problem is one of all scores of a row."""
+        return self.loss is None
+
+    @property
+    def n_problems(self) -> int:
+        return 1 if self.joint else len(self.coef)
+
+
+class Block(NamedTuple):
+    """Rows with all that a model wants of them.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    targets : ndarray of shape (n, number of problems)
+        Signs of classes, numbers, or one column with numbers of classes.
+    weights : ndarray of shape (n,)
+    offset : ndarray of shape (n,) or None
+    groups : ndarray of shape (n,) or None
+        Numbers of the clusters of rows.
+    """
+
+    X: Any
+    targets: Floats
+    weights: Floats
+    offset: Floats | None = None
+    groups: Any = None
+
+    def scores(self, spec: Spec) -> Floats:
+        """Return the scores of the rows, of shape (n, k)."""
+        scores: Floats = np.asarray(self.X @ spec.coef.T, dtype=np.float64)
+        scores = scores + spec.intercept
+        return scores if self.offset is None else scores + self.offset[:, None]
+
+
+class Moments(NamedTuple):
+    """Sums over rows for one problem; q is the number of parameters of a score.
+
+    Attributes
+    ----------
+    hessian, squares : ndarray of shape (m * q, m * q)
+        Sums of second derivatives, and of products of first derivatives.
+    gradient : ndarray of shape (m * q,)
+    chi_square, total, n : float
+        Sums of squares of Pearson's residuals, of weights, and the number of rows.
+    clusters : dict
+        Sums of first derivatives over the rows of each cluster.
+    """
+
+    hessian: Floats
+    squares: Floats
+    gradient: Floats
+    chi_square: float
+    total: float
+    n: float
+    clusters: dict[int, Floats]
+
+    def __add__(self, other: Any) -> Moments:
+        clusters = dict(self.clusters)
+        for group, total in other.clusters.items():
+            clusters[group] = clusters.get(group, 0.0) + total
+        sums = (a + b for a, b in zip(self[:-1], other[:-1], strict=True))
+        return Moments(*sums, clusters)
+
+
+def summed(parts: Iterable[list[Moments]]) -> list[Moments]:
+    """Return the moments of all blocks, for each problem."""
+    totals: list[Moments] = []
+    for part in parts:
+        pairs = zip(totals, part, strict=True)
+        totals = [a + b for a, b in pairs] if totals else list(part)
+    return totals
+
+
+def block_moments(block: Block, spec: Spec) -> list[Moments]:
+    """Return the moments of the rows of a block, for each problem."""
+    scores = block.scores(spec)
+    totals: list[Moments] = []
+    n_rows, d = block.X.shape
+    dense = not sparse.issparse(block.X)
+    size = max(1, COPY_SIZE // max(d, 1)) if dense else max(n_rows, 1)
+    for first in range(0, max(n_rows, 1), size):
+        rows = slice(first, first + size)
+        X = block.X[rows]
+        if dense:
+            X = np.asarray(X, dtype=np.float64) - spec.shift
+        design = SecondMoments(X, fit_intercept=spec.fit_intercept)
+        weights, groups = block.weights[rows], block.groups
+        groups = None if groups is None else groups[rows]
+        part = [
+            _moments(
+                design,
+                _terms(spec, problem, scores[rows], block.targets[rows, problem]),
+                weights,
+                groups,
+                spec.counts,
+            )
+            for problem in range(spec.n_problems)
+        ]
+        totals = summed([totals, part]) if totals else part
+    return totals
+
+
+def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
+    if spec.loss is None:
+        return terms.softmax(scores, targets)
+    scores = scores[:, problem]
+    if not spec.levels:
+        return terms.one_score(spec.loss, spec.power, scores, targets, spec.expected)
+    level, width = spec.levels[problem], spec.widths[problem]
+    found = terms.quantile(targets - scores, level, width)
+    if not spec.common_density:
+        return found
+    # One density for all rows is a factor that is known once all are seen.
+    return found._replace(
+        curvatures=np.ones_like(found.curvatures),
+        chi_squares=found.curvatures[:, 0, 0],
+    )
+
+
+def _moments(
+    design: SecondMoments,
+    found: terms.RowTerms,
+    weights: Floats,
+    groups: Any,
+    counts: bool,
+) -> Moments:
+    slopes = found.slopes
+    m, q = slopes.shape[1], design.n_params
+    # A row that counts twice is two rows, one that weighs twice has half the variance.
+    squared = weights if counts else weights**2
+    hessian, squares = np.zeros((m, q, m, q)), np.zeros((m, q, m, q))
+    gradient = np.zeros((m, q))
+    for a in range(m):
+        gradient[a] = design.adjoint(weights * slopes[:, a])
+        for b in range(a + 1):
+            product = _gram(design, weights * found.curvatures[:, a, b])
+            hessian[a, :, b], hessian[b, :, a] = product, product.T
+            if groups is None:
+                product = _gram(design, squared * slopes[:, a] * slopes[:, b])
+                squares[a, :, b], squares[b, :, a] = product, product.T
+    n = float(weights.sum()) if counts else float(np.count_nonzero(weights))
+    clusters: dict[int, Floats] = {}
+    if groups is not None:
+        names, codes = np.unique(groups, return_inverse=True)
+        members = sparse.csr_array(
+            (np.ones(len(codes)), (codes, np.arange(len(codes)))),
+            shape=(len(names), len(codes)),
+        )
+        sums = [_of_clusters(design, members, weights * slopes[:, a]) for a in range(m)]
+        clusters = dict(zip(names.tolist(), np.hstack(sums), strict=True))
+    return Moments(
+        hessian.reshape(m * q, m * q),
+        squares.reshape(m * q, m * q),
+        gradient.ravel(),
+        float(weights @ found.chi_squares),
+        float(weights.sum()),
+        n,
+        clusters,
+    )
+
+
+def _gram(design: SecondMoments, weights: Floats) -> Floats:
+    """Return Xᵀ diag(weights) X for weights of either sign."""
+    if weights.min(initial=0.0) >= 0.0:
+        return design.gram(weights)
+    return design.gram(np.maximum(weights, 0.0)) - design.gram(np.maximum(-weights, 0))
+
+
+def _of_clusters(design: SecondMoments, members: Any, slopes: Floats) -> Floats:
+    """Return the sum of slopes times rows over each cluster, of shape (G, q)."""
+    sums = members.multiply(slopes).tocsr() @ design.X
+    sums = sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
+    if design.fit_intercept:
+        sums = np.column_stack([sums, members @ slopes])
+    return sums

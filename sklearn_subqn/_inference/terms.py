@@ -1,0 +1,110 @@
+"""Derivatives of losses row by row, which the moments of all rows are made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from .._core.losses import Loss
+from .._solving.solution import Floats
+
+
+class RowTerms(NamedTuple):
+    """First and second derivatives of the loss of each row by its scores.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n, m)
+        One column for each of m scores of a row.
+    curvatures : ndarray of shape (n, m, m)
+        Second derivatives, or what is expected of them where the model is true.
+    chi_squares : ndarray of shape (n,)
+        Squares of Pearson's residuals, in units of the dispersion.
+    """
+
+    slopes: Floats
+    curvatures: Floats
+    chi_squares: Floats
+
+
+def one_score(
+    loss: Loss, power: float | None, scores: Floats, targets: Floats, expected: bool
+) -> RowTerms:
+    """Return the terms of a smooth loss of one score per row.
+
+    Parameters
+    ----------
+    loss : Loss
+    power : float or None
+        The power of the mean exp(z) to which variances are proportional, where the loss
+        is a deviance of such means: the expected curvature is exp((2 - power) z).
+    scores, targets : ndarray of shape (n,)
+    expected : bool
+        Whether curvatures are the expected ones.
+    """
+    ones = np.ones(len(scores))
+    slopes = loss.oracle.subgradient(scores, targets, ones)
+    observed = loss.oracle.curvature(scores, targets, ones).diagonal()
+    information = observed if power is None else np.exp((2.0 - power) * scores)
+    chi_squares = np.zeros(len(scores))
+    np.divide(slopes**2, information, out=chi_squares, where=information > 0.0)
+    curvatures = information if expected else observed
+    return RowTerms(slopes[:, None], curvatures[:, None, None], chi_squares)
+
+
+def softmax(scores: Floats, classes: Floats) -> RowTerms:
+    """Return the terms of the multinomial log loss, by all scores but the first.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, k)
+    classes : ndarray of shape (n,)
+        Numbers of the classes of the rows.
+    """
+    p = special.softmax(scores, axis=1)[:, 1:]
+    slopes = p - (classes[:, None] == np.arange(1, scores.shape[1]))
+    curvatures = -p[:, :, None] * p[:, None, :]
+    diagonal = np.arange(p.shape[1])
+    curvatures[:, diagonal, diagonal] += p
+    return RowTerms(slopes, curvatures, np.ones(len(p)))
+
+
+def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
+    """Return the terms of the pinball loss, with densities of residuals by a kernel.
+
+    The expected curvature of the loss is the density of the residual at zero. Powell
+    (1991) estimates it for each row by a kernel of the residuals, here Epanechnikov's.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n,)
+        Targets less scores.
+    level : float
+        In (0, 1).
+    width : float
+        Half-width of the kernel in units of the targets, positive.
+    """
+    slopes = np.where(residuals > 0.0, -level, 1.0 - level)
+    u = residuals / width
+    densities = 0.75 * np.maximum(1.0 - u * u, 0.0) / width
+    return RowTerms(slopes[:, None], densities[:, None, None], np.ones(len(u)))
+
+
+def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
+    """Return the half-width of the kernel by Hall and Sheather (1988) at 95 %.
+
+    It is a share of quantiles around the level, in units of the smaller one of the
+    standard deviation of the targets and of the spread of the residuals.
+    """
+    n, z = len(residuals), special.ndtri(level)
+    density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    share = (1.5 * density**2 / (2.0 * z * z + 1.0)) ** (1.0 / 3.0)
+    share *= n ** (-1.0 / 3.0) * special.ndtri(0.975) ** (2.0 / 3.0)
+    low, high = np.quantile(residuals, [0.25, 0.75])
+    spread = min(float(np.std(targets)), float(high - low) / 1.34)
+    # Shares beyond the ends of (0, 1) occur in samples of few rows.
+    edge = 0.5 / n
+    ends = special.ndtri(np.clip([level + share, level - share], edge, 1.0 - edge))
+    return spread * float(ends[0] - ends[1])

@@ -1,0 +1,201 @@
+"""What the coefficients of fitted models are worth: standard errors and intervals."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ._certified.other_objectives import has_objective, objective_of
+from ._estimators.inferred import Options, coefficient_errors
+from ._inference import CoefficientErrors
+
+__all__ = ["CoefficientErrors", "standard_errors"]
+
+
+def standard_errors(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    kind: str = "auto",
+    groups: Any = None,
+    offset: Any = None,
+    dispersion: float | None = None,
+    weights: str = "precision",
+    reference: Any = None,
+    feature_names: Any = None,
+    estimator: Any = None,
+    n_resamples: int = 200,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> CoefficientErrors:
+    """Return the standard errors of the coefficients of a linear model.
+
+    For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
+    quantiles, and other losses that are sums of smooth functions of one score per
+    sample, such as the squared hinge and Huber's loss.
+
+    Parameters
+    ----------
+    model : estimator instance
+        Fitted, of this package or one of those of scikit-learn that :func:`dual_gap`
+        knows; or a pipeline whose last step is one, which transforms X.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The samples that the model was fitted to. Dask arrays and dataframes, and
+        :class:`RowBlocks`, are taken, too.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets, unless they are part of ``RowBlocks``.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights that the model was fitted with.
+    kind : str, default="auto"
+        How variances are found:
+
+        - "fisher": as if the model were true, for losses that are likelihoods; of
+          quantiles as if residuals had the same density in all rows;
+        - "HC0": by the products of the residuals, whatever their variances (the
+          sandwich of Huber 1967 and White 1980); of quantiles with one density;
+        - "HC1": the same times n / (n - p) with p coefficients;
+        - "cluster": likewise for sums of rows with the same name in ``groups``
+          (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G of them;
+        - "powell": for quantiles, with densities of residuals at zero in each row by a
+          kernel (Powell 1991) of Hall's and Sheather's width;
+        - "bootstrap": by refits to rows with exponential random weights (Rubin 1981),
+          each from the solution before it;
+        - "auto": "cluster" with ``groups``; else "powell" for quantiles, "fisher" for
+          likelihoods, and "HC0" for other losses.
+    groups : array-like of shape (n_samples,), default=None
+        Names of clusters: rows of one may depend on each other.
+    offset : array-like of shape (n_samples,), default=None
+        Numbers that were added to the scores in the fit.
+    dispersion : float, default=None
+        Factor on the variances of ``kind="fisher"``. By default it is 1 for the log
+        loss and for Poisson regression, and else Pearson's statistic per degree of
+        freedom; a Poisson regression with more variance than that has needs "HC0", or
+        the number of the latter.
+    weights : {"precision", "frequency"}, default="precision"
+        What ``sample_weight`` means: a sample with weight 2 has half the variance of
+        one with weight 1, as a mean over two years has; or stands for two equal ones.
+    reference : class, default=None
+        Of the multinomial log loss: the class with which others are compared. By
+        default coefficients are those that sum to zero over classes.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the features; by default ``feature_names_in_``, or x0, x1, ...
+    estimator : estimator instance, default=None
+        An estimator of this package whose parameters say what the model minimizes. By
+        default it is that of ``model``.
+    n_resamples : int, default=200
+        Number of refits of the bootstrap.
+    n_jobs : int, default=None
+        Number of processes for these, as of joblib.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the weights of the bootstrap.
+
+    Returns
+    -------
+    errors : CoefficientErrors
+        With the covariance of the estimates, ``table()``, ``intervals()`` and
+        ``wald_test()``.
+
+    Raises
+    ------
+    TypeError
+        If it is not known what the model minimizes.
+    ValueError
+        If there are no standard errors for loss or penalty, or data and model do not
+        fit to each other.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the model is more than a tenth of a standard error from its optimum.
+    UserWarning
+        If the model has a penalty; or if features are combinations of those before
+        them, which then have no estimates.
+
+    See Also
+    --------
+    dual_gap : How far a model is from its optimum.
+
+    Notes
+    -----
+    Coefficients with a penalty are drawn to zero. Their standard errors say how much
+    they vary from sample to sample, and not how far they are from the true ones:
+    intervals hold these less often than they say. Take ``alpha=0`` for intervals.
+    Coefficients with an L1 penalty have none.
+
+    Features that are combinations of others before them, as the last one of dummy
+    variables of all categories beside an intercept, are left out, as R does: they have
+    NaN, and the others the estimates of the model without them.
+
+    References
+    ----------
+    P. J. Huber (1967), The Behavior of Maximum Likelihood Estimates under Nonstandard
+    Conditions, Berkeley Symposium. H. White (1980), A Heteroskedasticity-Consistent
+    Covariance Matrix Estimator, Econometrica 48. K.-Y. Liang, S. L. Zeger (1986),
+    Longitudinal Data Analysis Using Generalized Linear Models, Biometrika 73.
+    J. L. Powell (1991), Estimation of Monotonic Regression Models under Quantile
+    Restrictions. P. Hall, S. J. Sheather (1988), On the Distribution of a Studentized
+    Quantile, JRSS B 50. D. B. Rubin (1981), The Bayesian Bootstrap, Annals of
+    Statistics 9.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, standard_errors
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> table = standard_errors(model, X, y).table()
+    >>> table.set_index("feature").loc[["bmi", "age"]].round(2)
+             estimate  std_error     t  p_value   lower   upper
+    feature
+    bmi        519.85      66.53  7.81     0.00  389.08  650.62
+    age        -10.01      59.75 -0.17     0.87 -127.45  107.43
+    """
+    if isinstance(model, Pipeline):
+        check_is_fitted(model)
+        if feature_names is None and hasattr(model[:-1], "get_feature_names_out"):
+            feature_names = model[:-1].get_feature_names_out()
+        X, model = model[:-1].transform(X), model[-1]
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(
+            "model must be a fitted estimator, or a pipeline that ends with one; got an "
+            f"object of type {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    if estimator is None:
+        estimator = objective_of(model, y, sample_weight)
+    if not has_objective(estimator):
+        raise TypeError(
+            f"estimator must be one of this package with coef_; got {estimator!r}."
+        )
+    if offset is not None and "offset" not in signature(estimator.fit).parameters:
+        raise ValueError(
+            f"The objective of {type(estimator).__name__} has no offset; leave it out."
+        )
+    options = Options(
+        kind=kind,
+        groups=groups,
+        offset=offset,
+        dispersion=dispersion,
+        weights=weights,
+        reference=reference,
+        feature_names=feature_names,
+        n_resamples=n_resamples,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    names = (
+        "coef_",
+        "intercept_",
+        "classes_",
+        "feature_names_in_",
+        "alpha_",
+        "penalty_factor_",
+    )
+    given = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    return coefficient_errors(estimator, given, X, y, sample_weight, options)
