@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ._certified.other_objectives import has_objective, objective_of
-from ._estimators.inferred import Options, coefficient_errors
+from ._estimators.inferred import Options, coefficient_errors, fitted_attributes
 from ._inference import CoefficientErrors
 
 __all__ = ["CoefficientErrors", "standard_errors"]
@@ -163,8 +163,8 @@ def standard_errors(
         X, model = model[:-1].transform(X), model[-1]
     if not isinstance(model, BaseEstimator):
         raise TypeError(
-            "model must be a fitted estimator, or a pipeline that ends with one; got an "
-            f"object of type {type(model).__name__}."
+            "model must be a fitted estimator, or a pipeline that ends with one; got "
+            f"an object of type {type(model).__name__}."
         )
     check_is_fitted(model)
     if estimator is None:
@@ -189,13 +189,5 @@ def standard_errors(
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    names = (
-        "coef_",
-        "intercept_",
-        "classes_",
-        "feature_names_in_",
-        "alpha_",
-        "penalty_factor_",
-    )
-    given = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    given = fitted_attributes(model)
     return coefficient_errors(estimator, given, X, y, sample_weight, options)

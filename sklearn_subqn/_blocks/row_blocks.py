@@ -222,7 +222,7 @@ class RowBlocks:
     def _with_targets(
         self, y: Any, sample_weight: Any, function: Callable[..., Any]
     ) -> list[Any]:
-        """Return what a function of rows, targets and weights returns for each block."""
+        """Return what a function of X, y and sample_weight returns for each block."""
         readers = list(self._each())
         targets = self._own("y", y), self._own("sample_weight", sample_weight)
         if any(each is None for each in targets[0]):
@@ -230,7 +230,7 @@ class RowBlocks:
         blocks = list(zip(readers, *targets, strict=True))
         if self._client is None:
             return [function(self._read(reader), *rest) for reader, *rest in blocks]
-        return list(self._called(_called_with, blocks, function=function))
+        return list(self._called(partial(_called_with, function), blocks))
 
     def _all(self, name: str, given: Any) -> Any:
         """Return targets or weights of all rows, in one array, or None."""
@@ -388,7 +388,7 @@ def _looked(reader: Reader) -> tuple[int | None, Any, Any]:
     return reader.n_rows, reader.y, reader.sample_weight
 
 
-def _called_with(block: tuple[Reader, Any, Any], function: Callable[..., Any]) -> Any:
+def _called_with(function: Callable[..., Any], block: tuple[Reader, Any, Any]) -> Any:
     """Return what a function returns for the rows of a block, targets and weights."""
     reader, *targets = block
     return function(reader.read(), *targets)

@@ -98,17 +98,43 @@ class Exports:
             model = _regressor(self)
         return _of_features(self, model)
 
-    def coef_table(self, *, feature_names: Any = None, scale: Any = None) -> Any:
+    def coef_table(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        feature_names: Any = None,
+        scale: Any = None,
+        level: float = 0.95,
+        **errors: Any,
+    ) -> Any:
         """Return the coefficients as a table, the largest first.
+
+        With the data that the model was fitted to, it is a table with standard errors,
+        tests and intervals, in the order of the features.
 
         Parameters
         ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            The samples that the model was fitted to, for standard errors.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights in the fit.
         feature_names : array-like of shape (n_features_in_,), default=None
             Names of the features, such as ``pipeline[:-1].get_feature_names_out()``. By
             default ``feature_names_in_``, or x0, x1, ... where X had no names.
         scale : array-like of shape (n_features_in_,), default=None
             Scales of the features, such as ``X.std(axis=0)``: coefficients times these
-            are effects, which do not depend on units, and which rows are ordered by.
+            are effects, which do not depend on units, and which rows are ordered by. Of
+            no use with X.
+        level : float, default=0.95
+            Probability with which intervals hold the true coefficients; for X.
+        **errors : dict
+            How standard errors are found: ``kind``, ``groups``, ``offset``,
+            ``dispersion``, ``weights``, ``reference``, ``n_resamples``, ``n_jobs`` and
+            ``random_state`` of :func:`standard_errors`.
 
         Returns
         -------
@@ -117,7 +143,8 @@ class Exports:
             Those of classifiers have a column "class" or "label", that of two classes
             the second, whose scores are positive; those of regressors with several
             targets or quantiles a column "output" or "quantile". If ``coef_`` is
-            sparse, only its entries have a row. Intercepts are in ``intercept_``.
+            sparse, only its entries have a row. Intercepts are in ``intercept_``. With
+            X the columns are those of :meth:`CoefficientErrors.table`.
 
         Raises
         ------
@@ -127,7 +154,11 @@ class Exports:
             If the estimator is not fitted.
         ValueError
             If names or scales are not as many as features, or scales are negative or
-            not finite.
+            not finite; with X as in :func:`standard_errors`.
+
+        See Also
+        --------
+        standard_errors : Covariances, and tests of hypotheses about coefficients.
 
         Examples
         --------
@@ -141,6 +172,18 @@ class Exports:
         'petal width (cm)'
         """
         check_is_fitted(self)
+        if X is not None:
+            if scale is not None:
+                raise ValueError("scale is for tables without X; leave it out.")
+            # Losses of regressors are known by estimators that have such tables.
+            from .inferred import Options, coefficient_errors, fitted_attributes
+
+            options = Options(feature_names=feature_names, **errors)
+            data = X, y, sample_weight, options
+            return coefficient_errors(self, fitted_attributes(self), *data).table(level)
+        if errors or y is not None or sample_weight is not None:
+            names = [*errors, *["y"] * (y is not None)]
+            raise ValueError(f"{', '.join(names)} need X, the samples of the fit.")
         n_features = self.n_features_in_
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", None)

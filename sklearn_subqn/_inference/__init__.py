@@ -1,12 +1,13 @@
 """What coefficients are worth: covariances of estimates, tables, tests, bootstraps.
 
-This room turns a fitted linear model and its data into standard errors. It may import
-blocks, checks and the core, but no estimator.
+This room turns a linear model and sums over the rows of its data into standard errors.
+It may import blocks, checks and the core, but no estimator.
 """
 
+from .assembled import Names, assembled, estimates, theta
 from .bootstrap import resampled
 from .covariances import Covariance, covariances
-from .estimates import CoefficientErrors
+from .estimates import CoefficientErrors, WaldTest
 from .moments import Block, Moments, Spec, block_moments, summed
 from .terms import bandwidth
 
@@ -15,10 +16,15 @@ __all__ = [
     "CoefficientErrors",
     "Covariance",
     "Moments",
+    "Names",
     "Spec",
+    "WaldTest",
+    "assembled",
     "bandwidth",
     "block_moments",
     "covariances",
+    "estimates",
     "resampled",
     "summed",
+    "theta",
 ]

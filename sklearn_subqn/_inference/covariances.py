@@ -7,9 +7,10 @@ of products of first derivatives, estimates have the covariance (H + P)^-1 G (H 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg
 
 from .._solving.solution import Floats
@@ -40,7 +41,7 @@ class Covariance(NamedTuple):
 
     covariance: Floats
     recombine: Floats
-    determined: Floats
+    determined: npt.NDArray[np.bool_]
     dispersion: float
     df_resid: float
     newton: Floats
@@ -51,7 +52,7 @@ def covariances(
     penalty: Floats,
     gradient: Floats,
     kind: str,
-    order: Floats,
+    order: npt.NDArray[Any],
     dispersion: float | None,
 ) -> Covariance:
     """Return the covariance of the estimates of one problem.
@@ -116,7 +117,7 @@ def _middle(moments: Moments, kind: str, scale: float, df_resid: float) -> Float
     return moments.squares * (n / df_resid if kind == "HC1" else 1.0)
 
 
-def independent(matrix: Floats) -> Floats:
+def independent(matrix: Floats) -> npt.NDArray[np.intp]:
     """Return the positions of columns that are no combinations of earlier ones.
 
     Parameters

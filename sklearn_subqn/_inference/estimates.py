@@ -218,7 +218,9 @@ class CoefficientErrors:
                 "that follow from the others."
             )
         differences = matrix @ self.estimates[used] - np.broadcast_to(values, rank)
-        statistic = float(differences @ linalg.solve(joint, differences, assume_a="pos"))
+        statistic = float(
+            differences @ linalg.solve(joint, differences, assume_a="pos")
+        )
         if self.uses_t:
             statistic /= rank
             p_value = stats.f.sf(statistic, rank, self.df_resid)

@@ -119,8 +119,15 @@ class Moments(NamedTuple):
         clusters = dict(self.clusters)
         for group, total in other.clusters.items():
             clusters[group] = clusters.get(group, 0.0) + total
-        sums = (a + b for a, b in zip(self[:-1], other[:-1], strict=True))
-        return Moments(*sums, clusters)
+        return Moments(
+            self.hessian + other.hessian,
+            self.squares + other.squares,
+            self.gradient + other.gradient,
+            self.chi_square + other.chi_square,
+            self.total + other.total,
+            self.n + other.n,
+            clusters,
+        )
 
 
 def summed(parts: Iterable[list[Moments]]) -> list[Moments]:

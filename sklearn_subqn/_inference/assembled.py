@@ -1,0 +1,166 @@
+"""From the covariances of each problem to estimates by the names of features."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks.callers import user_level
+from .._solving.solution import Floats
+from .covariances import Covariance
+from .estimates import INTERCEPT, CoefficientErrors
+from .moments import Spec
+
+# A warning names five features.
+_MOST_NAMED = 5
+
+
+class Names(NamedTuple):
+    """What estimates belong to.
+
+    Attributes
+    ----------
+    features : list of shape (d,)
+        Names of the features.
+    outputs : ndarray or None
+        Classes, quantiles or numbers of targets, where there are several.
+    output_name : str or None
+        What these are.
+    reference : int or None
+        Place of the class with which others are compared.
+    """
+
+    features: list[Any]
+    outputs: npt.NDArray[Any] | None
+    output_name: str | None
+    reference: int | None
+
+
+def theta(spec: Spec, problem: int) -> Floats:
+    """Return the parameters of a problem for shifted features, intercepts last."""
+    coef, intercept = spec.coef, spec.intercept
+    if spec.joint:
+        coef, intercept = coef[1:] - coef[0], intercept[1:] - intercept[0]
+    else:
+        coef, intercept = coef[[problem]], intercept[[problem]]
+    if not spec.fit_intercept:
+        return coef.ravel()
+    return np.column_stack([coef, intercept + coef @ spec.shift]).ravel()
+
+
+def by_feature(spec: Spec, names: Names) -> Floats:
+    """Return the matrix from parameters of a problem to its estimates.
+
+    Parameters belong to shifted features and come with the intercept last; estimates
+    belong to the features themselves and come with the intercept first.
+    """
+    d, q = spec.coef.shape[1], spec.coef.shape[1] + spec.fit_intercept
+    matrix = np.eye(q)
+    if spec.fit_intercept:
+        matrix[d, :d] = -spec.shift
+        matrix = np.roll(matrix, 1, axis=0)
+    if not spec.joint:
+        return matrix
+    k = len(spec.coef)
+    # Differences from the first class become those from the mean, or from another one.
+    whole: Floats = np.vstack([np.zeros(k - 1), np.eye(k - 1)])
+    if names.reference is None:
+        whole = whole - 1.0 / k
+    else:
+        whole = np.delete(whole - whole[names.reference], names.reference, axis=0)
+    return np.asarray(np.kron(whole, matrix))
+
+
+def estimates(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
+    """Return the estimates of all problems; those that are left out are zero."""
+    matrix = by_feature(spec, names)
+    return np.concatenate(
+        [matrix @ each.recombine @ theta(spec, i) for i, each in enumerate(found)]
+    )
+
+
+def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[Any]:
+    """Return which estimates are not determined, as a mask."""
+    matrix = by_feature(spec, names) != 0.0
+    if spec.fit_intercept:
+        # Intercepts are determined, as they come first.
+        matrix[:: spec.coef.shape[1] + 1] = False
+    return np.concatenate(
+        [matrix @ np.logical_not(each.determined) for each in found]
+    ).astype(bool)
+
+
+def assembled(
+    spec: Spec,
+    names: Names,
+    found: list[Covariance],
+    kind: str,
+    uses_t: bool,
+    resamples: Floats | None = None,
+) -> CoefficientErrors:
+    """Return estimates and covariances by name, intercepts first.
+
+    Parameters
+    ----------
+    spec : Spec
+    names : Names
+    found : list of Covariance
+        One for each problem.
+    kind : str
+        How they were found.
+    uses_t : bool
+        Whether statistics have Student's distribution.
+    resamples : ndarray of shape (n_resamples, p) or None
+        Estimates of refits, of which the covariance is taken.
+    """
+    features = [INTERCEPT, *names.features] if spec.fit_intercept else names.features
+    n_outputs = 1 if names.outputs is None else len(names.outputs)
+    outputs = names.outputs
+    if outputs is not None:
+        outputs = np.repeat(outputs, len(features))
+    features = features * n_outputs
+    p = len(features)
+    if resamples is None:
+        matrix = by_feature(spec, names)
+        covariance, m = np.full((p, p), np.nan), len(matrix)
+        for i, each in enumerate(found):
+            places = slice(i * m, (i + 1) * m)
+            known = np.nan_to_num(each.covariance)
+            covariance[places, places] = matrix @ known @ matrix.T
+    else:
+        covariance = np.atleast_2d(np.cov(resamples.T))
+    values, unknown = estimates(spec, names, found), left_out(spec, names, found)
+    values[unknown] = np.nan
+    covariance[unknown], covariance[:, unknown] = np.nan, np.nan
+    dropped = list(dict.fromkeys(features[i] for i in np.flatnonzero(unknown)))
+    _warn_of_dropped(dropped)
+    dispersions = np.array([each.dispersion for each in found])
+    return CoefficientErrors(
+        np.array(features, dtype=object),
+        outputs,
+        names.output_name,
+        values,
+        covariance,
+        kind,
+        dispersions if len(found) > 1 else float(dispersions[0]),
+        found[0].df_resid,
+        uses_t,
+        dropped,
+        resamples,
+    )
+
+
+def _warn_of_dropped(dropped: list[Any]) -> None:
+    """Warn of features without estimates, if there are any."""
+    if dropped:
+        more = ", ..." if dropped[_MOST_NAMED:] else ""
+        shown = ", ".join(map(str, dropped[:_MOST_NAMED]))
+        warnings.warn(
+            f"Features that are combinations of those before them have no estimates, "
+            f"and the others have those of the model without them: {shown}{more}.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
