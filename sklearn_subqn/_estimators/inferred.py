@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import as_sample_weights, check_number, check_option, exact_names
 from .._checks.callers import user_level
-from .._core.losses import BINARY_LOSSES, AnyLoss, Loss
+from .._core.losses import BINARY_LOSSES, AnyLoss, Loss, regression_losses
 from .._inference import (
     Block,
     CoefficientErrors,
@@ -68,6 +68,7 @@ _ATTRIBUTES = (
     "feature_names_in_",
     "alpha_",
     "penalty_factor_",
+    "scale_",
 )
 
 
@@ -115,7 +116,7 @@ def coefficient_errors(
     name = _loss_name(own)
     kind = _kind(name, options)
     check_option("weights", options.weights, ("precision", "frequency"))
-    _check_penalty(own, given)
+    _check_model(own, given)
     counts = options.weights == "frequency"
     coef = given["coef_"]
     coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
@@ -160,7 +161,9 @@ def coefficient_errors(
 
 def _loss_name(own: Any) -> str:
     """Return the name of a loss that has standard errors, "" of one without a name."""
-    loss = getattr(own, "loss", "log_loss")
+    # Classifiers with one loss only have probabilities if that is the log loss.
+    only = "log_loss" if hasattr(own, "predict_proba") else None
+    loss = getattr(own, "loss", only)
     known = _OF_LABELS if is_classifier(own) else _OF_NUMBERS
     if isinstance(loss, AnyLoss):
         whole = Loss.of(loss)
@@ -178,7 +181,10 @@ def _loss_name(own: Any) -> str:
 def _loss(own: Any, name: str) -> Loss:
     if not name:
         return Loss.of(own.loss)
-    return BINARY_LOSSES[name] if is_classifier(own) else Loss.of(loss_of(own))
+    if name in _QUANTILES:
+        # Their terms are those of each level.
+        return regression_losses()["absolute_error"]
+    return BINARY_LOSSES[name] if is_classifier(own) else loss_of(own)
 
 
 def _levels(own: Any, name: str, k: int) -> tuple[float, ...]:
@@ -214,8 +220,13 @@ def _kind(name: str, options: Options) -> str:
     return kind
 
 
-def _check_penalty(own: Any, given: dict[str, Any]) -> None:
-    """Raise for penalties without standard errors; warn of other ones."""
+def _check_model(own: Any, given: dict[str, Any]) -> None:
+    """Raise for models without standard errors; warn of penalties."""
+    if "scale_" in given:
+        raise ValueError(
+            "Standard errors of Huber's loss are those of a given scale: fit "
+            f"BMRMRegressor(loss='huber') with epsilon={own.epsilon:g} times scale_."
+        )
     if getattr(own, "positive", False) or getattr(own, "coef_bounds", None) is not None:
         raise ValueError("Coefficients with bounds have no standard errors.")
     if not np.any(_strengths(own, given, 1.0)):

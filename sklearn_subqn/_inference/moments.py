@@ -157,7 +157,9 @@ def block_moments(block: Block, spec: Spec) -> list[Moments]:
         part = [
             _moments(
                 design,
-                _terms(spec, problem, scores[rows], block.targets[rows, problem]),
+                _terms(
+                    spec, problem, scores[rows], block.targets[rows, problem].copy()
+                ),
                 weights,
                 groups,
                 spec.counts,
@@ -171,7 +173,7 @@ def block_moments(block: Block, spec: Spec) -> list[Moments]:
 def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     if spec.loss is None:
         return terms.softmax(scores, targets)
-    scores = scores[:, problem]
+    scores = np.ascontiguousarray(scores[:, problem])
     if not spec.levels:
         return terms.one_score(spec.loss, spec.power, scores, targets, spec.expected)
     level, width = spec.levels[problem], spec.widths[problem]
