@@ -29,7 +29,7 @@ from .._inference import (
     bandwidth,
     block_moments,
     covariances,
-    estimates,
+    estimated,
     resampled,
     summed,
     theta,
@@ -412,6 +412,6 @@ def _refit(
         model.fit(X, y, sample_weight=base * factors, **others)
         coef = np.atleast_2d(model.coef_)
         intercept = np.broadcast_to(np.ravel(model.intercept_), len(coef))
-        return estimates(replace(spec, coef=coef, intercept=intercept), names, found)
+        return estimated(replace(spec, coef=coef, intercept=intercept), names, found)
 
     return estimates_of

@@ -4,7 +4,7 @@ This room turns a linear model and sums over the rows of its data into standard 
 It may import blocks, checks and the core, but no estimator.
 """
 
-from .assembled import Names, assembled, estimates, theta
+from .assembled import Names, assembled, estimated, theta
 from .bootstrap import resampled
 from .covariances import Covariance, covariances
 from .estimates import CoefficientErrors, WaldTest
@@ -23,7 +23,7 @@ __all__ = [
     "bandwidth",
     "block_moments",
     "covariances",
-    "estimates",
+    "estimated",
     "resampled",
     "summed",
     "theta",

@@ -74,7 +74,7 @@ def by_feature(spec: Spec, names: Names) -> Floats:
     return np.asarray(np.kron(whole, matrix))
 
 
-def estimates(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
+def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
     """Return the estimates of all problems; those that are left out are zero."""
     matrix = by_feature(spec, names)
     return np.concatenate(
@@ -132,7 +132,7 @@ def assembled(
             covariance[places, places] = matrix @ known @ matrix.T
     else:
         covariance = np.atleast_2d(np.cov(resamples.T))
-    values, unknown = estimates(spec, names, found), left_out(spec, names, found)
+    values, unknown = estimated(spec, names, found), left_out(spec, names, found)
     values[unknown] = np.nan
     covariance[unknown], covariance[:, unknown] = np.nan, np.nan
     dropped = list(dict.fromkeys(features[i] for i in np.flatnonzero(unknown)))

@@ -42,7 +42,10 @@ class WaldTest(NamedTuple):
 class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
-    Attributes
+    What :func:`standard_errors` returns: the estimates by the names of features, their
+    covariance, and what follows from both.
+
+    Parameters
     ----------
     features : ndarray of shape (p,)
         Names of what the p estimates belong to: features, and "(intercept)".
@@ -55,8 +58,6 @@ class CoefficientErrors:
         NaN for those that are not determined. They differ from the coefficients of the
         model where some features are combinations of others, and where coefficients are
         differences from those of a reference class.
-    std_errors : ndarray of shape (p,)
-        NaN likewise.
     covariance : ndarray of shape (p, p)
         NaN between estimates of separate problems, such as those of one class against
         the rest.
@@ -73,9 +74,24 @@ class CoefficientErrors:
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of the bootstrap.
 
+    Attributes
+    ----------
+    std_errors : ndarray of shape (p,)
+        Roots of the variances, NaN where there is no estimate.
+
     See Also
     --------
     standard_errors : Makes them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, standard_errors
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> errors = standard_errors(model, X, y)
+    >>> errors.wald_test(["s1", "s2", "s3"]).p_value.__round__(3)
+    0.006
     """
 
     features: npt.NDArray[Any]
@@ -123,7 +139,23 @@ class CoefficientErrors:
         return np.column_stack([self.estimates - width, self.estimates + width])
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the columns of ``table`` as arrays by their names."""
+        """Return the columns of ``table`` as arrays by their names.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability with which an interval holds the true coefficient.
+
+        Returns
+        -------
+        columns : dict of ndarray
+            As of ``table``, which needs pandas.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+        """
         statistic = self.estimates / self.std_errors
         columns: dict[str, Any] = {"feature": self.features}
         if self.outputs is not None and self.output_name is not None:

@@ -10,8 +10,8 @@ from scipy import special
 from .._core.losses import Loss
 from .._solving.solution import Floats
 
-# Residuals below a millionth of the width of the kernel are zero but for rounding, and
-# for what a fit to a relative gap of 1e-8 leaves of them.
+# Residuals below a millionth of the width of the kernel count as zero: they are what
+# rounding, or a fit to a relative gap of 1e-8, leaves of it.
 TIES = 1e-6
 
 

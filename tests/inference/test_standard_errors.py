@@ -450,16 +450,17 @@ def test_refusals(model, options, message):
         standard_errors(model, X, LABELS, **options)
 
 
-def test_refusals_of_regressors():
-    model = BMRMRegressor(0, loss="squared_error", positive=True).fit(X, NUMBERS)
-    with pytest.raises(ValueError, match="bounds"):
-        standard_errors(model, X, NUMBERS)
-    for other in (
-        HuberRegressor(alpha=0),
-        BMRMRegressor(0, loss="epsilon_insensitive"),
-    ):
-        with pytest.raises(ValueError, match="no standard errors"):
-            standard_errors(other.fit(X, NUMBERS), X, NUMBERS)
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BMRMRegressor(1e-3, loss="squared_error", positive=True), "bounds"),
+        (BMRMRegressor(1e-3, loss="epsilon_insensitive"), "no standard errors"),
+        (HuberRegressor(alpha=0), "epsilon=1.35 times scale_"),
+    ],
+)
+def test_refusals_of_regressors(model, message):
+    with pytest.raises(ValueError, match=message):
+        standard_errors(model.fit(X, NUMBERS), X, NUMBERS)
 
 
 @pytest.mark.parametrize("kind", ["OLS", "Logit", "Poisson", "Gamma", "Quantile"])
