@@ -90,8 +90,8 @@ class CoefficientErrors:
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
     >>> errors = standard_errors(model, X, y)
-    >>> errors.wald_test(["s1", "s2", "s3"]).p_value.__round__(3)
-    0.006
+    >>> round(errors.wald_test(["s1", "s2"]).p_value, 2)
+    0.05
     """
 
     features: npt.NDArray[Any]
