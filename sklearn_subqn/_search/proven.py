@@ -1,0 +1,188 @@
+"""A search over an interval of alpha that proves that no other alpha is much better.
+
+Alphas are solved on all folds; intervals between neighbors have bounds of the mean of
+the held-out scores (``score_bounds``). An interval whose upper bound is too high is
+halved, or, where the bound of its middle alone is too high, an alpha between the two
+solved ones is solved.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from itertools import count, pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._solving.solution import Floats
+from .score_bounds import Between, Solved
+
+#: The search begins with so many alphas, from the lowest to the highest: with 7 a9a
+#: takes as many solved ones in the end, and more bounds.
+FIRST = 13
+
+# A search ends after this many solved alphas, and says what it has proven so far.
+MOST_SOLVED = 400
+
+# An interval is halved where the radius of coefficients in its middle is less than this
+# share of that at its ends; else its solved ends are too far from each other.
+_NARROW = 0.7
+
+# Neighbors closer than a relative distance of 1e-6 have bounds as good as they get.
+_CLOSEST = 1e-6
+
+
+class Fold(Protocol):
+    """A fold as the search sees it."""
+
+    def solve(self, alpha: float) -> tuple[Solved, float]:
+        """Return the solution for an alpha, and the score of the held-out rows."""
+
+    def between(self, low: Solved, high: Solved, share: float) -> Between:
+        """Return a convex combination of two solutions."""
+
+    def bounds(self, at: Between, first: float, last: float) -> tuple[float, ...]:
+        """Return bounds of the held-out score for all alphas of an interval.
+
+        And the share of the radius of coefficients that is left in its middle.
+        """
+
+
+class Interval(NamedTuple):
+    """An interval of alpha with bounds of the mean score.
+
+    Attributes
+    ----------
+    first, last : float
+    lower, upper : float
+    spread : float
+        What is left of the radius of coefficients in the middle of the interval.
+    pair : tuple of int
+        Numbers of the solved alphas that it is between.
+    """
+
+    first: float
+    last: float
+    lower: float
+    upper: float
+    spread: float
+    pair: tuple[int, int]
+
+
+class Search(NamedTuple):
+    """What a search has found.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        All that were solved, in descending order.
+    scores : ndarray of shape (n_folds, n_alphas)
+    bounds : ndarray of shape (n_intervals, 4)
+        Ends of intervals, and bounds of the mean score for all alphas between these.
+    gap : float
+        No alpha has a mean score better than the best one by more.
+    """
+
+    alphas: Floats
+    scores: Floats
+    bounds: Floats
+    gap: float
+
+
+class ProvenSearch:
+    """The state of a search.
+
+    Parameters
+    ----------
+    folds : list of Fold
+    each : callable
+        Maps a function over the folds, perhaps in threads.
+    """
+
+    def __init__(self, folds: list[Fold], each: Callable[..., list[Any]]) -> None:
+        self._folds, self._each = folds, each
+        self._alphas: list[float] = []
+        self._solved: list[list[Solved]] = []
+        self._scores: list[list[float]] = []
+        # The number of the alpha that was solved between two others.
+        self._number: dict[tuple[int, int], int] = {}
+
+    def run(self, low: float, high: float, tol: float) -> Search:
+        """Search from low to high until ``tol`` is proven, or cannot be."""
+        for alpha in np.geomspace(high, low, FIRST):
+            self._solve(float(alpha))
+        serial = count()
+        queue: list[tuple[float, int, Interval]] = []
+        ends: list[Interval] = []
+        for i in range(FIRST - 1):
+            interval = self._bounded(self._alphas[i + 1], self._alphas[i], (i + 1, i))
+            heapq.heappush(queue, (-interval.upper, next(serial), interval))
+        while queue:
+            best = self._best()
+            upper, _, interval = heapq.heappop(queue)
+            if -upper <= best + tol:
+                ends.append(interval)
+                continue
+            parts = self._refined(interval)
+            if not parts:
+                ends.append(interval)
+            for part in parts:
+                heapq.heappush(queue, (-part.upper, next(serial), part))
+        order = np.argsort(self._alphas)[::-1]
+        bounds = np.array(sorted(each[:4] for each in ends))
+        gap = max(float(bounds[:, 3].max()) - self._best(), 0.0)
+        scores = np.array(self._scores)[order].T
+        return Search(np.array(self._alphas)[order], scores, bounds, gap)
+
+    def _best(self) -> float:
+        return float(np.max(np.mean(self._scores, axis=1)))
+
+    def _solve(self, alpha: float) -> int:
+        """Solve an alpha on all folds; return its number."""
+        found = self._each(lambda fold: fold.solve(alpha))
+        solved, scores = zip(*found, strict=True)
+        self._alphas.append(alpha)
+        self._solved.append(list(solved))
+        self._scores.append(list(scores))
+        return len(self._alphas) - 1
+
+    def _bounded(self, first: float, last: float, pair: tuple[int, int]) -> Interval:
+        """Return an interval between two solved alphas with its bounds."""
+        share = self._share(math.sqrt(first * last), pair)
+        a, b = (self._solved[i] for i in pair)
+
+        def bounds(fold: Fold, low: Solved, high: Solved) -> tuple[float, ...]:
+            return fold.bounds(fold.between(low, high, share), first, last)
+
+        lower, upper, spread = np.mean(self._each(bounds, a, b), axis=0).tolist()
+        return Interval(first, last, lower, upper, spread, pair)
+
+    def _share(self, alpha: float, pair: tuple[int, int]) -> float:
+        """Return the share of the second one of two solutions at an alpha."""
+        a, b = (math.log(self._alphas[i]) for i in pair)
+        return min(max((math.log(alpha) - a) / (b - a), 0.0), 1.0)
+
+    def _refined(self, interval: Interval) -> list[Interval]:
+        """Return parts of an interval with better bounds, none where there are none."""
+        first, last, pair = interval.first, interval.last, interval.pair
+        middle = math.sqrt(first * last)
+        if interval.spread < _NARROW:
+            return [
+                self._bounded(first, middle, pair),
+                self._bounded(middle, last, pair),
+            ]
+        low, high = (self._alphas[i] for i in pair)
+        if len(self._alphas) >= MOST_SOLVED or high / low < 1.0 + _CLOSEST:
+            return []
+        # Parts of the same pair may have had it split already.
+        at = math.sqrt(low * high)
+        number = self._number.get(pair)
+        if number is None:
+            number = self._number[pair] = self._solve(at)
+        cuts = [first, *([at] if first < at < last else []), last]
+        return [
+            self._bounded(a, b, (pair[0], number) if b <= at else (number, pair[1]))
+            for a, b in pairwise(cuts)
+        ]
