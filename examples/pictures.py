@@ -92,11 +92,20 @@ def paths():
     return figure
 
 
+def proven_search():
+    """Return a figure of the bounds of a proven search."""
+    X, y = make_classification(600, 8, n_informative=4, flip_y=0.2, random_state=0)
+    search = L1LogisticOWLQNCV((1e-4, 1), l1_ratio=0, search_tol=0.01, cv=5).fit(X, y)
+    fig, ax = plt.subplots(figsize=(6.0, 3.5), layout="constrained")
+    PathScoreDisplay.from_estimator(search, ax=ax)
+    return fig
+
+
 def main():
     """Write all of them to the folder named on the command line."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (convergence, paths):
+    for draw in (convergence, paths, proven_search):
         draw().savefig(folder / f"{draw.__name__}.png", dpi=100)
 
 

@@ -51,6 +51,12 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
         score are left out of the means, with a warning.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
+        no ``alpha`` in it has a mean score better than the best one found by more than
+        this. For one column of y, ``penalty="l2"``, and the scores "r2",
+        "neg_mean_squared_error", "neg_mean_absolute_error" and
+        "neg_mean_pinball_loss".
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -117,6 +123,12 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         With ``penalty="elasticnet"`` the value of ``l1_ratio`` that was chosen.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the left-out samples, ``error_score`` where there are none.
+    search_gap_ : float
+        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
+        ``best_score_`` by more, as far as float64 can tell.
+    score_bounds_ : ndarray of shape (n_intervals, 4)
+        With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
+        score for all values between them.
     gaps_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Proven relative gaps, the largest of all columns of y or quantiles.
     coef_, intercept_, n_features_in_, feature_names_in_
@@ -155,6 +167,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         cv: Any = None,
         scoring: Any = None,
         error_score: Any = np.nan,
+        search_tol: float | None = None,
         refit: bool = True,
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
@@ -181,6 +194,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.cv = cv
         self.scoring = scoring
         self.error_score = error_score
+        self.search_tol = search_tol
         self.refit = refit
         self.loss = loss
         self.penalty = penalty
@@ -255,7 +269,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         scorer: Any = _default_score
-        if self.scoring is not None:
+        if self.search_tol is not None and offset is not None:
+            raise ValueError("search_tol does not go with offset.")
+        if self.scoring is not None and self.search_tol is None:
             scorer = check_scoring(self, scoring=self.scoring)
         folds = check_cv(self.cv).split(
             X, y, None if groups is None else exact_names(groups)

@@ -34,6 +34,11 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error, such as one without a
         class. Folds without any finite score are left out of the means, with a warning.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
+        no ``alpha`` in it has a mean score better than the best one found by more than
+        this. For two classes, ``l1_ratio=0``, and the scores "accuracy",
+        "balanced_accuracy", "neg_hinge_loss" and "neg_log_loss".
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -83,6 +88,12 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         The value of ``l1_ratio`` that was chosen.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the left-out samples, ``error_score`` where there are none.
+    search_gap_ : float
+        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
+        ``best_score_`` by more, as far as float64 can tell.
+    score_bounds_ : ndarray of shape (n_intervals, 4)
+        With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
+        score for all values between them.
     gaps_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Proven relative gaps.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
@@ -113,6 +124,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         cv: Any = None,
         scoring: Any = None,
         error_score: Any = np.nan,
+        search_tol: float | None = None,
         refit: bool = True,
         l1_ratio: Any = 1.0,
         penalty_factor: Any = None,
@@ -131,6 +143,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.cv = cv
         self.scoring = scoring
         self.error_score = error_score
+        self.search_tol = search_tol
         self.refit = refit
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor

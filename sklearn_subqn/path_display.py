@@ -38,6 +38,9 @@ class PathScoreDisplay:
         Name of the score, for the axis; "Score" if None.
     estimator_name : str, default=None
         Name of the estimator, for the legend.
+    bounds : ndarray of shape (n_intervals, 4), default=None
+        Ends of intervals, and bounds of the mean score between them, as in
+        ``score_bounds_``.
 
     Attributes
     ----------
@@ -48,7 +51,8 @@ class PathScoreDisplay:
     line_ : matplotlib Line2D
         Means over the folds.
     area_ : matplotlib PolyCollection
-        A standard deviation of the folds on both sides.
+        A standard deviation of the folds on both sides, or between the ``bounds``,
+        where there are any.
     alpha_line_ : matplotlib Line2D or None
         Vertical line at the value that was chosen.
 
@@ -85,12 +89,14 @@ class PathScoreDisplay:
         alpha: float | None = None,
         score_name: str | None = None,
         estimator_name: str | None = None,
+        bounds: npt.ArrayLike | None = None,
     ) -> None:
         self.alphas = alphas
         self.scores = scores
         self.alpha = alpha
         self.score_name = score_name
         self.estimator_name = estimator_name
+        self.bounds = bounds
 
     @classmethod
     def from_estimator(
@@ -151,6 +157,7 @@ class PathScoreDisplay:
             alpha=estimator.alpha_,
             score_name=score_name,
             estimator_name=type(estimator).__name__ if name is None else name,
+            bounds=getattr(estimator, "score_bounds_", None),
         )
         return display.plot(ax=ax, line_kw=line_kw, fill_kw=fill_kw)
 
@@ -198,9 +205,12 @@ class PathScoreDisplay:
         color = self.line_.get_color()
         style = {"alpha": 0.2, "color": color, "linewidth": 0.0}
         style = styled(style, fill_kw, area=True)
-        self.area_ = ax.fill_between(
-            self.alphas, mean - deviation, mean + deviation, **style
-        )
+        at, low, high = self.alphas, mean - deviation, mean + deviation
+        if self.bounds is not None:
+            # Each interval has a step of its own.
+            first, last, low, high = np.repeat(np.asarray(self.bounds), 2, axis=0).T
+            at = np.where(np.arange(len(first)) % 2, last, first)
+        self.area_ = ax.fill_between(at, low, high, **style)
         self.alpha_line_ = None
         if self.alpha is not None:
             style = {"color": color, "linestyle": ":", "linewidth": 1.0}

@@ -33,6 +33,11 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error, such as one without a
         class. Folds without any finite score are left out of the means, with a warning.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
+        no ``alpha`` in it has a mean score better than the best one found by more than
+        this. For two classes, both losses, and the scores "accuracy",
+        "balanced_accuracy" and "neg_hinge_loss".
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -85,6 +90,12 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Scores on the left-out samples, ``error_score`` where there are none.
+    search_gap_ : float
+        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
+        ``best_score_`` by more, as far as float64 can tell.
+    score_bounds_ : ndarray of shape (n_intervals, 4)
+        With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
+        score for all values between them.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps, the largest of all binary problems.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
@@ -115,6 +126,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         cv: Any = None,
         scoring: Any = None,
         error_score: Any = np.nan,
+        search_tol: float | None = None,
         refit: bool = True,
         loss: str = "hinge",
         penalty_factor: Any = None,
@@ -135,6 +147,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         self.cv = cv
         self.scoring = scoring
         self.error_score = error_score
+        self.search_tol = search_tol
         self.refit = refit
         self.loss = loss
         self.penalty_factor = penalty_factor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -55,37 +54,48 @@ class HeldOutScore:
     Parameters
     ----------
     rows : callable
-        As ``RowScore``: largest where scores are at, or beyond, their targets.
+        As ``RowScore``: of labels one that grows with the score of the right side, of
+        numbers a concave one that is largest at the target.
     targets : ndarray of shape (m,)
         Signs of classes, or numbers.
     weights : ndarray of shape (m,)
         Any non-negative ones.
     labels : bool
         Whether targets are signs.
+    unit : float, optional
+        Where there is one, the score is one plus the mean in such units, as R² is.
     """
 
     def __init__(
-        self, rows: RowScore, targets: Floats, weights: Floats, labels: bool
+        self,
+        rows: RowScore,
+        targets: Floats,
+        weights: Floats,
+        labels: bool,
+        unit: float | None = None,
     ) -> None:
         self._rows, self._targets, self._labels = rows, targets, labels
-        self._weights = weights / weights.sum()
+        self._weights, self._unit = weights / weights.sum(), unit
 
     def __call__(self, scores: Floats) -> float:
         """Return the score of predictions."""
-        return float(self._weights @ self._rows(scores, self._targets))
+        return self._mean(self._rows(scores, self._targets))
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
         """Return bounds of the score of all predictions between two ends."""
-        targets = self._targets
+        targets, rows = self._targets, self._rows
         if self._labels:
             up = targets > 0.0
-            best, worst = np.where(up, high, low), np.where(up, low, high)
-        else:
-            best = np.clip(targets, low, high)
-            # Concave scores are worst at one of the ends.
-            ends = np.minimum(self._rows(low, targets), self._rows(high, targets))
-            return float(self._weights @ ends), self(best)
-        return self(worst), self(best)
+            return self(np.where(up, low, high)), self(np.where(up, high, low))
+        worst = np.minimum(rows(low, targets), rows(high, targets))
+        return self._mean(worst), self(np.clip(targets, low, high))
+
+    def _mean(self, scores: Floats) -> float:
+        mean = float(self._weights @ scores)
+        if self._unit is None:
+            return mean
+        # Of equal targets R² is one or zero, as in scikit-learn.
+        return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 
 def balanced(signs: Floats, weights: Floats) -> Floats:
@@ -97,15 +107,37 @@ def balanced(signs: Floats, weights: Floats) -> Floats:
     return np.asarray(weights / np.where(up, *sums))
 
 
-def row_score(name: Any, level: float = 0.5) -> tuple[RowScore, bool] | None:
-    """Return the score of a name of scikit-learn, and whether it is one of labels."""
-    known: dict[str, tuple[RowScore, bool]] = {
-        "accuracy": (accuracy, True),
-        "balanced_accuracy": (accuracy, True),
-        "neg_log_loss": (log_loss, True),
-        "neg_hinge_loss": (hinge, True),
-        "neg_mean_squared_error": (squared, False),
-        "neg_mean_absolute_error": (absolute, False),
-        "neg_mean_pinball_loss": (pinball(level), False),
-    }
-    return known.get(name)
+_OF_LABELS: dict[str, RowScore] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": accuracy,
+    "neg_hinge_loss": hinge,
+    "neg_log_loss": log_loss,
+}
+_OF_NUMBERS: dict[str, RowScore] = {
+    "r2": squared,
+    "neg_mean_squared_error": squared,
+    "neg_mean_absolute_error": absolute,
+}
+_PINBALL = "neg_mean_pinball_loss"
+
+
+def score_names(labels: bool, probabilities: bool) -> list[str]:
+    """Return the names of the scores that have bounds.
+
+    Parameters
+    ----------
+    labels : bool
+        Whether targets are classes.
+    probabilities : bool
+        Whether these have probabilities.
+    """
+    if not labels:
+        return [*_OF_NUMBERS, _PINBALL]
+    return [name for name in _OF_LABELS if probabilities or name != "neg_log_loss"]
+
+
+def row_score(name: str, level: float) -> RowScore:
+    """Return the score of rows by its name, of quantiles of a level."""
+    if name == _PINBALL:
+        return pinball(level)
+    return {**_OF_LABELS, **_OF_NUMBERS}[name]

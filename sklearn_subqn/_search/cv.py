@@ -20,9 +20,10 @@ from .._estimators.classifier import LinearClassifier
 from .._estimators.estimator import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
+from .proven_cv import check_interval, search_interval
 from .scoring import check_error_score, refuses_weights, with_classes
 from .search_report import FoldReport
-from .warm_paths import FoldPath, WarmPaths
+from .warm_paths import FoldPath, WarmPaths, warn_of_folds
 
 
 class SearchCV(WarmPaths):
@@ -34,6 +35,7 @@ class SearchCV(WarmPaths):
     scoring: Any
     error_score: Any
     l1_ratio: Any
+    search_tol: float | None
 
     #: This callable makes problems of X, y, weights that sum to one, and other facts.
     _problems: Callable[..., LinearProblems]
@@ -50,6 +52,8 @@ class SearchCV(WarmPaths):
             # The rules of a single value.
             super(SearchCV, model)._check_parameters()
         check_error_score(self.error_score)
+        if self.search_tol is not None:
+            check_interval(self)
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(
                 "scoring must be a single metric, by which alpha is chosen; got "
@@ -92,6 +96,10 @@ class SearchCV(WarmPaths):
                 np.asarray(data[2], dtype=np.float64), weights.shape
             )
         folds = list(folds)
+        if self.search_tol is not None:
+            self._search_interval(X, y, weights, others, score_weights, folds, data)
+            return
+        forget(self, "search_gap_", "score_bounds_")
         models = self._to_try()
         of_all = [model._problems(X, y, weights, *others) for model in models]
         task, report = self._search_task(len(models), folds, of_all[0], data)
@@ -106,6 +114,44 @@ class SearchCV(WarmPaths):
             self.l1_ratio_ = float(chosen.l1_ratio)
         else:
             forget(self, "l1_ratio_")
+
+    def _search_interval(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        others: tuple[Any, ...],
+        score_weights: Any,
+        folds: list[tuple[Any, Any]],
+        data: tuple[Any, Any, Any],
+    ) -> None:
+        """Choose ``alpha`` from an interval with a proof, and set the attributes."""
+        problems = self._problems(X, y, weights, *others)
+        self._check_support(problems)
+        if problems.several or problems.design.n_outputs is not None:
+            raise ValueError(
+                "search_tol needs two classes, or one column of y: no bounds are known "
+                "for several scores of a sample."
+            )
+        task, _ = self._search_task(1, folds, problems, data)
+
+        def problems_of(model: Any, X: Any, y: Any, weights: Any) -> LinearProblems:
+            found: LinearProblems = model._problems(X, y, weights, *others)
+            return found
+
+        rows = X, y, weights, score_weights
+        search, gaps, proven = search_interval(self, problems_of, *rows, folds)
+        warn_of_folds(gaps, proven | (gaps <= self.tol), search.alphas, self.tol)
+        means = search.scores.mean(axis=0)
+        best = int(np.argmax(means))
+        self.alpha_, self.best_score_ = float(search.alphas[best]), float(means[best])
+        self.alphas_, self.scores_path_ = search.alphas, search.scores
+        self.gaps_path_, self.score_bounds_ = gaps, search.bounds
+        self.search_gap_ = search.gap
+        if self._has_ratio():
+            self.l1_ratio_ = float(self.l1_ratio)
+        self._store(problems, problems.solve(self.alpha_, task))
+        task.end()
 
     def _of_rows(
         self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
@@ -208,7 +254,9 @@ class PathCV(SearchCV, LinearClassifier):
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
+        scorer: Any = None
+        if self.search_tol is None:
+            scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
         folds = check_cv(self.cv, y, classifier=True).split(
             X, y, None if groups is None else exact_names(groups)
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -96,13 +96,21 @@ class ProvenSearch:
 
     Parameters
     ----------
-    folds : list of Fold
+    folds : sequence of Fold
     each : callable
         Maps a function over the folds, perhaps in threads.
+    report : callable
+        Called with the number of solved alphas, the best mean score and the largest
+        bound of others, after each alpha that is solved between two others.
     """
 
-    def __init__(self, folds: list[Fold], each: Callable[..., list[Any]]) -> None:
-        self._folds, self._each = folds, each
+    def __init__(
+        self,
+        folds: Sequence[Fold],
+        each: Callable[..., list[Any]],
+        report: Callable[[int, float, float], None],
+    ) -> None:
+        self._folds, self._each, self._report = folds, each, report
         self._alphas: list[float] = []
         self._solved: list[list[Solved]] = []
         self._scores: list[list[float]] = []
@@ -125,7 +133,10 @@ class ProvenSearch:
             if -upper <= best + tol:
                 ends.append(interval)
                 continue
+            n_solved = len(self._alphas)
             parts = self._refined(interval)
+            if len(self._alphas) > n_solved:
+                self._report(n_solved + 1, self._best(), -upper)
             if not parts:
                 ends.append(interval)
             for part in parts:

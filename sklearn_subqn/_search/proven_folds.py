@@ -41,12 +41,13 @@ class ProvenFold:
         self._risk = problems.objective(0, 1.0).risk
         fit_intercept = bool(model.fit_intercept)
         self._rows = HeldOut(self._risk, X, held, factors, fit_intercept)
-        self.proven: list[tuple[float, bool]] = []
+        # The alpha of each fit, its relative gap, and whether it is as small as asked.
+        self.fits: list[tuple[float, float, bool]] = []
 
     def solve(self, alpha: float) -> tuple[Solved, float]:
         """Return the solution for an alpha, and the score of the held-out rows."""
         (solution,) = self._problems.solve(alpha, FitTask.silent())
-        self.proven.append((solution.relative_gap, solution.proven))
+        self.fits.append((alpha, solution.relative_gap, solution.proven))
         found = self._problems.attributes()
         coef = np.ravel(found["coef_"]).astype(np.float64)
         intercept = float(np.ravel(found["intercept_"])[0])

@@ -1,0 +1,243 @@
+"""Searches over an interval of alpha: bounds hold for every value between two."""
+
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    hinge_loss,
+    log_loss,
+    mean_pinball_loss,
+)
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from sklearn_subqn import (
+    BMRMRegressor,
+    BMRMRegressorCV,
+    L1LogisticOWLQN,
+    L1LogisticOWLQNCV,
+    PathScoreDisplay,
+    SubLBFGSLinearSVC,
+    SubLBFGSLinearSVCCV,
+)
+
+X, Y = make_classification(160, 5, n_informative=3, flip_y=0.2, random_state=0)
+INTERVAL = 1e-3, 1.0
+WEIGHTS = np.random.default_rng(0).uniform(0.0, 2.0, len(Y)).round(1)
+
+
+def scored(search, model, X, y, weights=None):
+    """The mean score of a model of one alpha over the folds."""
+    name, scores = search.scoring, []
+    for train, test in search.cv.split(X, y):
+        of_train = None if weights is None else weights[train]
+        of_test = None if weights is None else weights[test]
+        model.fit(X[train], y[train], sample_weight=of_train)
+        if name == "neg_log_loss":
+            p = model.predict_proba(X[test])
+            scores.append(-log_loss(y[test], p, sample_weight=of_test, labels=[0, 1]))
+        elif name == "neg_hinge_loss":
+            z = model.decision_function(X[test])
+            scores.append(-hinge_loss(y[test], z, sample_weight=of_test))
+        elif name == "balanced_accuracy":
+            found = model.predict(X[test])
+            scores.append(
+                balanced_accuracy_score(y[test], found, sample_weight=of_test)
+            )
+        elif name == "neg_mean_pinball_loss":
+            found = model.predict(X[test])
+            scores.append(-mean_pinball_loss(y[test], found, alpha=model.quantile))
+        else:
+            scores.append(model.score(X[test], y[test], sample_weight=of_test))
+    return np.mean(scores)
+
+
+def check(search, model, X, y, weights=None, n_alphas=25):
+    """Bounds hold at values between the ends, and so does the gap."""
+    search.fit(X, y, sample_weight=weights)
+    bounds = search.score_bounds_
+    assert_allclose(bounds[1:, 0], bounds[:-1, 1])
+    low, high = sorted(search.alphas)
+    assert_allclose([bounds[0, 0], bounds[-1, 1]], [low, high])
+    assert search.best_score_ == search.scores_path_.mean(axis=0).max()
+    assert bounds[:, 3].max() <= search.best_score_ + search.search_gap_ + 1e-15
+    for alpha in np.geomspace(low, high, n_alphas):
+        score = scored(search, model.set_params(alpha=alpha), X, y, weights)
+        assert score <= search.best_score_ + search.search_gap_ + 1e-9
+        held = (bounds[:, 0] <= alpha * (1 + 1e-12)) & (bounds[:, 1] >= alpha)
+        assert score >= bounds[held, 2].min(initial=np.inf) - 1e-9
+        assert score <= bounds[held, 3].max(initial=-np.inf) + 1e-9
+    return search
+
+
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "neg_log_loss"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_log_loss(scoring, fit_intercept):
+    tol = 0.05 if scoring == "neg_log_loss" else 0.02
+    search = L1LogisticOWLQNCV(
+        INTERVAL,
+        l1_ratio=0,
+        search_tol=tol,
+        scoring=scoring,
+        cv=StratifiedKFold(3),
+        fit_intercept=fit_intercept,
+    )
+    model = L1LogisticOWLQN(l1_ratio=0, tol=1e-12, fit_intercept=fit_intercept)
+    assert check(search, model, X, Y).search_gap_ <= tol
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scoring", [None, "neg_hinge_loss"])
+def test_hinges(loss, scoring):
+    search = SubLBFGSLinearSVCCV(
+        INTERVAL, search_tol=0.03, scoring=scoring, cv=StratifiedKFold(3), loss=loss
+    )
+    model = SubLBFGSLinearSVC(loss=loss, tol=1e-11)
+    assert check(search, model, X, Y).search_gap_ <= 0.03
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+def test_regressions(loss):
+    rows, y = make_regression(120, 4, noise=30.0, random_state=0)
+    scoring = "neg_mean_pinball_loss" if loss == "quantile" else None
+    tol = 1.0 if loss == "quantile" else 0.02
+    search = BMRMRegressorCV(
+        (1e-2, 10.0), loss=loss, search_tol=tol, scoring=scoring, cv=KFold(3)
+    )
+    model = BMRMRegressor(loss=loss, tol=1e-11)
+    assert check(search, model, rows, y).search_gap_ <= tol
+
+
+@pytest.mark.parametrize("kind", ["weights", "factors", "sparse", "float32", "far"])
+def test_kinds_of_data(kind):
+    rows, weights, factors = X, None, None
+    if kind == "weights":
+        weights = WEIGHTS
+    elif kind == "factors":
+        factors = np.array([0.1, 1.0, 3.0, 10.0, 1.0])
+    elif kind == "sparse":
+        rows = sparse.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
+    elif kind == "float32":
+        rows = X.astype(np.float32)
+    else:
+        rows = X + 100.0
+    search = L1LogisticOWLQNCV(
+        INTERVAL,
+        l1_ratio=0,
+        search_tol=0.02,
+        cv=StratifiedKFold(3),
+        penalty_factor=factors,
+    )
+    # Rounding coefficients to float32 moves rows on the boundary.
+    exact = np.asarray(rows, np.float64) if kind == "float32" else rows
+    model = L1LogisticOWLQN(l1_ratio=0, tol=1e-9, penalty_factor=factors)
+    search.fit(rows, Y, sample_weight=weights)
+    assert search.search_gap_ <= 0.02
+    for alpha in np.geomspace(*INTERVAL, 12):
+        score = scored(search, model.set_params(alpha=alpha), exact, Y, weights)
+        assert score <= search.best_score_ + search.search_gap_ + 1e-9
+
+
+def test_separable_data_and_rare_classes():
+    separable = np.sign(X[:, 0] + 0.01) > 0
+    rare = np.zeros(len(X), dtype=int)
+    rare[[3, 70, 120]] = 1
+    for y in (separable.astype(int), rare):
+        search = SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.02, cv=StratifiedKFold(3))
+        check(search, SubLBFGSLinearSVC(tol=1e-11), X, y, n_alphas=12)
+
+
+@pytest.mark.filterwarnings("ignore:Fitting .* stopped")
+@pytest.mark.parametrize("seed", range(30))
+def test_random_searches(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 80)), int(rng.integers(1, 6))
+    rows = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, d) + rng.normal(size=d)
+    y = (rng.uniform(size=n) < rng.uniform(0.2, 0.8)).astype(int)
+    y[:6] = [0, 1] * 3
+    cv, tol = StratifiedKFold(2), float(rng.choice([0.02, 0.1]))
+    interval = tuple(10.0 ** np.sort(rng.uniform(-4, 1, 2)))
+    if seed % 2:
+        search = L1LogisticOWLQNCV(interval, l1_ratio=0, search_tol=tol, cv=cv)
+        model = L1LogisticOWLQN(l1_ratio=0, tol=1e-12)
+    else:
+        search = SubLBFGSLinearSVCCV(interval, search_tol=tol, cv=cv)
+        model = SubLBFGSLinearSVC(tol=1e-12)
+    check(search, model, rows, y)
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (SubLBFGSLinearSVCCV(20, search_tol=0.01), "alphas=\\(low, high\\)"),
+        (SubLBFGSLinearSVCCV([1, 2, 3], search_tol=0.01), "alphas=\\(low, high\\)"),
+        (SubLBFGSLinearSVCCV((1, 1), search_tol=0.01), "must differ"),
+        (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.0), "search_tol"),
+        (SubLBFGSLinearSVCCV(INTERVAL, search_tol="a"), "search_tol"),
+        (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, scoring="f1"), "'accuracy'"),
+        (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, refit=False), "refit"),
+        (
+            SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, scoring="neg_log_loss"),
+            "neg_hinge_loss",
+        ),
+        (L1LogisticOWLQNCV(INTERVAL, search_tol=0.1), "squares"),
+        (
+            SubLBFGSLinearSVCCV(
+                INTERVAL, search_tol=0.1, penalty_factor=[0, 1, 1, 1, 1]
+            ),
+            "positive",
+        ),
+    ],
+)
+def test_refusals(search, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        search.fit(X, Y)
+
+
+def test_refusals_by_data():
+    with pytest.raises(ValueError, match="two classes"):
+        SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1).fit(X, np.arange(len(Y)) % 3)
+    search = BMRMRegressorCV(INTERVAL, loss="poisson", search_tol=0.1)
+    with pytest.raises(ValueError, match="'r2'"):
+        search.fit(X, Y)
+    search = BMRMRegressorCV(INTERVAL, loss="squared_error", search_tol=0.1)
+    with pytest.raises(ValueError, match="offset"):
+        search.fit(X, Y, offset=np.ones(len(Y)))
+    with pytest.raises(ValueError, match="one column"):
+        search.fit(X, np.column_stack([Y, Y]))
+
+
+def test_what_is_not_proven_is_told(monkeypatch):
+    monkeypatch.setattr("sklearn_subqn._search.proven.MOST_SOLVED", 13)
+    search = L1LogisticOWLQNCV((1e-6, 10.0), l1_ratio=0, search_tol=1e-3)
+    with pytest.warns(ConvergenceWarning, match="no alpha is better by more than"):
+        search.fit(X, Y)
+    assert search.search_gap_ > 1e-3
+    assert search.scores_path_.shape == (5, len(search.alphas_))
+    assert search.set_params(search_tol=None).fit(X, Y).alphas_.size == 2
+    assert not hasattr(search, "search_gap_")
+
+
+def test_bounds_are_drawn():
+    search = SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.05).fit(X, Y)
+    display = PathScoreDisplay.from_estimator(search)
+    (path,) = display.area_.get_paths()
+    assert path.vertices[:, 1].max() == pytest.approx(search.score_bounds_[:, 3].max())
+    assert path.vertices[:, 0].min() == pytest.approx(min(INTERVAL))
+
+
+def test_threads_find_the_same():
+    searches = [
+        L1LogisticOWLQNCV(INTERVAL, l1_ratio=0, search_tol=0.02, n_jobs=n).fit(X, Y)
+        for n in (1, 2)
+    ]
+    assert_allclose(searches[0].score_bounds_, searches[1].score_bounds_, rtol=1e-12)
