@@ -187,7 +187,7 @@ def tilt(
     const double[::1] down,
     double[:, ::1] out,
     double[::1] sums,
-    double[:, ::1] hessian,
+    double[::1] sizes,
 ):
     """Write the dual point of flows whose shares are multiplied; add up its columns.
 
@@ -199,52 +199,85 @@ def tilt(
     up, down : ndarray of shape (k,)
         Factors of shares that go to labels, and of those that come from them.
     out : ndarray of shape (n, k)
-    sums : ndarray of shape (k,)
-        Sums of the columns of ``out``, added to it.
-    hessian : ndarray of shape (k, k)
-        Their derivatives by the logarithms of ``up``, which those of ``down`` are the
-        negatives of, added to it for labels j <= l.
+    sums, sizes : ndarray of shape (k,)
+        Sums of the columns of ``out`` and of their absolute values, added to them.
     """
-    cdef Py_ssize_t n = sinks.shape[0], k = sinks.shape[1], i, j, l
-    cdef double s, taken, brought, flow, total, a, b, u
-    cdef double* to
-    cdef double* fro
+    cdef Py_ssize_t n = sinks.shape[0], k = sinks.shape[1], i, j
+    cdef double taken, brought, flow, total, a, b
     _check(k, sources.shape[1], up.shape[0], down.shape[0], out.shape[1])
-    _check(k, sums.shape[0], hessian.shape[0], hessian.shape[1], k)
+    _check(k, sums.shape[0], sizes.shape[0], k, k)
     _same_rows(n, sources.shape[0], none.shape[0])
     _same_rows(n, weights.shape[0], out.shape[0])
-    to = <double*> allocate(2 * k * sizeof(double))
-    fro = to + k
     with nogil:
         for i in range(n):
             taken = brought = 0.0
             if none[i] >= 0.0:
                 for j in range(k):
-                    to[j] = sinks[i, j] * up[j]
-                    fro[j] = sources[i, j] * down[j]
-                    taken += to[j]
-                    brought += fro[j]
+                    taken += sinks[i, j] * up[j]
+                    brought += sources[i, j] * down[j]
             flow = taken * brought
             if not flow > 0.0:
                 for j in range(k):
                     out[i, j] = 0.0
                 continue
-            s = weights[i]
-            total = flow / (none[i] + flow)
-            a, b = total / taken, total / brought
+            total = weights[i] * (flow / (none[i] + flow))
+            taken, brought = total / taken, total / brought
             for j in range(k):
-                to[j] *= a
-                fro[j] *= b
-                out[i, j] = s * (to[j] - fro[j])
-                sums[j] += out[i, j]
-                hessian[j, j] += s * (to[j] + fro[j])
+                a, b = sinks[i, j] * up[j] * taken, sources[i, j] * down[j] * brought
+                out[i, j] = a - b
+                sums[j] += a - b
+                sizes[j] += a + b
+
+
+def multiply(
+    const double[:, ::1] dual,
+    const double[::1] weights,
+    const double[::1] changes,
+    double[::1] out,
+):
+    """Write how the column sums of tilted flows change with the logarithms of shares.
+
+    They are the gradient of a function of these logarithms, and this is a product with
+    its matrix of second derivatives, which has k x k entries. A row of weight s with
+    entries p and -q, whose sums are t, has diag(p + q) - (p q' + q p') / t
+    - (p - q) (p - q)' / s.
+
+    Parameters
+    ----------
+    dual : ndarray of shape (n, k)
+        p - q, where of each entry one of both is zero.
+    weights : ndarray of shape (n,)
+    changes : ndarray of shape (k,)
+        Of the logarithms of ``up``, and with the other sign of those of ``down``.
+    out : ndarray of shape (k,)
+    """
+    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j
+    cdef double total, to_mean, from_mean, mean, u
+    _check(k, changes.shape[0], out.shape[0], k, k)
+    _same_rows(n, weights.shape[0], n)
+    with nogil:
+        for j in range(k):
+            out[j] = 0.0
+        for i in range(n):
+            total = to_mean = from_mean = 0.0
             for j in range(k):
-                u, a, b = out[i, j], s * to[j] / total, s * fro[j] / total
-                if a == 0.0 and b == 0.0:
-                    continue
-                for l in range(j, k):
-                    hessian[j, l] -= a * fro[l] + b * to[l] + u * (to[l] - fro[l])
-        free(to)
+                u = dual[i, j]
+                if u > 0.0:
+                    total += u
+                    to_mean += u * changes[j]
+                else:
+                    from_mean -= u * changes[j]
+            if total == 0.0:
+                continue
+            mean = (to_mean - from_mean) / weights[i]
+            to_mean /= total
+            from_mean /= total
+            for j in range(k):
+                u = dual[i, j]
+                if u > 0.0:
+                    out[j] += u * (changes[j] - from_mean - mean)
+                else:
+                    out[j] -= u * (changes[j] - to_mean + mean)
 
 
 cdef int _same_rows(Py_ssize_t n, Py_ssize_t a, Py_ssize_t b) except -1:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import linalg
 
 from ..kernels import flows
-from ..rounding import MOST_STEPS, ROUNDED, TINY, rounding
+from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._oracle import Oracle
+
+# Newton steps leave a hundredth of the column sums that they are to remove.
+_ACCURACY = 0.01
 
 
 class FlowOracle(Oracle):
@@ -86,13 +90,21 @@ def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
 def _potentials(laplacian: Floats, sums: Floats) -> Floats:
     """Return x with L x = sums, or nearly if there is none.
 
-    Flows of labels may be of very different sizes: those are scaled to be alike.
+    Flows of labels may be of very different sizes: those are scaled to be alike. A
+    constant added to x changes nothing: the matrix becomes positive definite by its
+    outer product, unless labels fall into parts without flows between them.
     """
     diagonal = laplacian.diagonal()
     roots = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = laplacian / roots / roots[:, np.newaxis]
-    x: Floats = np.linalg.lstsq(scaled, sums / roots, rcond=ROUNDED)[0] / roots
-    return x
+    target = sums / roots
+    constant = roots / np.linalg.norm(roots)
+    factor, info = linalg.lapack.dpotrf(scaled + np.outer(constant, constant))
+    if info == 0 and float(factor.diagonal().min()) ** 2 > CLOSE:
+        x = linalg.lapack.dpotrs(factor, target)[0]
+    else:
+        x = np.linalg.lstsq(scaled, target, rcond=ROUNDED)[0]
+    return x / roots
 
 
 def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
@@ -125,17 +137,37 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     flows.sides(dual, weights, neutral, seed, 1e-50, p, q, none)
     x = np.zeros(k)
     for _ in range(MOST_STEPS):
-        sums, upper = np.zeros(k), np.zeros((k, k))
-        flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, upper)
+        sums, sizes = np.zeros(k), np.zeros(k)
+        flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, sizes)
         if np.abs(sums).max() <= 1e-4 * before.max():
             break
-        hessian = upper + np.triu(upper, 1).T
-        # Adding a constant to x changes nothing, nor do labels without any flow.
-        diagonal = hessian.diagonal()
-        hessian += float(diagonal.mean())
-        hessian[np.diag_indices_from(hessian)] += 1e-10 * float(diagonal.max()) or 1.0
-        step = np.linalg.solve(hessian, sums)
-        step -= step.mean()
+        step = _newton_step(u, weights, sums, sizes)
         # No step changes a ratio of shares by more than exp(2).
         x -= min(1.0, 2.0 / max(float(np.ptp(step)), 2.0)) * step
     return u
+
+
+def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> Floats:
+    """Return about H^-1 sums, by conjugate gradients scaled by the columns' sizes.
+
+    Adding a constant to a solution changes nothing: its mean is taken off.
+    """
+    scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    step, product, rest = np.zeros_like(sums), np.empty_like(sums), sums.copy()
+    scaled = scale * rest
+    direction, square = scaled, float(rest @ scaled)
+    enough = _ACCURACY**2 * square
+    for _ in range(len(sums)):
+        flows.multiply(dual, weights, direction, product)
+        curvature = float(direction @ product)
+        if not curvature > 0.0:
+            break
+        length = square / curvature
+        step += length * direction
+        rest -= length * product
+        scaled = scale * rest
+        before, square = square, float(rest @ scaled)
+        if square <= enough:
+            break
+        direction = scaled + (square / before) * direction
+    return step - step.mean()
