@@ -519,3 +519,28 @@ def test_curvature_by_roots(kind, width):
         sums = np.zeros((n, k))
         np.add.at(sums, rows, v[:, [j]] * v)
         assert_allclose(sums, column, atol=1e-12)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_slopes_of_many_labels(falling):
+    """Lines far below the maximum are dropped, and none that it meets."""
+    rng = np.random.default_rng(0)
+    n, k = 40, 300
+    loss = Loss(Simplex(np.ones((k, k)) - np.eye(k)))
+    targets, weights = rng.integers(k, size=n), rng.random(n)
+    scores, dscores = rng.normal(size=(2, n, k))
+    own = np.arange(n), targets
+    # The own labels rise faster than others where all of these fall.
+    scores[own] += 1.0
+    dscores[own] += 6.0 if falling else 0.0
+    piecewise = loss.oracle.restrict(scores, dscores, targets, weights)
+    assert len(piecewise.kinks) < 10 * n
+    violations = 1.0 + scores - scores[own][:, np.newaxis]
+    rises = dscores - dscores[own][:, np.newaxis]
+    violations[own] = 0.0
+    for step in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0):
+        worst = np.argmax(violations + step * rises, axis=1)
+        expected = weights @ rises[np.arange(n), worst]
+        passed = piecewise.kinks < step
+        slope = piecewise.slope + piecewise.slope_jumps[passed].sum()
+        assert slope == pytest.approx(expected, abs=1e-12)

@@ -271,11 +271,12 @@ cdef inline Py_ssize_t segment(
 ) noexcept nogil:
     """Segment the maximum of the lines of one side; return their number.
 
-    Zero is one more line where sides are separable. Lines that rise no faster than the
-    largest at eta = 0 are dropped before they are sorted.
+    Zero is one more line where sides are separable. Before lines are sorted those are
+    dropped that rise no faster than the largest at eta = 0, and those that are below
+    where this one meets the fastest of all: they are below one of both everywhere.
     """
-    cdef Py_ssize_t p, size = 0
-    cdef double fastest = 0.0
+    cdef Py_ssize_t p, kept = 0, last = 0, size = 0
+    cdef double at, fastest = 0.0
     cdef double* height = line + stride
     if separable(row):
         size = top <= tie
@@ -289,9 +290,21 @@ cdef inline Py_ssize_t segment(
     line[0], height[0] = fastest, top
     if separable(row) and fastest < 0.0:
         line[1] = height[1] = 0.0
-        size = 2
+        last, size = 1, 2
     for p in range(row.size):
         if side(row, p) == s and m[p] < top - tie and d[p] > fastest:
             line[size], height[size] = d[p], m[p]
+            if line[size] > line[last] or (
+                line[size] == line[last] and height[size] > height[last]
+            ):
+                last = size
             size += 1
+    if last:
+        at = (height[0] - height[last]) / (line[last] - line[0])
+        top = height[0] + at * line[0]
+        for p in range(size):
+            if p == 0 or p == last or height[p] + at * line[p] > top:
+                line[kept], height[kept] = line[p], height[p]
+                kept += 1
+        size = kept
     return upper_envelope(line, height, line + 2 * stride, size)
