@@ -34,9 +34,9 @@ _STALLED = 1e-3
 _HALVED_WITHIN = 5
 
 # A run that goes on for a smaller gap than was asked for may have five times the
-# iterations that it has needed so far. Small problems of all losses and penalties end
-# with a gap of rounding well before that, except for a few of squared Lp norms in large
-# units.
+# iterations that it has needed so far, and no more than ``STALL_WINDOW`` further ones.
+# Small problems of all losses and penalties end with a gap of rounding well before
+# that, except for a few of squared Lp norms in large units.
 _TIMES = 5
 
 # A run that goes on may have 40 iterations in all, even where it has needed very few.
@@ -134,7 +134,8 @@ def run(
         wants_stop = report is not None and report(result) is True
         gap, value = result.gap, result.point.value
         if limit == max_iter and stopping.is_what_was_asked(gap, value):
-            limit = min(max(_TIMES * result.n_iter, _LEAST), max_iter)
+            further = min(_TIMES * result.n_iter, result.n_iter + STALL_WINDOW)
+            limit = min(max(further, _LEAST), max_iter)
         if (stopping.is_reached(gap, value) and is_useful(result)) or (
             stopping.is_nearly_reached(gap, value) and _is_slow(result)
         ):
