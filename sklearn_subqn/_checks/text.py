@@ -1,4 +1,4 @@
-"""Errors where there are text or times in place of numbers."""
+"""Columns of tables that are not numbers, or are so of several types."""
 
 from __future__ import annotations
 
@@ -57,6 +57,21 @@ def naming_text(X: Any) -> Iterator[None]:
 def _listed(names: list[str]) -> str:
     """Return the first few of several names, to end a sentence."""
     return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else ".")
+
+
+def with_sparse_floats(X: Any) -> Any:
+    """Return a data frame of sparse columns of several types as one of floats.
+
+    The type that pandas finds for both truth values and numbers is that of objects,
+    of which there are no sparse matrices. All else is returned as it is.
+    """
+    types = [of for _, of in _types(X)]
+    kinds = {getattr(getattr(of, "subtype", None), "kind", None) for of in types}
+    if len(kinds) < 2 or not kinds <= set("buif"):
+        return X
+    if any(of.fill_value for of in types):
+        return X  # refused by ``naming_text``
+    return X.astype(type(types[0])(np.float64, 0.0))
 
 
 def check_no_times_in(X: Any) -> None:

@@ -25,7 +25,7 @@ from .._checks import (
     plain_csr,
     total_of,
 )
-from .._checks.text import check_no_times_in, naming_text
+from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
 from .._core.losses import Loss
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
@@ -261,7 +261,7 @@ class LinearEstimator(Estimator):
         refuse_collections(self, X)
         check_sparse_structure(X)
         check_unmasked("X", X)
-        X = as_numpy(X)
+        X = with_sparse_floats(as_numpy(X))
         check_no_times_in(X)
         if not (isinstance(y, str) and y == "no_validation"):
             check_no_file("y", y, "an array or a list")

@@ -91,6 +91,16 @@ def test_sparse_columns_of_each_type(dtype):
     assert_allclose(model.coef_, expected.coef_, rtol=1e-3)
 
 
+@each_kind
+def test_sparse_columns_of_several_types(Kind):
+    types = {"city_p": np.int8, "plan_x": np.float32, "plan_y": np.float64}
+    X = SPARSE.astype({k: pd.SparseDtype(of, of(0)) for k, of in types.items()})
+    model, expected = fitted(Kind, X), fitted(Kind, DENSE)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-2, atol=2e-3)
+    found = model.predict(X)
+    assert_allclose(found, expected.predict(DENSE), rtol=1e-2, atol=1e-2)
+
+
 def test_sparse_booleans_in_streams_blocks_and_chains():
     stream = OnlineLBFGSRegressor().partial_fit(SPARSE, COUNTS)
     assert_allclose(
