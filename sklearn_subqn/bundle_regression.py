@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._checks import (
     as_numpy,
     as_sample_weights,
+    check_no_times,
     check_number,
     check_offset,
     check_option,
@@ -409,6 +410,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             y, sample_weight = self._without_offset(y, sample_weight, offset)
         if self._fits_several_quantiles():
             y, sample_weight = as_numpy(y), as_numpy(sample_weight)
+            check_no_times(y)
             return mean_d2(y, self.predict(X), self.quantile, sample_weight)
         return super().score(X, y, sample_weight)
 

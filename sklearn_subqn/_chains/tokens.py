@@ -121,7 +121,9 @@ class AttributeReader:
         """Return where a name with a value is found, and whether that stays so."""
         if isinstance(value, (str, bytes)):
             return self._column(f"{self.text(name)}:{self.text(value)}"), True
-        if not isinstance(value, (numbers.Real, np.bool_)):
+        # Durations of NumPy are derived from its integers.
+        real = isinstance(value, (numbers.Real, np.bool_))
+        if not real or isinstance(value, np.timedelta64):
             raise TypeError(
                 f"{self._where()} has the value {value!r} of type "
                 f"{type(value).__name__} for {name!r}; values must be strings, numbers,"

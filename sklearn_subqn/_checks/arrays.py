@@ -108,14 +108,15 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
     ------
     TypeError
         If they are times: their numbers depend on the unit that they are stored in.
+        Or other objects.
     ValueError
         If they are no numbers, or not finite.
     """
     check_no_times(y)
     try:
         targets = np.array(y, dtype=np.float64, order="F")
-    except ValueError as error:
-        raise ValueError(f"y must be numbers: {error}.") from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"y must be numbers: {error}.") from error
     assert_all_finite(targets, input_name="y")
     return targets
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,15 @@ from .._core.names import MOST_NAMED
 
 # What names of types of columns of times contain, in pandas, polars and pyarrow.
 _TIMES = re.compile("date|time|duration|period")
+
+# Times that arrays of objects and lists may hold; those of pandas are among them.
+_OBJECTS = (
+    np.datetime64,
+    np.timedelta64,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+)
 
 
 @contextmanager
@@ -29,6 +39,8 @@ def naming_text(X: Any) -> Iterator[None]:
     ValueError
         In place of that of NumPy, whose message it contains. Or of pandas, if columns
         are sparse around another number than zero.
+    TypeError
+        In place of that of NumPy, for objects that are no numbers.
     """
     try:
         yield
@@ -44,14 +56,21 @@ def naming_text(X: Any) -> Iterator[None]:
         if "could not convert string to float" not in str(error):
             raise
         found = str(error).rstrip(".")
-        if not _is_text(X):
+        if _are_numbers(X):
             raise ValueError(f"y must be numbers: {found}.") from error
-        names = _columns_of_text(X)
+        names = _columns_of_others(X)
         where = f" There is text in {_listed(names)}" if names else ""
         raise ValueError(
             f"X must be numbers: {found}.{where} Encode text before, for example by a "
             "OneHotEncoder in a ColumnTransformer."
         ) from error
+    except TypeError as error:
+        if "float() argument must be" not in str(error):
+            raise
+        names = _columns_of_others(X)
+        where = f" See {_listed(names)}" if names else ""
+        name = "y" if _are_numbers(X) else "X"
+        raise TypeError(f"{name} must be numbers: {error}.{where}") from error
 
 
 def _listed(names: list[str]) -> str:
@@ -84,7 +103,11 @@ def check_no_times_in(X: Any) -> None:
     X : array-like, sparse matrix or data frame of shape (n, d)
         As the user gave it.
     """
-    names = [repr(name) for name, of in _types(X) if _are_times(of)]
+    names = [
+        repr(name)
+        for name, of in _types(X)
+        if _are_times(of) or (of == np.dtype(object) and has_times(X[name]))
+    ]
     where = f" There are dates or times in {_listed(names)}" if names else ""
     if not where and has_times(X):
         where = " There are dates or times among its entries."
@@ -112,7 +135,7 @@ def _are_times(of: Any) -> bool:
 
 
 def has_times(X: Any) -> bool:
-    """Whether there are times of NumPy in an array or in lists."""
+    """Whether there are times in an array or in lists."""
     if isinstance(X, (list, tuple)):
         try:
             X = np.asarray(X)
@@ -120,21 +143,20 @@ def has_times(X: Any) -> bool:
             return False
     dtype = getattr(X, "dtype", None)
     if dtype == np.dtype(object):
-        kinds = (np.datetime64, np.timedelta64)
-        return any(isinstance(each, kinds) for each in np.ravel(X))
+        return any(isinstance(each, _OBJECTS) for each in np.ravel(X))
     return getattr(dtype, "kind", "") in ("m", "M")
 
 
-def _columns_of_text(X: Any) -> list[str]:
-    """Return the names of the columns of a data frame that are text."""
+def _columns_of_others(X: Any) -> list[str]:
+    """Return the names of the columns of a data frame that are not numbers."""
     columns = getattr(X, "columns", ())
-    return [repr(name) for name in columns if _is_text(X[name])]
+    return [repr(name) for name in columns if not _are_numbers(X[name])]
 
 
-def _is_text(values: Any) -> bool:
-    """Whether values are not all numbers."""
+def _are_numbers(values: Any) -> bool:
+    """Whether all values are numbers, or texts that read like numbers."""
     try:
         np.asarray(values).astype(np.float64)
-    except ValueError:
-        return True
-    return False
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._checks import as_numpy, as_sample_weights
+from .._checks import as_numpy, as_sample_weights, check_no_times
 from .._core.names import check_same_rows
 from .._solving.deviances import deviance_explained, mean_deviances
 from .block_methods import scored
@@ -53,6 +53,7 @@ class ScoringRegressor(RegressorMixin):
         """
         check_same_rows(X, sample_weight=sample_weight)
         y, sample_weight = as_numpy(y), as_numpy(sample_weight)
+        check_no_times(y)
         power = variance_power(self)
         if power is None:
             return float(super().score(X, y, sample_weight))

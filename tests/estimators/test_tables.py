@@ -139,6 +139,11 @@ TABLES_OF_TIMES = {
     "array": SPANS[:, np.newaxis],
     "array of objects": np.array([[each] for each in SPANS], dtype=object),
     "lists": [[each] for each in SPANS],
+    "lists of Python's": [[each] for each in SPANS.astype("timedelta64[us]").tolist()],
+    "frame of objects": pd.DataFrame({"since": pd.Series([*SPANS], dtype=object)}),
+    "frame of Python's": pd.DataFrame(
+        {"when": TIMES.astype("datetime64[D]").tolist()}, dtype=object
+    ),
 }
 
 
@@ -172,6 +177,33 @@ def test_times_in_streams_and_blocks():
         OnlineLBFGSClassifier().partial_fit(X, LABELS, classes=[0, 1])
     with pytest.raises(TypeError, match="dates or times in 'since'"):
         BMRMClassifier().fit(RowBlocks([lambda: (X, LABELS)]))
+
+
+def test_objects_that_are_no_numbers():
+    X = pd.DataFrame({"x": COUNTS, "bins": pd.cut(DAYS, 5)})
+    with pytest.raises(TypeError, match=r"^X must be numbers.*Interval'. See 'bins'"):
+        BMRMRegressor().fit(X, COUNTS)
+    with pytest.raises(TypeError, match=r"^y must be numbers.*Interval'.$"):
+        BMRMRegressor().fit(DENSE, list(X["bins"]))
+
+
+def test_times_in_targets_that_are_predicted():
+    for model in (
+        BMRMRegressor(),
+        BMRMRegressor(loss="poisson"),
+        BMRMRegressor(loss="quantile", quantile=[0.2, 0.8]),
+        OnlineLBFGSRegressor(),
+    ):
+        model.fit(DENSE, COUNTS)
+        for times in (SPANS, pd.Series(SPANS), [*SPANS]):
+            with pytest.raises(TypeError, match=r"^y must be numbers, got .*a time"):
+                model.score(DENSE, times)
+
+
+def test_durations_are_no_values_of_attributes():
+    X = [[{"since": np.timedelta64(1, "ns")}, {"since": 1.0}]] * 3
+    with pytest.raises(TypeError, match="values must be strings, numbers"):
+        LinearChainCRF().fit(X, [["A", "B"]] * 3)
 
 
 def test_times_in_targets_and_weights():
