@@ -8,7 +8,7 @@ same problems as of any data, only that the risks are those of all blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from .._solving.solution import Solution
 from .run_there import RunHere, solve_there
 
 Floats = npt.NDArray[np.float64]
+
+_Result = TypeVar("_Result")
 
 # A fit goes on after three losses of places, and gives up at the fourth.
 _MOST_LOSSES = 3
@@ -242,8 +244,22 @@ class Collection:
     ) -> None:
         self._source, self._names, self._weight = source, names, weight
         self._copy = copy_for_blocks(estimator)
-        self._session = source.open()
-        self._prepare(estimator)
+        self._open()
+        self._while_places_last(lambda: self._prepare(estimator), self._open)
+
+    def _open(self) -> None:
+        self._session = self._source.open()
+
+    def _while_places_last(
+        self, step: Callable[[], _Result], again: Callable[[], None]
+    ) -> _Result:
+        """Return the result of a step, before which again places are opened if lost."""
+        for _ in range(_MOST_LOSSES):
+            try:
+                return step()
+            except PlaceLost:
+                again()
+        return step()
 
     def _prepare(self, estimator: Any) -> None:
         summaries = self._blocks.results("checked", self._copy, self._weight)
@@ -319,18 +335,17 @@ class Collection:
     ) -> list[Solution]:
         """Return the solutions; go on from the best points where places were lost."""
         problems.watch = _KeepBest()
-        for n_losses in range(1, _MOST_LOSSES + 2):
-            try:
-                return self._solve(problems, alpha, task)
-            except PlaceLost:
-                problems.starts = [Start(start.w) for start in problems.starts]
-                if n_losses > _MOST_LOSSES:
-                    raise
-                self._session = self._source.open()
-                self._blocks.results("checked", self._copy, self._weight)
-                self._weigh()
-                self._encode()
-        raise AssertionError("the last loss is raised")
+
+        def again() -> None:
+            problems.starts = [Start(start.w) for start in problems.starts]
+            self._open()
+            self._blocks.each("checked", self._copy, self._weight)
+            self._weigh()
+            self._encode()
+
+        return self._while_places_last(
+            lambda: self._solve(problems, alpha, task), again
+        )
 
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask

@@ -246,6 +246,10 @@ class BlocksOnWorkers:
                     end = time.monotonic() + _REPLACEMENT
                 elif time.monotonic() > end:
                     raise without_workers("compute") from None
+            except distributed.CancelledError:
+                # The scheduler cancels nothing, but its end does.
+                last_seen(self._client)
+                raise
         failed = [i for i, future in enumerate(futures) if future.status == "error"]
         if failed:
             futures[failed[0]].result()

@@ -39,6 +39,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVCCV,
     dual_gap,
 )
+from sklearn_subqn._blocks.blocks import Collection
 from sklearn_subqn._blocks.run_there import Abandoned, RunHere
 from sklearn_subqn._core.places import places
 from sklearn_subqn._core.rows.design import Design
@@ -811,6 +812,46 @@ def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
     assert killed
     assert abs(model.objective_ - expected) <= 1e-6 * expected
     assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert_nothing_is_left(client)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("_weigh", 1), ("_encode", 2)],
+    ids=["at the beginning", "after another loss"],
+)
+def test_a_worker_killed_between_iterations_is_replaced(
+    client, monkeypatch, name, number
+):
+    # The first rows are prepared before the first iteration, and again after a loss.
+    spread(monkeypatch)
+    X, y, _ = data()
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
+    expected = model.objective_
+    killed, prepared = [], []
+    whole = getattr(Collection, name)
+
+    def kill():
+        killed.append(pid_of_a_place(client)[1])
+        os.kill(killed[-1], signal.SIGKILL)
+
+    def killing(self, *args):
+        prepared.append(name)
+        if len(prepared) == number:
+            kill()
+        return whole(self, *args)
+
+    def callback(progress):
+        if number == 2 and progress.n_iter == 2 and not killed:
+            kill()
+
+    monkeypatch.setattr(Collection, name, killing)
+    model.callback = callback
+    wait_for_two_workers(client)
+    with client.as_current():
+        model.fit(*on_workers(*blocks(7, X, y)))
+    assert len(killed) == number
+    assert abs(model.objective_ - expected) <= 1e-6 * expected
     assert_nothing_is_left(client)
 
 
