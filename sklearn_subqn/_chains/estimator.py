@@ -360,6 +360,9 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         data = design.X, design.starts, objective.weights * len(objective.weights)
         self._seen = seen.learned(*data, columns, marginals)
         self._sums = None
+        if self.l1_ratio:
+            slopes = self._seen.weight * objective.at(solution.w).risk_gradient
+            self._sums = self._strengths(self._seen).sums(solution.w, -slopes)
         self.objective_ = solution.objective
         self.dual_gap_ = solution.dual_gap
         self.n_iter_ = max(1, solution.n_iter)

@@ -16,7 +16,7 @@ from .design import ChainDesign, tokens_of
 from .model import ChainModel
 from .pairs import Pairs, merged
 from .reading import Labeled
-from .stream import Seen, learn
+from .stream import Seen, Strengths, learn
 
 
 class LearnsFromStreams(ChainModel):
@@ -128,13 +128,10 @@ class LearnsFromStreams(ChainModel):
             self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
             self._seen = Seen()
         n_params = len(self._w)
-        # The number of sequences, of which alpha would be made, is not known.
-        alpha = self._chosen_alpha(1e-4)
-        penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
         sums = getattr(self, "_sums", None)
         if sums is None:
             w = self._w.astype(np.float64, copy=False)
-            sums = self._seen.strengths(*penalty).sums(w)
+            sums = self._strengths(self._seen).sums(w)
         # The columns are the attributes that the batch has.
         columns, indices = np.unique(data.X.indices, return_inverse=True)
         own = sparse.csr_matrix(
@@ -150,7 +147,7 @@ class LearnsFromStreams(ChainModel):
         )
         places = np.append(places, np.arange(n, n_params))
         seen = self._seen.and_of(own, data.starts, weights, columns)
-        strengths = seen.strengths(*penalty)
+        strengths = self._strengths(seen)
         loss = self._loss_of(data.starts)
         own_sums = learn(
             design,
@@ -168,17 +165,22 @@ class LearnsFromStreams(ChainModel):
         sums = sums.copy()
         sums[places] = own_sums
         self._w = strengths.parameters(sums)
-        if not self.l1_ratio or seen.curvatures.any():
-            # With L1 many passes of a stream alone would end farther from the optimum.
-            nodes = self._lattice_of(design, self._w[places]).marginals()
-            seen = seen.learned(own, data.starts, weights, columns, nodes)
-        self._seen = seen
-        # Sums are not known from parameters that are zero.
-        self._sums = sums if self.l1_ratio else None
+        nodes = self._lattice_of(design, self._w[places]).marginals()
+        self._seen = seen.learned(own, data.starts, weights, columns, nodes)
+        # With the curvature of the batch other sums stand for the same parameters.
+        strengths = self._strengths(self._seen)
+        self._sums = strengths.sums(self._w, sums) if self.l1_ratio else None
         self.n_iter_ = 1
         # A fit left these attributes, which do not describe the new model.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
         return self
+
+    def _strengths(self, seen: Seen) -> Strengths:
+        """Return the strengths of the penalty against what has been seen."""
+        # The number of sequences, of which alpha would be made, is not known.
+        alpha = self._chosen_alpha(1e-4)
+        penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
+        return seen.strengths(*penalty)
 
     def _grow(self, pairs: Pairs, transitions: Mask) -> None:
         """Add weights of zero for pairs that the model did not have."""

@@ -22,7 +22,10 @@ each time, and was .86, .31 and .24.
 What was learned has losses, too, which alpha S knows nothing of. So second derivatives
 of the losses so far, about, are added to alpha S in the squares of the scales: a later
 sequence changes parameters by its share of all. L1 stays in the units without them, and
-so has a threshold of its own for each parameter; with L1 only after ``fit``.
+so has a threshold of its own for each parameter. Parameters stay as they are when the
+second derivatives of their batch are added: with r = .5 and 3,000 sentences of BC2GM
+fitted, F by 2,000 more in eight batches rises from .618 to .626, where it fell to .559
+as long as v stayed instead.
 
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
 base NP one pass in random order then ends at 2.2 times the optimum. With S at least
@@ -197,10 +200,11 @@ class Strengths(NamedTuple):
         scaled = soft_threshold(sums / self.scales, self.thresholds)
         return np.asarray(scaled / self.l2 / self.scales)
 
-    def sums(self, w: Floats) -> Floats:
-        """Return the smallest sums that stand for parameters w."""
+    def sums(self, w: Floats, near: Floats | float = 0.0) -> Floats:
+        """Return the sums that stand for parameters w, and of those the nearest ones."""
         scaled = self.l2 * (self.scales * w) + self.thresholds * np.sign(w)
-        return np.asarray(self.scales * scaled)
+        most = self.scales * self.thresholds
+        return np.where(w, self.scales * scaled, np.clip(near, -most, most))
 
     def of(self, places: Rows) -> Strengths:
         """Return the strengths of some parameters."""

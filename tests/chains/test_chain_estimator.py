@@ -773,6 +773,37 @@ def test_sequences_after_a_fit_weigh_as_those_before(loss, l1_ratio):
     assert crf.score(*held_out) > before - 0.003
 
 
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_sequences_of_almost_no_weight_change_nothing(fitted, l1_ratio, loss):
+    """What a batch has taught stays when its curvature is known."""
+    X, y = problem(n=300)
+    crf = LinearChainCRF(1e-3, l1_ratio=l1_ratio, loss=loss, tol=1e-2)
+    if fitted:
+        crf.fit(X[:200], y[:200])
+    crf.partial_fit(X[200:299], y[200:299], list("abc"))
+    before = weights(crf)
+    crf.partial_fit(X[299:], y[299:], sample_weight=[1e-9])
+    after = weights(crf)
+    largest = max(map(abs, before.values()))
+    for pair in before | after:
+        change = abs(after.get(pair, 0.0) - before.get(pair, 0.0))
+        assert change < 0.02 * largest
+
+
+def test_zeros_of_a_fit_with_l1_keep_what_speaks_for_them():
+    """A weaker penalty of the stream finds parameters that a strong one made zero."""
+    X, y = problem(n=200)
+    strong, weak = (LinearChainCRF(a, l1_ratio=1.0) for a in (3e-2, 3e-3))
+    strong.fit(X, y)
+    few = len(strong.state_features_)
+    strong.set_params(alpha=3e-3).partial_fit(X[:1], y[:1], sample_weight=[1e-9])
+    many = len(weak.fit(X, y).state_features_)
+    assert few < 0.6 * many
+    assert len(strong.state_features_) > 0.8 * many
+
+
 def test_partial_fit_learns():
     X, y = problem(n=300)
     whole = LinearChainCRF(1e-2).fit(X, y)
