@@ -201,7 +201,7 @@ class Strengths(NamedTuple):
         return np.asarray(scaled / self.l2 / self.scales)
 
     def sums(self, w: Floats, near: Floats | float = 0.0) -> Floats:
-        """Return the sums that stand for parameters w, and of those the nearest ones."""
+        """Return the sums nearest to given ones that stand for parameters w."""
         scaled = self.l2 * (self.scales * w) + self.thresholds * np.sign(w)
         most = self.scales * self.thresholds
         return np.where(w, self.scales * scaled, np.clip(near, -most, most))
