@@ -35,9 +35,6 @@ class DropInProblems(LinearProblems):
         Is added to the objectives that the user reads.
     """
 
-    #: What the intercept of the user has more than the solver's.
-    _level = 0.0
-
     def __init__(
         self,
         model: LinearModel,
@@ -108,7 +105,7 @@ class DropInProblems(LinearProblems):
         return replace(solution, objective=value, dual_gap=gap, history=history)
 
     def _stored(self, w: Floats) -> Floats:
-        if self._sizes is None and not self._level:
+        if self._sizes is None:
             return super()._stored(w)
         coef, intercept = self._reported(*self._decoded([w]))
         if self._shift is not None:

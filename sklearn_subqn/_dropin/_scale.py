@@ -170,8 +170,6 @@ class ScaleProblem(DropInProblems):
         return [solution]
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        # In single precision the difference would be rounded.
-        intercept = np.asarray(intercept, dtype=np.float64)
         return super()._encoded(coef, intercept - self._level)
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
