@@ -68,12 +68,10 @@ class ScaleProblem(DropInProblems):
         self._epsilon = epsilon
         self._total = total
         loss = regression_losses(epsilon=self._epsilon)["huber"]
-        # An intercept takes the level of y, far above its noise or not; without one
-        # nothing but coefficients does.
-        self._level = float(np.median(y)) if model.fit_intercept else 0.0
-        y = y - self._level
         super().__init__(model, X, [y], loss, weights, free=free, single=True)
-        deviation = y - (weights @ y if model.fit_intercept else 0.0)
+        # Without an intercept nothing but coefficients takes the level of y.
+        mean, median = (weights @ y, np.median(y)) if model.fit_intercept else (0, 0)
+        deviation = y - mean
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         # The scale is no smaller, nor than scikit-learn's.
         self._least = max(1e-13 * self._spread, 10.0 * EPS)
@@ -86,7 +84,7 @@ class ScaleProblem(DropInProblems):
         self._rounding = total * rounding
         self._positive = np.where(weights > 0.0, weights, 1.0)
         # Without coefficients the scale is larger, or about as large.
-        self._scale = self._scale_of(y) or self._spread
+        self._scale = self._scale_of(y - median) or self._spread
         self._scale = max(self._scale, self._least)
 
     def start_from(self, previous: dict[str, Any]) -> None:
@@ -168,13 +166,6 @@ class ScaleProblem(DropInProblems):
             dual=None,
         )
         return [solution]
-
-    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        return super()._encoded(coef, intercept - self._level)
-
-    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        coef, intercept = super()._decoded(parameters)
-        return coef, intercept + self._level
 
     def _residuals(self, w: Floats) -> Floats:
         y: Floats = self._targets[0]
