@@ -39,11 +39,10 @@ from ._features.roles import (
     warn_of_no_effect,
 )
 from ._problems import (
+    Levels,
     LinearProblems,
-    OrdinalProblem,
-    PathProblem,
+    Nodes,
     Problems,
-    ThresholdProblem,
     class_problems,
     codes,
     joint_classes,
@@ -487,9 +486,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             order = class_order(classes, self.classes, categories, what)
             levels = np.argsort(order)[codes(y, classes)].astype(np.float64)
             known = {"classes_": classes, "ordered_classes_": classes[order]}
-            model = self._linear_model()
-            kind = ThresholdProblem if thresholds else OrdinalProblem
-            return kind(model, X, [levels], loss, weights, known=known, order=order)
+            data = self._linear_model(), X, [levels], loss, weights
+            opposite = len(order) == 2 and order[0] == 1
+            scores = Levels(order)
+            return LinearProblems(*data, scores=scores, known=known, opposite=opposite)
         model = self._linear_model()
         return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
@@ -533,7 +533,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         loss: Ontology,
         weights: Floats,
         classes: npt.NDArray[Any],
-    ) -> PathProblem:
+    ) -> LinearProblems:
         """Return the problem of classes that are leaves, in their order."""
         n_labels, n_nodes = loss.features.shape
         if len(classes) != n_labels:
@@ -559,4 +559,5 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 "intercepts: take 'auto', or fit_intercept=False."
             )
         data = self._linear_model(), X, [codes(y, classes)], loss.loss, weights
-        return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
+        scores, known = Nodes(loss.features), {"classes_": classes}
+        return LinearProblems(*data, n_scores=n_nodes, scores=scores, known=known)

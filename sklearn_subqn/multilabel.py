@@ -402,8 +402,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.
-        n_scores = n_labels + 1
-        return Contrasts(*data, hinge, weights, n_scores=n_scores, base=-1, known=known)
+        given = {"n_scores": n_labels + 1, "scores": Contrasts(n_labels + 1, base=-1)}
+        return LinearProblems(*data, hinge, weights, known=known, **given)
 
     @available_if(_has_threshold)
     @blockwise

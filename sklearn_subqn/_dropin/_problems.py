@@ -53,17 +53,8 @@ class DropInProblems(LinearProblems):
         self._free = free
         self._bend = bend
         self._constant = constant
-        self._sizes: Any = None
-        if free:
-            X, self._sizes = _unit_columns(X, weights, centered=model.fit_intercept)
-        super().__init__(model, X, targets, loss, weights, **kwargs)
-        if self._sizes is not None:
-            self._sizes = self._sizes[self.columns]
-        if self._shift is not None and self._sizes is not None:
-            # The shift is in units of X as it was given, in which coefficients are
-            # decoded.
-            by = self._shift.by * self._sizes[self._shift.columns]
-            self._shift = self._shift._replace(by=by)
+        units = _units(X, weights, centered=model.fit_intercept) if free else None
+        super().__init__(model, X, targets, loss, weights, units=units, **kwargs)
 
     def objective(self, index: int, alpha: float) -> Objective:
         if self._free:
@@ -104,29 +95,12 @@ class DropInProblems(LinearProblems):
         )
         return replace(solution, objective=value, dual_gap=gap, history=history)
 
-    def _stored(self, w: Floats) -> Floats:
-        if self._sizes is None:
-            return super()._stored(w)
-        coef, intercept = self._reported(*self._decoded([w]))
-        if self._shift is not None:
-            intercept = self._shift.inward(coef, intercept)
-        return self._encoded(coef, intercept)[0][: self.design.n_params]
 
-    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        if self._sizes is not None:
-            coef = coef * self._sizes
-        return super()._encoded(coef, intercept)
+def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:
+    """Return units in which columns have a variance or square of about one.
 
-    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        coef, intercept = super()._decoded(parameters)
-        return (coef if self._sizes is None else coef / self._sizes), intercept
-
-
-def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floats]:
-    """Return X with columns of variance or square about one, and their sizes.
-
-    Sizes are powers of two, so that dividing by them is exact. They are of rows with
-    weights that sum to one.
+    They are powers of two, so that dividing by them is exact. Weights of rows sum to
+    one.
     """
     if sparse.issparse(X):
         d, data = X.shape[1], X.data.astype(np.float64)
@@ -144,9 +118,4 @@ def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floa
     spread = np.where(spread > share * squares, spread, squares)
     moments = spread if centered else squares
     moments = np.where(moments > 0.0, moments, 1.0)
-    sizes = np.exp2(np.rint(0.5 * np.log2(moments)))
-    if not sparse.issparse(X):
-        return (X / sizes).astype(X.dtype, copy=False), sizes
-    scaled = X.copy()
-    scaled.data = (X.data / sizes[X.indices]).astype(X.dtype, copy=False)
-    return scaled, sizes
+    return np.exp2(np.rint(0.5 * np.log2(moments)))

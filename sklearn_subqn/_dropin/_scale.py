@@ -212,8 +212,9 @@ class ScaleProblem(DropInProblems):
         # H(z) sigma = (2 min(|r|, edge) |r| - min(|r|, edge)²) / sigma.
         losses = inner * (2.0 * np.abs(residuals) - inner) / scale
         total = self._total * (scale + float(self.weights @ losses))
-        coef, _ = self._decoded([w])
-        return total + alpha * float(coef.ravel() @ coef.ravel())
+        # Without a penalty features are in other units.
+        coef = w[: self.design.n_coef]
+        return total + alpha * float(coef @ coef)
 
     def _variables(self, residuals: Floats, scale: float) -> Floats:
         """Return the dual variables v of given residuals and scale."""

@@ -179,7 +179,7 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
             data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
             given: Any = {"totals": [total], "known": known}
             if len(classes) == 2:
-                return _Contrasts(*data, n_scores=2, base=0, **given)
+                given["scores"] = Contrasts(2, base=0)
             return DropInProblems(*data, n_scores=len(classes), **given)
         return _Classes(
             self._linear_model(),
@@ -202,10 +202,6 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
         factors = class_factors(self.class_weight, classes, y, weights)
         pairs = zip(classes, factors, strict=True)
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
-
-
-class _Contrasts(DropInProblems, Contrasts):
-    """Joint problems of two classes, of which the difference is stored."""
 
 
 class _Classes(DropInProblems):

@@ -6,23 +6,21 @@ losses want: signs of one class against the rest, numbers of classes, or numbers
 
 from .features import INTERCEPTS, InputFeatures, RowsOfBlock
 from .linear import LinearProblems
+from .maps import Contrasts, Levels, Nodes
 from .model_parameters import LinearModel
-from .several_scores import Contrasts, PathProblem
 from .solving import Problems
 from .targets import class_problems, codes, joint_classes, of_classes, signs
-from .thresholds import OrdinalProblem, ThresholdProblem
 
 __all__ = [
     "INTERCEPTS",
     "Contrasts",
     "InputFeatures",
+    "Levels",
     "LinearModel",
     "LinearProblems",
-    "OrdinalProblem",
-    "PathProblem",
+    "Nodes",
     "Problems",
     "RowsOfBlock",
-    "ThresholdProblem",
     "class_problems",
     "codes",
     "joint_classes",

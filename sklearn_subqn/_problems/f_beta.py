@@ -21,6 +21,7 @@ from .._core.rows.design import Design
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution, changed
 from . import LinearModel, LinearProblems, of_classes, signs
+from .maps import Pair
 
 #: A fitted model has a value for each class here: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
@@ -190,20 +191,17 @@ class FBetaProblems(LinearProblems):
         positive = self._targets[index] > 0.0
         return best_threshold(scores, positive, self.weights, self._beta)
 
-    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        """Return coefficients, and intercepts for which the thresholds are zero."""
-        coef, intercept = super()._decoded(parameters)
-        return coef, intercept - self._thresholds
+    def _found(self, index: int) -> Pair:
+        """Return coefficients, and an intercept for which the threshold is zero."""
+        coef, intercept = super()._found(index)
+        return coef, intercept - self._thresholds[index]
 
     def attributes(self) -> dict[str, Any]:
         attributes = super().attributes()
         # Intercepts are rounded; with the thresholds they sum to those of the problems.
-        _, reported = self._reported(
-            *super()._decoded([start.w for start in self.starts])
-        )
-        intercepts = reported.astype(np.float64)
-        intercepts = 0.0 - intercepts if self._opposite else intercepts
-        thresholds = intercepts - attributes["intercept_"]
+        found = [self._rows(start.w) for start in self.starts]
+        _, intercepts = self._reported(found)
+        thresholds = intercepts.astype(np.float64) - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas
         chosen = {
             name: found.copy() if len(self) > 1 else float(found[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -11,15 +11,31 @@ from .._checks import check_start
 from .._core.losses import Loss, checked, read_only
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
-from .._core.regularizers import L2, Bounded
+from .._core.regularizers import L2, Bounded, NormalizedEntropy, Regularizer
 from .._core.rows.design import Design
+from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
-from .._features.strength import Scales, divided
+from .._features.strength import Scales
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution
-from .coefficients import Coefficients
-from .features import INTERCEPTS, Rows
+from .coefficients import Coordinates
+from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
+from .maps import (
+    FewDigits,
+    LeftOut,
+    Levels,
+    Map,
+    Moved,
+    Nodes,
+    Pair,
+    ScoreMap,
+    Signs,
+    Stored,
+    Units,
+)
 from .model_parameters import LinearModel
+from .thresholds import OpenIntercepts
+from .without_penalty import PartlyPenalized
 
 #: Features without a penalty have this one in units of the curvature of the loss, where
 #: there is no other: what others have in units that make them 1e5 times larger. Proofs
@@ -39,8 +55,12 @@ class Elsewhere(Protocol):
         """Solve the problems, and go on where rows were lost."""
 
 
-class LinearProblems(Coefficients):
+class LinearProblems(PartlyPenalized):
     """Problems of one loss on the same data, of linear scores.
+
+    Solvers see features that are shifted and divided by their sizes, without those that
+    have no entries; what is stored is for X as it was given, of its type, and within
+    the bounds of the user.
 
     Parameters
     ----------
@@ -53,6 +73,10 @@ class LinearProblems(Coefficients):
         Sum to one.
     n_scores : int, optional
         Number k of scores per row of a joint loss.
+    scores : ScoreMap, optional
+        From the scores of a single problem to those that are stored.
+    units : ndarray of shape (d,), optional
+        Powers of two by which features are divided for the solver.
     parts : sequence, optional
         What each of several problems is for.
     part : str
@@ -74,14 +98,15 @@ class LinearProblems(Coefficients):
         Those that were given.
     columns : ndarray of int or slice
         The features of which the problems are.
+    sizes : ndarray or None
+        What these are divided by for the solver.
     elsewhere : Elsewhere or None
         All the rows, where those given here only stand for them.
     """
 
+    columns: Columns = ALL_COLUMNS
     elsewhere: Elsewhere | None = None
-
-    # Whether coefficients of one score are stored as they are.
-    _stores_scores: ClassVar[bool] = True
+    regularizer: Regularizer
 
     def __init__(
         self,
@@ -92,6 +117,8 @@ class LinearProblems(Coefficients):
         weights: Floats,
         *,
         n_scores: int | None = None,
+        scores: ScoreMap | None = None,
+        units: Floats | None = None,
         parts: Any = None,
         part: str = "class {}",
         single: bool = False,
@@ -99,9 +126,7 @@ class LinearProblems(Coefficients):
         opposite: bool = False,
         dtype: Any = None,
     ) -> None:
-        self._opposite = opposite
         self._model = model
-        self._n_threads = model.n_threads
         self._known = known or {}
         self.loss = loss
         intercept = model.fit_intercept
@@ -113,8 +138,6 @@ class LinearProblems(Coefficients):
         shift = rows.shift(weights) if movable else None
         if shift is not None:
             X = shift.subtracted(X)
-        # Without intercepts differences of scores count, which are the same.
-        self._shift = shift if intercept else None
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
@@ -128,21 +151,35 @@ class LinearProblems(Coefficients):
             large = 1e5 if model.has_squares else 1e6
             large = 1.0 if self.free.all() else large
             self.sizes = np.where(self.free, own / large, others)
+        dtype = dtype or X.dtype
         if self.sizes is not None:
-            dtype, X = dtype or X.dtype, divided(X, self.sizes)
-        self.design = self._map(X, intercept and not loss.ranks, n_scores)
+            X = Units(self.sizes).adjoint(X)
+        elif units is not None:
+            self.sizes = units[self.columns]
+            X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
         self.weights = weights
         self._targets = targets
+        self._scores = scores
+        self.design, self._open = self._map(X, intercept, n_scores, scores)
         penalized = self.free is None or not self.free.all()
         n_coef = self.design.n_coef
         self.regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
-        self._bounds = model.bounds
-        if self._bounds is not None:
-            self._check_bounds(loss, n_scores)
-            low, high = (bound * self._units() for bound in self._bounds)
+        bounds = model.bounds
+        if bounds is not None:
+            self._check_bounds(n_scores, scores)
             if opposite:
-                low, high = -high, -low
+                bounds = -bounds[1], -bounds[0]
+            sizes = 1.0 if self.sizes is None else self.sizes
+            low, high = (bound * sizes for bound in bounds)
             self.regularizer = Bounded(model.l1_share, low, high)
+        # Without intercepts differences of scores count, which are the same.
+        moved = None
+        if shift is not None and intercept:
+            shares = isinstance(self.regularizer, NormalizedEntropy)
+            moved = Moved(shift, self._sums if shares else None)
+        stored = Stored(dtype, bounds, moved)
+        self._coordinates = self._maps(scores, stored, opposite)
+        self._n_rows = scores.n_rows if scores else len(targets) * (n_scores or 1)
         self._single = single
         self.parts = parts if len(targets) > 1 else None
         name = model.name
@@ -150,22 +187,92 @@ class LinearProblems(Coefficients):
         if self.parts is not None:
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
         start = Start(self.regularizer.center(self.design.n_params))
-        super().__init__(
-            model.settings, labels, [start] * len(targets), dtype or X.dtype
-        )
+        super().__init__(model.settings, labels, [start] * len(targets), dtype)
 
-    def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
-        """Return the map from parameters to scores."""
-        return Design(
+    def _map(
+        self, X: Any, intercept: bool, n_scores: int | None, scores: ScoreMap | None
+    ) -> tuple[Design, OpenIntercepts | None]:
+        """Return the map from parameters to scores, and what sets open intercepts."""
+        n_threads, opens = self._model.n_threads, self.loss.ranks
+        n_thresholds = scores.n_thresholds if isinstance(scores, Levels) else None
+        if n_thresholds is not None and not opens:
+            return ThresholdDesign(X, n_thresholds, n_threads=n_threads), None
+        design = Design(
             X,
-            fit_intercept=fit_intercept,
+            fit_intercept=intercept and not opens,
             n_outputs=n_scores,
-            n_threads=self._n_threads,
+            n_threads=n_threads,
         )
+        if not (intercept and opens):
+            return design, None
+        rule = self.loss, self.weights, n_threads, n_thresholds
+        return design, OpenIntercepts(design, *rule)
 
-    def _check_bounds(self, loss: Loss, n_scores: int | None) -> None:
+    def _maps(
+        self, scores: ScoreMap | None, stored: Stored, opposite: bool
+    ) -> Coordinates:
+        """Return the way from parameters to what is stored of them."""
+        inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
+        if isinstance(scores, Levels):
+            inner.append(FewDigits(stored.dtype, scores.n_thresholds))
+        if scores is not None:
+            inner.append(scores)
+        outer: list[Map] = [Signs()] if opposite else []
+        if not isinstance(self.columns, slice):
+            outer.append(LeftOut(self.columns, self._model.features.n_features))
+        # Optimal coefficients of nodes are combinations of the features of labels only
+        # where the penalty is one of squares.
+        projects = not isinstance(scores, Nodes) or isinstance(self.regularizer, L2)
+        return Coordinates(inner, stored, outer, projects=projects)
+
+    def _sums(self, coef: Any) -> Floats:
+        """Return sums of the solver's coefficients, for the rows of each problem."""
+        coef = np.asarray(coef, dtype=np.float64)
+        if self._scores is not None:
+            coef, _ = self._scores.inward(coef, np.zeros(len(coef)))
+        return coef.reshape(-1, self.design.n_coef).sum(axis=1, keepdims=True)
+
+    def _rows(self, w: Floats) -> Pair:
+        """Return coefficients (k, d) and intercepts (k,) of one problem."""
+        coef, intercept = self.design.split(w)
+        coef = np.atleast_2d(coef.T)
+        return coef, intercept if np.ndim(intercept) else np.full(len(coef), intercept)
+
+    def _parameters(self, coef: Any, intercept: Any) -> Floats:
+        """Return the parameters of one problem with given rows."""
+        return np.concatenate([coef.T.ravel(), intercept])[: self.design.n_params]
+
+    def _stored(self, w: Floats) -> Floats:
+        if self._coordinates.is_plain:
+            return super()._stored(w)
+        # Sums of thresholds that are rounded may be others when they are taken apart.
+        for _ in range(getattr(self.design, "n_thresholds", 1)):
+            w = self._parameters(*self._coordinates.rounded(*self._rows(w)))
+        return w
+
+    def _found(self, index: int) -> Pair:
+        """Return coefficients and intercepts where a problem stands."""
+        w = self.starts[index].w
+        coef, intercept = self._rows(w)
+        if self._open is not None:
+            intercept = self._open(self._targets[index], w)
+        return coef, intercept
+
+    def _reported(self, found: list[Pair]) -> Pair:
+        """Return what is stored of the coefficients and intercepts of all problems."""
+        coef, intercept = (np.concatenate(each) for each in zip(*found, strict=True))
+        return self._coordinates.outward(coef, intercept)
+
+    def attributes(self) -> dict[str, Any]:
+        found = [self._found(index) for index in range(len(self))]
+        coef, intercept = self._reported(found)
+        if self._single:
+            coef, intercept = coef[0], intercept[0]
+        return {**self._known, "coef_": coef, "intercept_": intercept}
+
+    def _check_bounds(self, n_scores: int | None, scores: ScoreMap | None) -> None:
         """Raise where coefficients of features are not those of one score."""
-        if loss.joint or n_scores is not None or not self._stores_scores:
+        if self.loss.joint or n_scores is not None or scores is not None:
             raise ValueError(
                 "positive and coef_bounds need a loss of one score per sample, whose "
                 "coefficients are stored as they are; losses of several scores and "
@@ -263,13 +370,12 @@ class LinearProblems(Coefficients):
         """Start from coefficients where the penalty allows them; whether it does."""
         coef = np.atleast_2d(coef)
         allowed = self._allows_left_out(coef)
-        coef = coef[:, self.columns]
-        if self._opposite:
-            coef, intercept = -coef, -intercept
-        if self._shift is not None:
-            intercept = self._shift.inward(self._shares(coef), intercept)
-        for index, w in enumerate(self._encoded(coef, intercept)):
-            w = w[: self.design.n_params].astype(np.float64)
+        if len(coef) != self._n_rows:
+            return allowed
+        rows = self._coordinates.inward(coef, intercept)
+        problems = zip(*(np.split(each, len(self)) for each in rows), strict=True)
+        for index, own in enumerate(problems):
+            w = self._parameters(*own)
             dual = duals[index]
             if dual is not None and dual.shape != self.design.zero_scores().shape:
                 dual = None

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from .._core.losses import Loss
 from .._solving.solution import Floats
 from .linear import LinearProblems
+from .maps import Contrasts
 from .model_parameters import LinearModel
-from .several_scores import Contrasts
-from .thresholds import RankedClasses
 
 
 def signs(
@@ -47,13 +46,12 @@ def class_problems(
     ``positive`` is the number of the positive one of two classes, by default one;
     ``offset`` of shape (n,) is added to the scores.
     """
-    kind = RankedClasses if loss.ranks and model.fit_intercept else LinearProblems
     targets, known = signs(y, classes, positive), of_classes(classes, positive)
     if offset is not None:
         loss = loss.with_offsets()
         targets = [np.column_stack([each, offset]) for each in targets]
     data = model, X, targets, loss, weights
-    return kind(*data, parts=classes, known=known, opposite=positive == 0)
+    return LinearProblems(*data, parts=classes, known=known, opposite=positive == 0)
 
 
 def of_classes(
@@ -77,7 +75,6 @@ def joint_classes(
 ) -> LinearProblems:
     """Return the joint problem of all classes; of two the difference is stored."""
     data = model, X, [codes(y, classes)], loss, weights
-    known = {"classes_": classes, **(known or {})}
-    if len(classes) == 2:
-        return Contrasts(*data, n_scores=2, base=0, known=known)
-    return LinearProblems(*data, n_scores=len(classes), known=known)
+    n_scores, known = len(classes), {"classes_": classes, **(known or {})}
+    scores = Contrasts(2, base=0) if n_scores == 2 else None
+    return LinearProblems(*data, n_scores=n_scores, scores=scores, known=known)

@@ -1,0 +1,303 @@
+"""Small maps between coefficients as users read them and as solvers see them.
+
+All are of coefficients (k, d) and intercepts (k,). ``inward`` leads to the solver,
+``outward`` back to the user. Linear maps have the adjoint of ``outward``: one of
+columns takes features of the user to those of the solver, one of rows dual variables of
+the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .._features.shift import Shift
+from .._features.strength import divided
+from .._solving.solution import Floats
+
+#: Coefficients (k, d) and intercepts (k,).
+Pair = tuple[Any, Any]
+
+
+class Map(Protocol):
+    """A map between two ways to write coefficients and intercepts."""
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        """Return what the solver sees of what the user reads."""
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        """Return what the user reads of what the solver sees."""
+
+
+class ScoreMap(Map, Protocol):
+    """A map of rows: scores of the user are combinations of those of the solver.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows the user reads.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """As above."""
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the dual variables (n, m) of the solver's scores."""
+
+
+class LeftOut:
+    """Features without those that were left out, whose coefficients are zero."""
+
+    def __init__(self, columns: npt.NDArray[np.intp], n_features: int) -> None:
+        self._columns, self._n_features = columns, n_features
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return coef[:, self._columns], intercept
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        every = np.zeros((len(coef), self._n_features), coef.dtype)
+        every[:, self._columns] = coef
+        return every, intercept
+
+    def adjoint(self, X: Any) -> Any:
+        return X[:, self._columns]
+
+
+class Units:
+    """Features divided by numbers, their units."""
+
+    def __init__(self, sizes: Floats) -> None:
+        self._sizes = sizes
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return coef * self._sizes, intercept
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        return coef / self._sizes, intercept
+
+    def adjoint(self, X: Any) -> Any:
+        return divided(X, self._sizes)
+
+
+class Moved:
+    """Features less numbers, which intercepts make up for.
+
+    Parameters
+    ----------
+    shift : Shift
+    sums : callable, optional
+        From coefficients (k, d) to their sums, where objectives take shares of these.
+    """
+
+    def __init__(
+        self, shift: Shift, sums: Callable[[Floats], Floats] | None = None
+    ) -> None:
+        self._shift, self._sums = shift, sums
+
+    def _shares(self, coef: Any) -> Any:
+        return coef if self._sums is None else coef / self._sums(coef)
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return coef, self._shift.inward(self._shares(coef), intercept)
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        return coef, self._shift.outward(self._shares(coef), intercept)
+
+    def adjoint(self, X: Any) -> Any:
+        return self._shift.subtracted(X)
+
+
+class Signs:
+    """Scores with the opposite sign, where large ones mean the first class."""
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return -coef, -intercept
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        # Zeros keep their sign.
+        return 0.0 - coef, 0.0 - intercept
+
+    def adjoint(self, dual: Floats) -> Floats:
+        return -dual
+
+
+class Contrasts:
+    """Scores less one of them, for a solver whose scores sum to zero.
+
+    Parameters
+    ----------
+    n_scores : int
+        How many scores the solver has.
+    base : int
+        The one that is subtracted from the others, 0 or -1.
+    """
+
+    def __init__(self, n_scores: int, base: int) -> None:
+        self.n_rows, self._base = n_scores - 1, base
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        rows = np.column_stack([coef, intercept])
+        own = -rows.sum(axis=0) / (len(rows) + 1)
+        rows = rows + own
+        rows = np.vstack([own, rows] if self._base == 0 else [rows, own])
+        return rows[:, :-1], rows[:, -1]
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        return self._less_base(coef), self._less_base(intercept)
+
+    def _less_base(self, rows: Any) -> Any:
+        return np.delete(rows, self._base, axis=0) - rows[self._base]
+
+    def adjoint(self, dual: Floats) -> Floats:
+        own = -dual.sum(axis=1, keepdims=True)
+        return np.hstack([own, dual] if self._base == 0 else [dual, own])
+
+
+class Nodes:
+    """Scores of labels, for a solver with scores of the nodes that they are made of.
+
+    Of two labels the user reads the difference.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_labels, n_nodes)
+        What each node adds to labels.
+    """
+
+    def __init__(self, features: Floats) -> None:
+        two = len(features) == 2
+        self._features = features[1:] - features[:1] if two else features
+        self.n_rows = len(self._features)
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        # Optimal coefficients of nodes are combinations of the features of labels.
+        labels = np.column_stack([coef, intercept])
+        nodes = np.linalg.pinv(self._features) @ labels
+        return nodes[:, :-1], nodes[:, -1]
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        labels = self._features @ np.column_stack([coef, intercept])
+        return labels[:, :-1], labels[:, -1]
+
+    def adjoint(self, dual: Floats) -> Floats:
+        return dual @ self._features
+
+
+class Levels:
+    """Scores of classes in order, for a solver with thresholds between them.
+
+    A class predicts by its number times the score of the solver minus the sum of the
+    thresholds below it, so that the largest of these is that of the class between whose
+    thresholds the score lies. Intercepts (k - 1,) of the solver are the thresholds with
+    their signs changed. Of two classes the user reads the difference.
+
+    Parameters
+    ----------
+    order : ndarray of shape (k,)
+        Numbers of the sorted classes from the lowest one to the highest.
+    """
+
+    def __init__(self, order: npt.NDArray[np.intp]) -> None:
+        two = len(order) == 2
+        self.n_thresholds = len(order) - 1
+        self.n_rows = 1 if two else len(order)
+        self._numbers = np.arange(len(order) - self.n_rows, len(order))
+        # By sorted classes, and by classes in order.
+        self._numbers = self._numbers[[0] if two else np.argsort(order)]
+        self._places = np.argsort(self._numbers)
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        coef, intercept = coef[self._places], intercept[self._places]
+        thresholds = np.diff(intercept, prepend=0.0)[-self.n_thresholds :]
+        return coef[-self.n_thresholds :][:1], thresholds
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        thresholds = np.broadcast_to(intercept, self.n_thresholds)
+        sums = np.cumsum(np.append(0.0, thresholds))[self._numbers]
+        return np.multiply.outer(self._numbers, coef[0]), sums
+
+    def adjoint(self, dual: Floats) -> Floats:
+        above = np.cumsum(dual[:, self._places[::-1]], axis=1)[:, ::-1]
+        return above[:, -self.n_thresholds :]
+
+
+class FewDigits:
+    """Coefficients with so few digits that multiples are stored without rounding.
+
+    Differences of classes next to each other then are the same for all of them.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Type in which multiples are stored.
+    most : int
+        The largest of them.
+    """
+
+    def __init__(self, dtype: Any, most: int) -> None:
+        fewer = most.bit_length() if most > 2 else 0
+        self._digits = np.finfo(dtype).nmant + 1 - fewer
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return coef, intercept
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        fraction, exponent = np.frexp(coef)
+        whole = np.rint(np.ldexp(fraction, self._digits))
+        return np.ldexp(whole, exponent - self._digits), intercept
+
+
+class Stored:
+    """Coefficients of the type and within the bounds of the user, with intercepts.
+
+    Intercepts are those for features that are not moved, and coefficients as they were
+    rounded.
+
+    Parameters
+    ----------
+    dtype : dtype
+    bounds : tuple of ndarray, optional
+        Least and largest coefficients, each of shape (d,).
+    moved : Moved, optional
+
+    Attributes
+    ----------
+    dtype : dtype
+    is_plain : bool
+        Whether each number is rounded by itself.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        bounds: tuple[Floats, Floats] | None = None,
+        moved: Moved | None = None,
+    ) -> None:
+        self.dtype, self._moved = dtype, moved
+        self.is_plain = bounds is None and moved is None
+        # Rounding may have left the bounds, and does not in the bounds themselves.
+        self._ends = bounds and [_towards_zero(bound, dtype) for bound in bounds]
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        if self._moved is not None:
+            coef, intercept = self._moved.inward(coef, intercept)
+        return coef.astype(np.float64), intercept.astype(np.float64)
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        coef = np.array(coef, dtype=self.dtype, order="C")
+        if self._ends is not None:
+            coef = np.clip(coef, *self._ends)
+        if self._moved is not None:
+            coef, intercept = self._moved.outward(coef, intercept)
+        return coef, intercept.astype(self.dtype)
+
+
+def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
+    """Return numbers of a type that are not larger than some."""
+    rounded = numbers.astype(dtype)
+    larger = np.abs(rounded) > np.abs(numbers)
+    return np.where(larger, np.nextafter(rounded, np.zeros_like(rounded)), rounded)
