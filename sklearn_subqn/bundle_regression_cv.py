@@ -332,8 +332,7 @@ def _curvature(problems: LinearProblems, index: int) -> float:
     gradient = origin.risk_gradient.copy()
     gradient[problems.design.n_coef :] = 0.0
     if problems.free is not None:
-        n_outputs = problems.design.n_outputs or 1
-        gradient[: problems.design.n_coef][np.repeat(problems.free, n_outputs)] = 0.0
+        gradient[: problems.design.n_coef][problems.free.coef] = 0.0
     if not gradient.any() or not origin.objective.loss.has_lines:
         return 0.0
     step = exact(origin.along(-gradient))

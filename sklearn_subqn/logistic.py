@@ -14,6 +14,7 @@ from ._core.solvers import L1_SOLVERS
 from ._estimators.classifier import LinearClassifier, ProbabilityMixin
 from ._estimators.sparse_coefficients import SparseCoefficients
 from ._problems import LinearProblems, class_problems, joint_classes
+from ._problems.slopes import largest_slope
 from ._solving.solution import Progress
 
 
@@ -66,7 +67,7 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         Those of features without a penalty are not. Without an L1 norm that is
         infinity, unless they are zero for any.
         """
-        largest = problems.largest_slope(0)
+        largest = largest_slope(problems, 0)
         if not self.l1_ratio:
             return np.inf if largest else 0.0
         return largest / self.l1_ratio

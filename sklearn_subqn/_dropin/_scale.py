@@ -30,15 +30,15 @@ from .._core.losses import regression_losses
 from .._core.objectives.objective import Objective
 from .._core.rounding import EPS, ROUNDED, ROUNDED_32
 from .._core.solvers import History
-from .._problems import LinearModel
+from .._problems import LinearModel, LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution, changed
 from .._solving.tolerance import SMALL
-from ._problems import DropInProblems
+from ._reading import without_penalty
 from ._scale_search import ScaleSearch
 
 
-class ScaleProblem(DropInProblems):
+class ScaleProblem(LinearProblems):
     """The problem of coefficients and scale, by a root of fits at given scales.
 
     Parameters
@@ -68,7 +68,8 @@ class ScaleProblem(DropInProblems):
         self._epsilon = epsilon
         self._total = total
         loss = regression_losses(epsilon=self._epsilon)["huber"]
-        super().__init__(model, X, [y], loss, weights, free=free, single=True)
+        given = without_penalty(X, weights, model.fit_intercept) if free else {}
+        super().__init__(model, X, [y], loss, weights, single=True, **given)
         # Without an intercept nothing but coefficients takes the level of y.
         mean, median = (weights @ y, np.median(y)) if model.fit_intercept else (0, 0)
         deviation = y - mean
@@ -106,16 +107,17 @@ class ScaleProblem(DropInProblems):
         At a scale of zero J is 2 epsilon S times it.
         """
         if not self._scale:
-            self.loss = regression_losses()["absolute_error"]
+            self._losses = [regression_losses()["absolute_error"]]
             return super().objective(index, alpha / (self._epsilon * self._total))
-        self.loss = regression_losses(epsilon=self._epsilon * self._scale)["huber"]
+        epsilon = self._epsilon * self._scale
+        self._losses = [regression_losses(epsilon=epsilon)["huber"]]
         return super().objective(index, alpha * self._scale / self._total)
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Fit at one scale after another."""
-        tolerance = self._settings.tol
+        tolerance = self.settings.tol
         # Each fit is more exact than all together.
-        settings = changed(self._settings, tol=1e-3 * tolerance)
+        settings = changed(self.settings, tol=1e-3 * tolerance)
         small = self.design.n_rows * self.design.n_params <= SMALL
         tol = min(tolerance, ROUNDED) if small else tolerance
         search = ScaleSearch(self._least)
@@ -270,7 +272,7 @@ class ScaleProblem(DropInProblems):
             history.seconds.append(seconds + inner.seconds[k])
             history.phase.append(inner.phase[k])
         history.objective[-1] = min(history.objective[-1], value)
-        if not self._free:
+        if self.reading is None:
             history.lower_bound[-1] = bound
 
     def _warn(self, value: float, gap: float) -> None:
@@ -284,7 +286,7 @@ class ScaleProblem(DropInProblems):
         warnings.warn(
             f"Fitting {self._labels[0]} ended where its objective "
             f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative "
-            f"gap of {gap / value:.1e}; tol={self._settings.tol:g} was asked for. "
+            f"gap of {gap / value:.1e}; tol={self.settings.tol:g} was asked for. "
             f"{reason}",
             ConvergenceWarning,
             stacklevel=user_level(),

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from .._checks import check_weights, row_weights
 from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from .._problems import codes, signs
+from .._problems import LinearProblems, codes, signs
 from .._solving.solution import Floats
 from ..logistic import BaseL1Logistic
-from ._problems import DropInProblems
+from ._reading import SumOfLosses, without_penalty
 from ._shared import DropIn, warn
 
 
@@ -50,24 +50,23 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         classes: npt.NDArray[Any],
         *,
         free: bool,
-    ) -> DropInProblems:
+    ) -> LinearProblems:
         """Return the problem of rows of any weights."""
         model, total = self._linear_model(), float(weights.sum())
-        given: Any = {
-            "totals": [total],
-            "free": free,
-            # Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
-            "bend": 0.25,
-            "known": {"classes_": classes},
-        }
         weights = weights / total
+        given: Any = {"reading": SumOfLosses([total])}
+        if free:
+            # The second derivative of ln(1 + exp(-z)) at zero is 1/4.
+            reading: Any = {"bend": 0.25, "totals": [total]}
+            given = without_penalty(X, weights, model.fit_intercept, **reading)
+        given["known"] = {"classes_": classes}
         if len(classes) == 2:
             targets = signs(y, classes)
             loss = BINARY_LOSSES["log_loss"]
-            return DropInProblems(model, X, targets, loss, weights, **given)
+            return LinearProblems(model, X, targets, loss, weights, **given)
         given["n_scores"] = len(classes)
         labels: Any = [codes(y, classes)]
-        return DropInProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
+        return LinearProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
 
 
 class LogisticRegression(BaseLogistic):

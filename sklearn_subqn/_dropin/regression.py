@@ -11,8 +11,9 @@ from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.block_methods import blockwise
 from .._features.strength import spread
+from .._problems import LinearProblems
 from .._solving.solution import Floats
-from ._problems import DropInProblems
+from ._reading import LessConstant, without_penalty
 from ._shared import DropInRegressor
 
 
@@ -119,17 +120,11 @@ class QuantileRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
-        free, bend = not self.alpha, 1.0 / spread(y, weights)
-        return DropInProblems(
-            self._linear_model(),
-            X,
-            [y],
-            loss,
-            weights,
-            free=free,
-            bend=bend,
-            single=True,
-        )
+        model, given = self._linear_model(), dict[str, Any]()
+        if not self.alpha:
+            bend = 1.0 / spread(y, weights)
+            given = without_penalty(X, weights, model.fit_intercept, bend=bend)
+        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
 
 
 class PoissonRegressor(DropInRegressor):
@@ -253,17 +248,13 @@ class PoissonRegressor(DropInRegressor):
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         if np.any(y < 0.0):
             raise ValueError(f"y must be >= 0; its least value is {y.min():g}.")
-        return DropInProblems(
-            self._linear_model(),
-            X,
-            [y],
-            regression_losses()["poisson"],
-            weights,
-            free=not self.alpha,
-            bend=float(weights @ y) or 1.0,
-            constant=float(weights @ (xlogy(y, y) - y)),
-            single=True,
-        )
+        model, loss = self._linear_model(), regression_losses()["poisson"]
+        constant = float(weights @ (xlogy(y, y) - y))
+        given: Any = {"reading": LessConstant(constant)}
+        if not self.alpha:
+            reading = {"bend": float(weights @ y) or 1.0, "constant": constant}
+            given = without_penalty(X, weights, model.fit_intercept, **reading)
+        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,9 +18,9 @@ from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
 from .._estimators.sparse_coefficients import SparseCoefficients
-from .._problems import Contrasts, LinearModel, codes, signs
+from .._problems import Contrasts, LinearProblems, codes, signs
 from .._solving.solution import Floats
-from ._problems import DropInProblems
+from ._reading import SumOfLosses
 from ._shared import DropIn, DropInRegressor, warn
 
 _WITHOUT_EFFECT = {
@@ -177,19 +177,16 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
             total = row_weights(self.class_weight, classes, y, sample_weight).sum()
             loss = Loss(Simplex(1.0 - np.eye(len(classes))))
             data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
-            given: Any = {"totals": [total], "known": known}
+            given: Any = {"reading": SumOfLosses([total]), "known": known}
             if len(classes) == 2:
                 given["scores"] = Contrasts(2, base=0)
-            return DropInProblems(*data, n_scores=len(classes), **given)
-        return _Classes(
-            self._linear_model(),
-            X,
-            signs(y, classes),
-            BINARY_LOSSES[self.loss],
-            self._row_weights(y, sample_weight, classes),
-            parts=classes,
-            known=known,
-        )
+            return LinearProblems(*data, n_scores=len(classes), **given)
+        by_class = self._row_weights(y, sample_weight, classes)
+        totals = [float(each.sum()) for each in by_class]
+        shares = [each / total for each, total in zip(by_class, totals, strict=True)]
+        loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
+        data = self._linear_model(), X, signs(y, classes), loss, shares
+        return LinearProblems(*data, reading=reading, parts=classes, known=known)
 
     def _row_weights(
         self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
@@ -202,38 +199,6 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
         factors = class_factors(self.class_weight, classes, y, weights)
         pairs = zip(classes, factors, strict=True)
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
-
-
-class _Classes(DropInProblems):
-    """Problems of each class against the rest, with weights of their own.
-
-    Parameters
-    ----------
-    model, X, targets, loss, **kwargs
-        As of ``DropInProblems``.
-    weights : list of ndarray of shape (n,)
-        Of each problem, of any sum.
-    """
-
-    def __init__(
-        self,
-        model: LinearModel,
-        X: Any,
-        targets: list[Any],
-        loss: Loss,
-        weights: list[Floats],
-        **kwargs: Any,
-    ) -> None:
-        totals = [float(each.sum()) for each in weights]
-        self._normalized = [
-            each / total for each, total in zip(weights, totals, strict=True)
-        ]
-        super().__init__(
-            model, X, targets, loss, self._normalized[0], totals=totals, **kwargs
-        )
-
-    def _weights_of(self, index: int) -> Floats:
-        return self._normalized[index]
 
 
 class LinearSVR(DropInRegressor):
@@ -354,13 +319,6 @@ class LinearSVR(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(epsilon=float(self.epsilon))[self.loss]
-        model = self._linear_model()
-        return _Row(model, X, [y], loss, weights, totals=[total], single=True)
-
-
-class _Row(DropInProblems):
-    """A problem with an intercept of shape (1,) beside coefficients of shape (d,)."""
-
-    def attributes(self) -> dict[str, Any]:
-        fitted = super().attributes()
-        return {**fitted, "intercept_": np.atleast_1d(fitted["intercept_"])}
+        data = self._linear_model(), X, [y], loss, weights
+        given: Any = {"single": True, "keeps_axis": True}
+        return LinearProblems(*data, reading=SumOfLosses([total]), **given)

@@ -114,8 +114,8 @@ class FBetaProblems(LinearProblems):
         super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
         self._beta = beta
         # A gap of 1 % shows which weight is best.
-        tol = max(self._settings.tol, 1e-2)
-        self._quiet = changed(self._settings, tol=tol, callback=None, verbose=0)
+        tol = max(self.settings.tol, 1e-2)
+        self._quiet = changed(self.settings, tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
         self._f_betas = np.zeros(len(self))
@@ -139,7 +139,7 @@ class FBetaProblems(LinearProblems):
         for index, own in enumerate(np.broadcast_to(alpha, len(self)).tolist()):
             self._choose_weight(index, own)
             objective = self.objective(index, own)
-            solution = self._solve(index, objective, self._settings, task)
+            solution = self._solve(index, objective, self.settings, task)
             scores = self._held_out_scores(index, own, solution)
             best = self._best_threshold(index, scores)
             self._thresholds[index], self._f_betas[index] = best
@@ -199,8 +199,7 @@ class FBetaProblems(LinearProblems):
     def attributes(self) -> dict[str, Any]:
         attributes = super().attributes()
         # Intercepts are rounded; with the thresholds they sum to those of the problems.
-        found = [self._rows(start.w) for start in self.starts]
-        _, intercepts = self._reported(found)
+        _, intercepts = self._reported(self._rows(start.w) for start in self.starts)
         thresholds = intercepts.astype(np.float64) - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas
         chosen = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,13 +35,10 @@ from .maps import (
     Units,
 )
 from .model_parameters import LinearModel
+from .reading import Reading
+from .solving import Problems
 from .thresholds import OpenIntercepts
-from .without_penalty import PartlyPenalized
-
-#: Features without a penalty have this one in units of the curvature of the loss, where
-#: there is no other: what others have in units that make them 1e5 times larger. Proofs
-#: are without it.
-NO_PENALTY = 1e-10
+from .without_penalty import FreeFeatures
 
 
 class Elsewhere(Protocol):
@@ -55,7 +53,7 @@ class Elsewhere(Protocol):
         """Solve the problems, and go on where rows were lost."""
 
 
-class LinearProblems(PartlyPenalized):
+class LinearProblems(Problems):
     """Problems of one loss on the same data, of linear scores.
 
     Solvers see features that are shifted and divided by their sizes, without those that
@@ -68,21 +66,26 @@ class LinearProblems(PartlyPenalized):
     X : {ndarray, CSR matrix} of shape (n, d) or Rows
     targets : list of ndarray
         One for each problem.
-    loss : Loss
-    weights : ndarray of shape (n,)
-        Sum to one.
+    loss : Loss or list of Loss
+        Of all problems, or of each.
+    weights : ndarray of shape (n,) or list of them
+        Of all problems, or of each; sum to one.
     n_scores : int, optional
         Number k of scores per row of a joint loss.
     scores : ScoreMap, optional
         From the scores of a single problem to those that are stored.
     units : ndarray of shape (d,), optional
         Powers of two by which features are divided for the solver.
+    reading : Reading, optional
+        What the user reads of the problems, if they are not solved as they are read.
     parts : sequence, optional
         What each of several problems is for.
     part : str
         How a part is called in messages.
     single : bool
         Whether coefficients are of shape (d,) instead of (k, d).
+    keeps_axis : bool
+        Whether an intercept of such coefficients is of shape (1,).
     known : dict, optional
         Attributes that a model has before it is fitted, such as ``classes_``.
     opposite : bool
@@ -100,6 +103,8 @@ class LinearProblems(PartlyPenalized):
         The features of which the problems are.
     sizes : ndarray or None
         What these are divided by for the solver.
+    free : FreeFeatures or None
+        Which of them have no penalty, if any.
     elsewhere : Elsewhere or None
         All the rows, where those given here only stand for them.
     """
@@ -113,22 +118,29 @@ class LinearProblems(PartlyPenalized):
         model: LinearModel,
         X: Any,
         targets: list[Any],
-        loss: Loss,
-        weights: Floats,
+        loss: Loss | list[Loss],
+        weights: Floats | list[Floats],
         *,
         n_scores: int | None = None,
         scores: ScoreMap | None = None,
         units: Floats | None = None,
+        reading: Reading | None = None,
         parts: Any = None,
         part: str = "class {}",
         single: bool = False,
+        keeps_axis: bool = False,
         known: dict[str, Any] | None = None,
         opposite: bool = False,
         dtype: Any = None,
     ) -> None:
         self._model = model
         self._known = known or {}
-        self.loss = loss
+        n = len(targets)
+        self._losses = loss if isinstance(loss, list) else [loss] * n
+        self._weights = weights if isinstance(weights, list) else [weights] * n
+        self.loss: Loss = self._losses[0]
+        self.weights: Floats = self._weights[0]
+        loss, weights = self.loss, self.weights
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
         self.rows = rows = X if isinstance(X, Rows) else Rows(X)
@@ -141,27 +153,26 @@ class LinearProblems(PartlyPenalized):
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        self.free = model.free
+        free = model.free
         self.sizes = self._sizes_of_features(model.sizes)
-        if self.free is not None:
+        if free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
             # Units this large leave next to nothing of the penalty: an L1 norm falls by
             # the unit, squares by its square.
             large = 1e5 if model.has_squares else 1e6
-            large = 1.0 if self.free.all() else large
-            self.sizes = np.where(self.free, own / large, others)
+            large = 1.0 if free.all() else large
+            self.sizes = np.where(free, own / large, others)
         dtype = dtype or X.dtype
         if self.sizes is not None:
             X = Units(self.sizes).adjoint(X)
         elif units is not None:
             self.sizes = units[self.columns]
             X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
-        self.weights = weights
         self._targets = targets
         self._scores = scores
         self.design, self._open = self._map(X, intercept, n_scores, scores)
-        penalized = self.free is None or not self.free.all()
+        penalized = free is None or not free.all()
         n_coef = self.design.n_coef
         self.regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
         bounds = model.bounds
@@ -180,12 +191,16 @@ class LinearProblems(PartlyPenalized):
         stored = Stored(dtype, bounds, moved)
         self._coordinates = self._maps(scores, stored, opposite)
         self._n_rows = scores.n_rows if scores else len(targets) * (n_scores or 1)
-        self._single = single
+        self._single, self._keeps_axis = single, keeps_axis
         self.parts = parts if len(targets) > 1 else None
         name = model.name
         labels = [name] * len(targets)
         if self.parts is not None:
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
+        self.free = None
+        if free is not None:
+            self.free = FreeFeatures(free, n_coef, self._curvature, labels)
+        self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
 
@@ -258,16 +273,15 @@ class LinearProblems(PartlyPenalized):
             intercept = self._open(self._targets[index], w)
         return coef, intercept
 
-    def _reported(self, found: list[Pair]) -> Pair:
+    def _reported(self, found: Iterable[Pair]) -> Pair:
         """Return what is stored of the coefficients and intercepts of all problems."""
-        coef, intercept = (np.concatenate(each) for each in zip(*found, strict=True))
-        return self._coordinates.outward(coef, intercept)
+        return self._coordinates.outward(*map(np.concatenate, zip(*found, strict=True)))
 
     def attributes(self) -> dict[str, Any]:
-        found = [self._found(index) for index in range(len(self))]
+        found = map(self._found, range(len(self.starts)))
         coef, intercept = self._reported(found)
         if self._single:
-            coef, intercept = coef[0], intercept[0]
+            coef, intercept = coef[0], intercept if self._keeps_axis else intercept[0]
         return {**self._known, "coef_": coef, "intercept_": intercept}
 
     def _check_bounds(self, n_scores: int | None, scores: ScoreMap | None) -> None:
@@ -285,10 +299,13 @@ class LinearProblems(PartlyPenalized):
             )
 
     def objective(self, index: int, alpha: float) -> Objective:
-        if self.free is not None and self.free.all():
-            rule = self._model.rule(self._targets[index], self.weights)
-            alpha = NO_PENALTY * rule.squares
+        if self.reading is not None:
+            alpha = self.reading.strength(index, alpha)
         return Objective(self.risk(index), self.regularizer, alpha)
+
+    def _curvature(self, index: int) -> float:
+        """Return about the second derivative of the loss of a problem."""
+        return self._model.rule(self._targets[index], self.weights).squares
 
     def risk(self, index: int) -> Risk:
         """Return the risk of a problem."""
@@ -296,23 +313,15 @@ class LinearProblems(PartlyPenalized):
             return self.elsewhere.risk(index)
         return Risk(
             self.design,
-            checked(self._loss_of(index)),
+            checked(self._losses[index]),
             read_only(self._targets[index]),
-            read_only(self._weights_of(index)),
+            read_only(self._weights[index]),
         )
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         if self.elsewhere is None:
             return super().solve(alpha, task)
         return self.elsewhere.solve(self, alpha, task)
-
-    def _loss_of(self, index: int) -> Loss:
-        """Return the loss of a problem."""
-        return self.loss
-
-    def _weights_of(self, index: int) -> Floats:
-        """Return the weights of the rows in a problem; they sum to one."""
-        return self.weights
 
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from a previous solution, and its dual points if rows are as many.

@@ -59,7 +59,7 @@ class NuProblem(LinearProblems):
 
     def __init__(self, model: LinearModel, X: Any, weights: Floats, nu: float) -> None:
         super().__init__(model, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
-        self.name, self.settings, self.nu = model.name, model.settings, nu
+        self.name, self.nu = model.name, nu
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Find the strength at which the mean of the dual variables is nu."""

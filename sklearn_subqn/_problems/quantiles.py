@@ -96,20 +96,17 @@ class QuantileProblems(LinearProblems):
         weights: Floats,
         quantiles: list[float],
     ) -> None:
-        self._losses = [pinball_loss(quantile) for quantile in quantiles]
+        losses = [pinball_loss(quantile) for quantile in quantiles]
         self._order = np.argsort(quantiles, kind="stable")
         super().__init__(
             model,
             X,
             [y] * len(quantiles),
-            self._losses[0],
+            losses,
             weights,
             parts=quantiles,
             part="quantile {:g}",
         )
-
-    def _loss_of(self, index: int) -> Loss:
-        return self._losses[index]
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         alphas = np.broadcast_to(alpha, len(self)).tolist()
@@ -120,6 +117,6 @@ class QuantileProblems(LinearProblems):
             if np.array_equal(self.starts[index].w, center):
                 self.starts[index] = start
             objective = self.objective(index, alphas[index])
-            solutions[index] = self._solve(index, objective, self._settings, task)
+            solutions[index] = self._solve(index, objective, self.settings, task)
             start = self.starts[index]
         return [solutions[index] for index in range(len(self))]

@@ -23,6 +23,7 @@ from .._solving.solution import (
     changed,
 )
 from .._solving.solve import solve
+from .reading import Reading
 
 
 class Problems(ABC):
@@ -45,8 +46,8 @@ class Problems(ABC):
         As above; ``solve`` leaves there where the solutions are.
     parts : sequence or None
         What each of several problems is for, such as its class.
-    unit : float
-        What the user reads as an objective of one.
+    reading : Reading or None
+        What the user reads of the problems, if they are not solved as they are read.
     several : bool
         Whether the attributes are arrays, with a number for each problem.
     watch : Watch or None
@@ -54,13 +55,13 @@ class Problems(ABC):
     """
 
     parts: Any = None
-    unit: float = 1.0
+    reading: Reading | None = None
     watch: Watch | None = None
 
     def __init__(
         self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._labels = labels
         self.starts = starts
         self._dtype = dtype
@@ -93,7 +94,7 @@ class Problems(ABC):
         """Solve all problems, each from where it stands, for one alpha or its own."""
         alphas = np.broadcast_to(alpha, len(self)).tolist()
         return [
-            self._solve(index, self.objective(index, alpha), self._settings, task)
+            self._solve(index, self.objective(index, alpha), self.settings, task)
             for index, alpha in enumerate(alphas)
         ]
 
@@ -105,20 +106,29 @@ class Problems(ABC):
         watch: Watch,
     ) -> Solution:
         """Solve a problem for others, whose ``callback`` reports to the user."""
-        settings = changed(self._settings, callback=callback, verbose=0)
+        settings = changed(self.settings, callback=callback, verbose=0)
         self.watch, task = watch, FitTask.silent()
         return self._solve(index, self.objective(index, alpha), settings, task)
 
     def reporter(self, index: int, task: FitTask) -> Report:
         """Return what reports a run on a problem to the user."""
         fitted = partial(self._fitted, index)
-        label, settings = self._labels[index], self._settings
+        label, settings = self._labels[index], self.settings
         return Report(label, fitted, self.watch, settings, task)
 
     def _solve(
         self, index: int, objective: Objective, settings: Settings, task: FitTask
     ) -> Solution:
-        """Solve a problem from where it stands."""
+        """Solve a problem from where it stands, and return what the user reads."""
+        if self.reading is None:
+            return self.run_once(index, objective, settings, task)
+        run = partial(self.run_once, index, objective, task=task)
+        return self.reading.solve(index, objective, settings, run)
+
+    def run_once(
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
+    ) -> Solution:
+        """Solve a problem from where it stands, in the units of the user."""
         problem = Problem(
             self._labels[index],
             objective,
@@ -135,12 +145,13 @@ class Problems(ABC):
 
     def _unit(self, index: int, objective: Objective) -> float:
         """Return what the user reads as an objective of one."""
-        return self.unit
+        return 1.0 if self.reading is None else self.reading.unit(index, objective)
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         """Return the objective at a point and a lower bound as the user reads them."""
-        unit = self._unit(index, point.objective)
-        return unit * point.value, unit * bound
+        if self.reading is None:
+            return point.value, bound
+        return self.reading.as_read(index, point, bound)
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""

@@ -18,6 +18,7 @@ from .._checks.callers import user_level
 from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
+from .._problems.slopes import largest_slope
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
 from .scoring import best_alpha, checked_score
@@ -93,7 +94,7 @@ class WarmPaths(LinearEstimator):
         n, l1_share = int(self.alphas), self._l1_share()
         if not l1_share:
             return self._grid_of_squares(problems, n)
-        slopes = [problems.largest_slope(index) for index in range(len(problems))]
+        slopes = [largest_slope(problems, index) for index in range(len(problems))]
         slopes = [slope for slope in slopes if slope < np.inf]
         # All coefficients are zero from the largest slope on. Data without slopes have
         # no scale.

@@ -1,0 +1,153 @@
+"""What users read of drop-in problems: sums of losses, constants, no penalty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._core.objectives.objective import Objective, Point
+from .._core.rounding import running_rounding
+from .._problems.reading import NO_PENALTY, Reading, Run
+from .._solving.solution import Floats, Settings, Solution
+
+
+class SumOfLosses(Reading):
+    """The strength of the penalty is a factor C on the sum of the losses.
+
+    Parameters
+    ----------
+    totals : list of float
+        Weight of the rows of each problem.
+    """
+
+    def __init__(self, totals: list[float]) -> None:
+        super().__init__()
+        self._totals = totals
+
+    def strength(self, index: int, alpha: float) -> float:
+        return 1.0 / (alpha * self._totals[index])
+
+    def unit(self, index: int, objective: Objective) -> float:
+        return 1.0 / objective.alpha
+
+
+class LessConstant(Reading):
+    """Losses are without a constant that the user reads.
+
+    Parameters
+    ----------
+    constant : float
+        Is added to objectives.
+    """
+
+    def __init__(self, constant: float) -> None:
+        super().__init__()
+        self._constant = constant
+
+    def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
+        return point.value + self._constant, bound + self._constant
+
+    def solve(
+        self, index: int, objective: Objective, settings: Settings, run: Run
+    ) -> Solution:
+        solution = run(settings)
+        return _moved(solution, self._constant, solution.history.lower_bound)
+
+
+class NoPenalty(Reading):
+    """There is to be no penalty: problems have a small one, and nothing is proven.
+
+    Parameters
+    ----------
+    bend : float
+        About the second derivative of the loss.
+    totals : list of float, optional
+        Weight of the rows of each problem, for the sums of the losses.
+    constant : float
+        Is added to objectives.
+    """
+
+    def __init__(
+        self,
+        bend: float = 1.0,
+        totals: list[float] | None = None,
+        constant: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self._bend, self._totals, self._constant = bend, totals, constant
+
+    def strength(self, index: int, alpha: float) -> float:
+        return NO_PENALTY * self._bend
+
+    def unit(self, index: int, objective: Objective) -> float:
+        return 1.0 if self._totals is None else self._totals[index]
+
+    def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
+        unit = self.unit(index, point.objective)
+        return unit * point.risk + self._constant, -np.inf
+
+    def solve(
+        self, index: int, objective: Objective, settings: Settings, run: Run
+    ) -> Solution:
+        solution = run(settings)
+        value, _ = self.as_read(index, solution.start.at(objective), -np.inf)
+        # Proofs need bounded coefficients, and only a penalty bounds them.
+        nothing = [-np.inf] * len(solution.history)
+        moved = _moved(solution, value - solution.objective, nothing)
+        return replace(moved, objective=value, dual_gap=np.inf)
+
+
+def _moved(solution: Solution, shift: float, bounds: list[float]) -> Solution:
+    """Return a solution with a number added to objectives and bounds."""
+    history = replace(
+        solution.history,
+        objective=[value + shift for value in solution.history.objective],
+        lower_bound=[bound + shift for bound in bounds],
+    )
+    return replace(solution, objective=solution.objective + shift, history=history)
+
+
+def without_penalty(
+    X: Any, weights: Floats, fit_intercept: bool, **reading: Any
+) -> dict[str, Any]:
+    """Return what problems without a penalty are given besides their data.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    fit_intercept : bool
+    **reading
+        As of ``NoPenalty``.
+    """
+    units = _units(X, weights, centered=fit_intercept)
+    return {"reading": NoPenalty(**reading), "units": units}
+
+
+def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:
+    """Return units in which columns have a variance or square of about one.
+
+    They are powers of two, so that dividing by them is exact. Weights of rows sum to
+    one.
+    """
+    if sparse.issparse(X):
+        d, data = X.shape[1], X.data.astype(np.float64)
+        own = np.repeat(weights, np.diff(X.indptr)) * data
+        means = np.bincount(X.indices, own, minlength=d)
+        squares = np.bincount(X.indices, own * data, minlength=d)
+        spread = squares - means * means
+    else:
+        squares = np.einsum("i,ij,ij->j", weights, X, X)
+        deviations = X - weights @ X
+        spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
+    # Columns of one number, except for rounding of their mean, are left to the
+    # intercept.
+    share = running_rounding(X.shape[0]) ** 2
+    spread = np.where(spread > share * squares, spread, squares)
+    moments = spread if centered else squares
+    moments = np.where(moments > 0.0, moments, 1.0)
+    return np.exp2(np.rint(0.5 * np.log2(moments)))

@@ -1,0 +1,55 @@
+"""Slopes where coefficients with a penalty are zero: the strength that has them so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core.objectives.objective import Point
+from .._core.rounding import rounding
+from .._core.solvers import minimize_intercept
+from .._solving.callbacks import FitTask
+from .._solving.solution import changed
+from .linear import LinearProblems
+
+
+def largest_slope(problems: LinearProblems, index: int) -> float:
+    """Return the largest slope along a coefficient that has a penalty, of a problem.
+
+    It is where all of them are zero: from this ``alpha`` on an L1 norm has them so.
+    """
+    origin, design = _null_point(problems, index), problems.design
+    slopes = np.abs(origin.risk_gradient[: design.n_coef])
+    if problems.free is not None:
+        slopes[problems.free.coef] = 0.0
+    # Sums that cancel except for rounding are zero.
+    dual = np.abs(origin.dual)
+    squares = design.squared_adjoint(dual)[: design.n_coef]
+    sizes = np.sqrt(dual.sum() * squares)
+    slopes[slopes <= rounding(len(dual)) * sizes] = 0.0
+    return float(slopes.max(initial=0.0))
+
+
+def _null_point(problems: LinearProblems, index: int) -> Point:
+    """Return the best point with coefficients of free features and intercepts only.
+
+    Free features are fitted with an ``alpha`` so large that the others are zero.
+    """
+    objective = problems.objective(index, 1.0)
+    point = minimize_intercept(objective.origin())
+    if problems.free is None:
+        return point
+    penalized = np.zeros(objective.n_params, dtype=bool)
+    penalized[: len(problems.free.coef)] = ~problems.free.coef
+    settings = changed(problems.settings, tol=1e-8)
+    start = problems.starts[index]
+    alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
+    w = point.w
+    for _ in range(4):
+        at_alpha = problems.objective(index, alpha)
+        w = problems.run_once(index, at_alpha, settings, FitTask.silent()).w.copy()
+        problems.starts[index] = start
+        if not w[penalized].any():
+            break
+        alpha *= 10.0
+    w[penalized] = 0.0
+    return minimize_intercept(objective.at(w))
