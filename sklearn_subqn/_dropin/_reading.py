@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._problems.reading import NO_PENALTY, Reading, Run
 from .._solving.solution import Floats, Settings, Solution
 
 
+@dataclass
 class SumOfLosses(Reading):
     """The strength of the penalty is a factor C on the sum of the losses.
 
@@ -23,17 +24,16 @@ class SumOfLosses(Reading):
         Weight of the rows of each problem.
     """
 
-    def __init__(self, totals: list[float]) -> None:
-        super().__init__()
-        self._totals = totals
+    totals: list[float]
 
     def strength(self, index: int, alpha: float) -> float:
-        return 1.0 / (alpha * self._totals[index])
+        return 1.0 / (alpha * self.totals[index])
 
     def unit(self, index: int, objective: Objective) -> float:
         return 1.0 / objective.alpha
 
 
+@dataclass
 class LessConstant(Reading):
     """Losses are without a constant that the user reads.
 
@@ -43,20 +43,19 @@ class LessConstant(Reading):
         Is added to objectives.
     """
 
-    def __init__(self, constant: float) -> None:
-        super().__init__()
-        self._constant = constant
+    constant: float
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
-        return point.value + self._constant, bound + self._constant
+        return point.value + self.constant, bound + self.constant
 
     def solve(
         self, index: int, objective: Objective, settings: Settings, run: Run
     ) -> Solution:
         solution = run(settings)
-        return _moved(solution, self._constant, solution.history.lower_bound)
+        return _moved(solution, self.constant, solution.history.lower_bound)
 
 
+@dataclass
 class NoPenalty(Reading):
     """There is to be no penalty: problems have a small one, and nothing is proven.
 
@@ -70,24 +69,19 @@ class NoPenalty(Reading):
         Is added to objectives.
     """
 
-    def __init__(
-        self,
-        bend: float = 1.0,
-        totals: list[float] | None = None,
-        constant: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self._bend, self._totals, self._constant = bend, totals, constant
+    bend: float = 1.0
+    totals: list[float] | None = None
+    constant: float = 0.0
 
     def strength(self, index: int, alpha: float) -> float:
-        return NO_PENALTY * self._bend
+        return NO_PENALTY * self.bend
 
     def unit(self, index: int, objective: Objective) -> float:
-        return 1.0 if self._totals is None else self._totals[index]
+        return 1.0 if self.totals is None else self.totals[index]
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         unit = self.unit(index, point.objective)
-        return unit * point.risk + self._constant, -np.inf
+        return unit * point.risk + self.constant, -np.inf
 
     def solve(
         self, index: int, objective: Objective, settings: Settings, run: Run

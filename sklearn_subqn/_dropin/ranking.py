@@ -12,7 +12,7 @@ from .._checks import check_n_jobs, check_number, check_option
 from .._checks.state import unchanged_on_failure
 from .._estimators.estimator import forget
 from .._problems import LinearProblems, Problems
-from .._problems.reading import Reading
+from .._problems.reading import Times
 from .._ranking.base_ranker import BaseRanker
 from .._ranking.held_out import HeldOutMeasures
 from .._ranking.queries import Queries
@@ -490,7 +490,7 @@ class Ranker(BaseRanker):
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
         problems = super()._ranking(X, y, queries)
-        problems.reading = Reading(float(self.n_queries_))
+        problems.reading = Times(float(self.n_queries_))
         return problems
 
     def _encode(

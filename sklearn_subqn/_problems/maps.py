@@ -9,7 +9,7 @@ the scores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -49,41 +49,40 @@ class ScoreMap(Map, Protocol):
         """Return the dual variables (n, m) of the solver's scores."""
 
 
-class LeftOut:
+class LeftOut(NamedTuple):
     """Features without those that were left out, whose coefficients are zero."""
 
-    def __init__(self, columns: npt.NDArray[np.intp], n_features: int) -> None:
-        self._columns, self._n_features = columns, n_features
+    columns: npt.NDArray[np.intp]
+    n_features: int
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        return coef[:, self._columns], intercept
+        return coef[:, self.columns], intercept
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        every = np.zeros((len(coef), self._n_features), coef.dtype)
-        every[:, self._columns] = coef
+        every = np.zeros((len(coef), self.n_features), coef.dtype)
+        every[:, self.columns] = coef
         return every, intercept
 
     def adjoint(self, X: Any) -> Any:
-        return X[:, self._columns]
+        return X[:, self.columns]
 
 
-class Units:
+class Units(NamedTuple):
     """Features divided by numbers, their units."""
 
-    def __init__(self, sizes: Floats) -> None:
-        self._sizes = sizes
+    sizes: Floats
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        return coef * self._sizes, intercept
+        return coef * self.sizes, intercept
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        return coef / self._sizes, intercept
+        return coef / self.sizes, intercept
 
     def adjoint(self, X: Any) -> Any:
-        return divided(X, self._sizes)
+        return divided(X, self.sizes)
 
 
-class Moved:
+class Moved(NamedTuple):
     """Features less numbers, which intercepts make up for.
 
     Parameters
@@ -93,22 +92,20 @@ class Moved:
         From coefficients (k, d) to their sums, where objectives take shares of these.
     """
 
-    def __init__(
-        self, shift: Shift, sums: Callable[[Floats], Floats] | None = None
-    ) -> None:
-        self._shift, self._sums = shift, sums
+    shift: Shift
+    sums: Callable[[Floats], Floats] | None = None
 
     def _shares(self, coef: Any) -> Any:
-        return coef if self._sums is None else coef / self._sums(coef)
+        return coef if self.sums is None else coef / self.sums(coef)
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        return coef, self._shift.inward(self._shares(coef), intercept)
+        return coef, self.shift.inward(self._shares(coef), intercept)
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        return coef, self._shift.outward(self._shares(coef), intercept)
+        return coef, self.shift.outward(self._shares(coef), intercept)
 
     def adjoint(self, X: Any) -> Any:
-        return self._shift.subtracted(X)
+        return self.shift.subtracted(X)
 
 
 class Signs:

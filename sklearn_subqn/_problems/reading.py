@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
@@ -17,16 +18,7 @@ Run = Callable[..., Solution]
 
 
 class Reading:
-    """Objectives as they are solved, times a unit.
-
-    Parameters
-    ----------
-    unit : float
-        What the user reads as an objective of one.
-    """
-
-    def __init__(self, unit: float = 1.0) -> None:
-        self._unit = unit
+    """Objectives as they are solved."""
 
     def strength(self, index: int, alpha: float) -> float:
         """Return the strength of the penalty against the mean loss of a problem."""
@@ -34,7 +26,7 @@ class Reading:
 
     def unit(self, index: int, objective: Objective) -> float:
         """Return what the user reads as an objective of one."""
-        return self._unit
+        return 1.0
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         """Return the objective at a point and a lower bound as the user reads them."""
@@ -46,3 +38,13 @@ class Reading:
     ) -> Solution:
         """Return the solution of a problem as the user reads it."""
         return run(settings)
+
+
+@dataclass
+class Times(Reading):
+    """Objectives times a number."""
+
+    number: float
+
+    def unit(self, index: int, objective: Objective) -> float:
+        return self.number

@@ -136,16 +136,12 @@ class Problems(ABC):
             self._dtype,
             partial(self._fitted, index),
             self._stored,
-            self._unit(index, objective),
+            1.0 if self.reading is None else self.reading.unit(index, objective),
             self.watch,
         )
         solution = solve(problem, settings, task)
         self.starts[index] = solution.start
         return solution
-
-    def _unit(self, index: int, objective: Objective) -> float:
-        """Return what the user reads as an objective of one."""
-        return 1.0 if self.reading is None else self.reading.unit(index, objective)
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         """Return the objective at a point and a lower bound as the user reads them."""

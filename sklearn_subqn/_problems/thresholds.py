@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .._core.lazy import cached_property
@@ -12,6 +14,7 @@ from .._core.steps.intercepts import best_intercept
 from .._solving.solution import Floats
 
 
+@dataclass
 class OpenIntercepts:
     """Intercepts that a loss of differences of scores leaves open.
 
@@ -29,24 +32,19 @@ class OpenIntercepts:
         How many thresholds are between classes, whose numbers are the targets.
     """
 
-    def __init__(
-        self,
-        design: Design,
-        loss: Loss,
-        weights: Floats,
-        n_threads: int,
-        n_thresholds: int | None = None,
-    ) -> None:
-        self._design, self._loss, self._weights = design, loss, weights
-        self._n_threads, self._n_thresholds = n_threads, n_thresholds
+    design: Design
+    loss: Loss
+    weights: Floats
+    n_threads: int
+    n_thresholds: int | None = None
 
     def __call__(self, targets: Floats, coef: Floats) -> Floats:
         """Return the intercepts of a problem; those of thresholds do not ascend."""
-        if self._n_thresholds is not None:
-            above = (targets > k for k in range(self._n_thresholds))
+        if self.n_thresholds is not None:
+            above = (targets > k for k in range(self.n_thresholds))
             hinges = [self._of_hinge(np.where(each, 1.0, -1.0), coef) for each in above]
             return np.minimum.accumulate(hinges)
-        threshold = self._loss.oracle.threshold(self._design.forward(coef))
+        threshold = self.loss.oracle.threshold(self.design.forward(coef))
         return np.array(
             [self._of_hinge(targets, coef) if threshold is None else -threshold]
         )
@@ -54,9 +52,9 @@ class OpenIntercepts:
     def _of_hinge(self, signs: Floats, coef: Floats) -> float:
         """Return the intercept of the smallest mean hinge for given coefficients."""
         hinge = BINARY_LOSSES["hinge"]
-        risk = Risk(self._with_intercept, hinge, signs, self._weights)
+        risk = Risk(self._with_intercept, hinge, signs, self.weights)
         return best_intercept(risk, coef)
 
     @cached_property
     def _with_intercept(self) -> Design:
-        return Design(self._design.X, n_threads=self._n_threads)
+        return Design(self.design.X, n_threads=self.n_threads)

@@ -45,7 +45,6 @@ class FreeFeatures(Reading):
         curvature: Callable[[int], float],
         labels: list[str],
     ) -> None:
-        super().__init__()
         self.coef = np.repeat(features, n_coef // len(features))
         self._curvature, self._labels = curvature, labels
 
