@@ -105,6 +105,15 @@ def repeated(n: int, d: int) -> tuple[Any, Any]:
     return X, y ^ (rng.random(n) < 5e-4)
 
 
+def times(n: int) -> tuple[Any, Any]:
+    """Return two features, times in seconds, missing as zero, and three classes."""
+    rng = np.random.default_rng(0)
+    time = (1.0 + 0.02 * rng.random(n)) * (rng.random(n) < 0.8)
+    X = np.column_stack([rng.normal(size=(n, 2)), 1.7e9 * time])
+    scores = X[:, 0] - X[:, 1] + (time > 0) + rng.logistic(size=n)
+    return X, np.digitize(scores, [-0.5, 0.8])
+
+
 def cases(data_dir: str | None) -> Iterator[Case]:
     """Yield the problems."""
 
@@ -116,6 +125,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     def joint(name: str) -> tuple[Any, Any]:
         return datasets.load_joint(name, data_dir)
 
+    yield Case(
+        "smaller units",
+        "6000 x 3, times in seconds",
+        lambda: times(6000),
+        MulticlassHingeClassifier(1e-2),
+    )
     yield Case(
         "span of the rows",
         "200 x 8000, 5 classes",

@@ -68,7 +68,8 @@ class Iterate(NamedTuple):
     point : Point
         Where the solver is.
     cut : Cut or None
-        A lower bound of the risk, for the driver's bundle.
+        A lower bound of the risk, for the driver's bundle; if there is no ``proof`` of
+        ``lower_bound``, the cut that proves it.
     lower_bound : float
         A lower bound of the objective that the solver knows itself.
     phase : str
@@ -110,17 +111,17 @@ class Iterate(NamedTuple):
         return Start.from_point(self.point, self.dual)
 
     def or_better(self, new: Iterate) -> Iterate:
-        """Return the better point of two iterates, with the better bound and its dual.
+        """Return the better point of two iterates, with the better bound and its proof.
 
         Everything else is that of this one.
         """
-        point, bound, proof = self.point, self.lower_bound, self.proof
+        (point, cut, bound), proof = self[:3], self.proof
         if new.point.value <= point.value:
             point = new.point
         if new.lower_bound >= bound:
-            bound = new.lower_bound
+            cut, bound = new.cut, new.lower_bound
             proof = new.proof or proof
-        return self._replace(point=point, lower_bound=bound, proof=proof)
+        return self._replace(point=point, cut=cut, lower_bound=bound, proof=proof)
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.

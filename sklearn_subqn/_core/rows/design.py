@@ -126,6 +126,20 @@ class Design(SecondMoments):
         X = sparse.csr_array(shape) if sparse.issparse(self.X) else np.zeros(shape)
         return Design(X, fit_intercept=False, n_threads=self._n_threads)
 
+    def divided(self, units: Floats) -> Design:
+        """Return the design of the features in other units, powers of two.
+
+        Parameters
+        ----------
+        units : ndarray of shape (d,)
+        """
+        X, units = self.X, units.astype(self.X.dtype)
+        if sparse.issparse(X):
+            data = X.data / units[X.indices]
+            X = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+            return self._like(X, None)
+        return self._like(X / units, None)
+
     def in_row_space(self) -> tuple[Design, Floats]:
         """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
 

@@ -148,7 +148,8 @@ def ls_bmrm(
             size_of_cuts = model.cuts.normals.nbytes
             if cut_at_best and size_of_cuts <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
-        yield Iterate(best, None, model.lower_bound, "ls-bmrm", Dual(best.dual))
+        cut, bound = model.combination, model.lower_bound
+        yield Iterate(best, cut, bound, "ls-bmrm", Dual(best.dual))
         between = minimize_intercept(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.

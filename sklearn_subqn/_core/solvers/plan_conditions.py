@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
+from .related.smaller_units import LARGEST
 
 #: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
@@ -177,6 +178,18 @@ def has_small_l1(f: Facts) -> bool:
         and (f.kinked_slope or f.kinks)
     )
     return fits and f.alpha_share < OF_ALPHA_MAX
+
+
+def has_no_loss_of_one_score(f: Facts) -> bool:
+    """Rows have several scores, or the loss has kinks and no smooth envelope."""
+    return f.several or not (f.smooth or f.kinks)
+
+
+def has_large_units(f: Facts) -> bool:
+    """All rows are in memory, and features are in units that all but free them."""
+    design, sizes = f.objective.design, f.objective.column_sizes
+    kept = f.in_one_place and design.holds_rows
+    return kept and float(sizes[: design.n_coef].max(initial=0.0)) > LARGEST
 
 
 def is_linear(f: Facts) -> bool:

@@ -31,6 +31,8 @@ from .plan_conditions import (
     has_kinks,
     has_l1,
     has_large_curvature,
+    has_large_units,
+    has_no_loss_of_one_score,
     has_no_small_alpha,
     has_one_score,
     has_sample_for_l1,
@@ -85,6 +87,7 @@ from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
+from .related.smaller_units import smaller_units
 
 # Samples are solved to a relative gap of 0.03.
 _TOL_OF_SAMPLE = 3e-2
@@ -196,6 +199,10 @@ def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 # Related problems.
 
 
+def _smaller_units(f: Facts) -> Iterable[Related]:
+    return [smaller_units(f.objective, f.options.stopping)]
+
+
 def _row_space(f: Facts) -> Iterable[Related]:
     return [row_space(f.objective, f.options.stopping)]
 
@@ -236,6 +243,12 @@ PLANS = (
         by_loop,
     ),
     # Losses with kinks, and squared norms.
+    Plan(
+        "smaller units",
+        (has_squares, has_no_loss_of_one_score, has_large_units),
+        _smaller_units,
+        None,
+    ),
     Plan(
         "span of the rows",
         (has_squares, has_kinks, has_short_rows),

@@ -46,6 +46,8 @@ class CutModel(ABC):
     lower_bound : float
         Its minimum: no J is smaller. Evaluated from the multipliers, so that it is a
         bound however accurate those are.
+    combination : Cut or None
+        The cut of the risk that proves it, where one does.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -53,6 +55,7 @@ class CutModel(ABC):
         self.cuts = cuts
         self.w = np.zeros(objective.n_params)
         self.lower_bound = -np.inf
+        self.combination: Cut | None = None
 
     def add(self, cut: Cut) -> None:
         """Store a cut."""
@@ -74,7 +77,7 @@ class L2CutModel(CutModel):
         cuts.combine(
             minimize_on_simplex(cuts.gram / o.alpha, cuts.offsets, cuts.multipliers)
         )
-        combination = cuts.combination()
+        self.combination = combination = cuts.combination()
         self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
         self.lower_bound = o.dual_value(combination)
 
@@ -128,7 +131,7 @@ class SmoothCutModel(CutModel):
             x, value = target, value + risen
         x = np.maximum(x, 0.0)
         cuts.combine(x / x.sum())
-        combination = cuts.combination()
+        self.combination = combination = cuts.combination()
         self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
         self.lower_bound = o.dual_value(combination)
 

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...driver import Iterate, Start, Stopping
+from ...driver import Iterate, Stopping
 from ...losses._base import Floats
 from ...objectives.objective import Dual, Objective, Point
 from ...objectives.risk import Risk
 from ...regularizers import L2
 from . import Related
-
-# Bounds are computed from X itself each time that the gap has shrunk by this factor.
-_CLOSER = 0.5
+from .coordinates import in_coordinates
 
 
 def row_space(objective: Objective, stopping: Stopping) -> Related:
@@ -35,36 +33,7 @@ def row_space(objective: Objective, stopping: Stopping) -> Related:
     stopping : Stopping
         What gap ends the run.
     """
-    space = _RowSpace(objective)
-    reduced = space.objective
-    passes, gap, best, inner = 0.0, np.inf, np.inf, -np.inf
-
-    def lift(iterate: Iterate, last: bool) -> Iterate:
-        nonlocal passes, gap, best, inner
-        point = space.point(iterate.point)
-        objective.design.count(reduced.design, reduced.passes - passes)
-        passes = reduced.passes
-        best, inner = min(best, point.value), max(inner, iterate.lower_bound)
-        proof, bound = iterate.proof, -np.inf
-        if proof is not None:
-            proof = Dual(proof.u)
-        if proof is not None and iterate.lower_bound == inner:
-            now = best - inner
-            if now <= max(_CLOSER * gap, stopping.allowed_gap(best)):
-                gap = now
-                bound = objective.dual_value(objective.cut(proof))
-        return Iterate(point, None, bound, iterate.phase, proof)
-
-    def lower(start: Start) -> Start:
-        return start._replace(w=space.coordinates(start.w), scores=None)
-
-    return Related(
-        reduced,
-        lift,
-        is_solved=lambda best: False,
-        max_iter=np.inf,
-        lower=lower,
-    )
+    return in_coordinates(objective, stopping, _RowSpace(objective))
 
 
 class _RowSpace:
@@ -99,6 +68,16 @@ class _RowSpace:
         self._whole.design.passes += 1.0
         # However few its updates are, its scores are not a product with X.
         return self._whole.at(w, point.scores, drift=np.inf)
+
+    def dual(self, dual: Dual) -> Dual:
+        """Return the dual point alone: its bound is one of X itself."""
+        return Dual(dual.u)
+
+    def bound(self, iterate: Iterate, last: bool) -> float:
+        """Return the bound of the dual point that proves one, by X itself."""
+        if iterate.proof is None:
+            return -np.inf
+        return self._whole.dual_value(self._whole.cut(self.dual(iterate.proof)))
 
     def _parts(self, w: Floats, design: Any) -> tuple[Floats, Floats]:
         """Return coefficients of shape (features, k), and intercepts."""

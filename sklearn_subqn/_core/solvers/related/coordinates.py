@@ -1,0 +1,83 @@
+"""A problem in other coordinates, with the same scores and proofs of its own."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ...driver import Iterate, Start, Stopping
+from ...losses._base import Floats
+from ...objectives.objective import Dual, Objective, Point
+from . import Related
+
+# Bounds are computed from X itself each time that the gap has shrunk by this factor.
+_CLOSER = 0.5
+
+
+class Coordinates(Protocol):
+    """Other coordinates of the parameters of an objective.
+
+    Attributes
+    ----------
+    objective : Objective
+        Of parameters in these coordinates, with the same scores.
+    """
+
+    objective: Objective
+
+    def coordinates(self, w: Floats) -> Floats:
+        """Return the coordinates of parameters."""
+
+    def point(self, point: Point) -> Point:
+        """Return a point in these coordinates as one of the original objective."""
+
+    def dual(self, dual: Dual) -> Dual:
+        """Return a dual point with what is known of it for the original risk."""
+
+    def bound(self, iterate: Iterate, last: bool) -> float:
+        """Return a lower bound of the original objective by what proves one here.
+
+        That of the ``last`` iterate may cost many products with X.
+        """
+
+
+def in_coordinates(
+    objective: Objective, stopping: Stopping, other: Coordinates
+) -> Related:
+    """Return the problem in other coordinates; bounds are those of the original one.
+
+    Parameters
+    ----------
+    objective : Objective
+    stopping : Stopping
+        What gap ends the run.
+    other : Coordinates
+    """
+    inner_objective = other.objective
+    passes, gap, best, inner = 0.0, np.inf, np.inf, -np.inf
+
+    def lift(iterate: Iterate, last: bool) -> Iterate:
+        nonlocal passes, gap, best, inner
+        point = other.point(iterate.point)
+        best, inner = min(best, point.value), max(inner, iterate.lower_bound)
+        now, bound = best - inner, -np.inf
+        if -np.inf < iterate.lower_bound == inner and (
+            last or now <= max(_CLOSER * gap, stopping.allowed_gap(best))
+        ):
+            gap, bound = now, other.bound(iterate, last)
+        objective.design.count(inner_objective.design, inner_objective.passes - passes)
+        passes = inner_objective.passes
+        proof = None if iterate.proof is None else other.dual(iterate.proof)
+        return Iterate(point, None, bound, iterate.phase, proof)
+
+    def lower(start: Start) -> Start:
+        return start._replace(w=other.coordinates(start.w), scores=None)
+
+    return Related(
+        inner_objective,
+        lift,
+        is_solved=lambda best: False,
+        max_iter=np.inf,
+        lower=lower,
+    )
