@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 from sklearn.datasets import load_digits, load_wine
 
 from sklearn_subqn import (
+    BMRMClassifier,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
@@ -218,3 +219,14 @@ def test_tall_data_are_solved_for_larger_alphas_on_a_sample():
     assert "larger alphas" not in phases(model)
     assert model.dual_gap_ <= 1e-2 * model.objective_
     assert model.history_[0].passes[-1] <= 120
+
+
+@pytest.mark.parametrize("alpha", [1e-7, 1e-9, 1e-10])
+def test_tiny_l1_on_columns_in_their_own_units(alpha):
+    """Classes are apart: the optimum over alpha hardly depends on it."""
+    X, y = load_wine(return_X_y=True)
+    args = {"loss": "squared_hinge", "penalty": "l1"}
+    rough = BMRMClassifier(1e-6, **args).fit(X, y == 0)
+    model = BMRMClassifier(alpha, **args).fit(X, y == 0)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ / alpha == pytest.approx(rough.objective_ / 1e-6, rel=1e-3)

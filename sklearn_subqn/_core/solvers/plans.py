@@ -217,7 +217,8 @@ def _larger_alphas_of_smooth(f: Facts) -> Iterable[Related]:
 
 
 def _larger_alphas_of_l1(f: Facts) -> Iterable[Related]:
-    return islice(roughly(f.objective, OF_ALPHA_MAX / f.alpha_share), MOST_LARGER)
+    larger = roughly(f.objective, OF_ALPHA_MAX / f.alpha_share)
+    return islice(larger, MOST_LARGER if f.wide else None)
 
 
 def _relaxed(f: Facts) -> Iterable[Related]:
