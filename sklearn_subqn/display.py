@@ -165,9 +165,8 @@ class ConvergenceDisplay:
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If it has no ``history_``, as a pipeline or an online estimator, or if ``x``
-            or ``kind`` is not one of the accepted strings, or ``reference`` has not a
-            number for each problem.
+            If it has no ``history_``, as a pipeline, or if ``x`` or ``kind`` is not one
+            of the accepted strings, or ``reference`` has not a number for each problem.
         """
         check_records(estimator, "history_")
         histories = estimator.history_

@@ -129,7 +129,8 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
         returns True.
     verbose : int, default=0
-        Print a line for each epoch of ``fit``.
+        Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
+        larger.
 
     Attributes
     ----------
@@ -145,8 +146,14 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         Number of batches learned from.
     objective_ : float
         After ``fit``, the objective at the coefficients, over the rows learned from.
-        There is no bound on its distance from the optimum. ``partial_fit`` removes it,
-        and ``loss_curve_`` and ``validation_scores_``: they are not of its model.
+        ``partial_fit`` removes it, and all attributes below: they are not of its model.
+    dual_gap_ : float
+        Infinite: there is no bound on the distance of ``objective_`` from the optimum.
+    history_ : list of one History
+        The least of the objective at the start and of ``loss_curve_``, passes over the
+        rows and seconds after each epoch. See :class:`ConvergenceDisplay`.
+    plan_ : str
+        The solver.
     loss_curve_ : list of float
         Of ``fit``: for each epoch the mean objective of its batches, each before its
         step.
@@ -493,7 +500,8 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
         returns True.
     verbose : int, default=0
-        Print a line for each epoch of ``fit``.
+        Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
+        larger.
 
     Attributes
     ----------
@@ -507,8 +515,14 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         Number of batches learned from.
     objective_ : float
         After ``fit``, the objective at the coefficients, over the rows learned from.
-        There is no bound on its distance from the optimum. ``partial_fit`` removes it,
-        and ``loss_curve_`` and ``validation_scores_``: they are not of its model.
+        ``partial_fit`` removes it, and all attributes below: they are not of its model.
+    dual_gap_ : float
+        Infinite: there is no bound on the distance of ``objective_`` from the optimum.
+    history_ : list of one History
+        The least of the objective at the start and of ``loss_curve_``, passes over the
+        rows and seconds after each epoch. See :class:`ConvergenceDisplay`.
+    plan_ : str
+        The solver.
     loss_curve_ : list of float
         Of ``fit``: for each epoch the mean objective of its batches, each before its
         step.

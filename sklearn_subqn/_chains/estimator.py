@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import Options, Start
+from .._estimators.found import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.solution import Problem, Progress
 from .._solving.solve import solve
@@ -363,11 +364,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         if self.l1_ratio:
             slopes = self._seen.weight * objective.at(solution.w).risk_gradient
             self._sums = self._strengths(self._seen).sums(solution.w, -slopes)
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.dual_gap
-        self.n_iter_ = max(1, solution.n_iter)
-        self.history_ = [solution.history]
-        self.plan_ = solution.plan
+        store_solutions(self, [solution])
         task.end()
         return self
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats, Mask
-from .._estimators.estimator import forget
+from .._estimators.found import FOUND, forget
 from .design import ChainDesign, tokens_of
 from .model import ChainModel
 from .pairs import Pairs, merged
@@ -172,7 +172,7 @@ class LearnsFromStreams(ChainModel):
         self._sums = strengths.sums(self._w, sums) if self.l1_ratio else None
         self.n_iter_ = 1
         # A fit left these attributes, which do not describe the new model.
-        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        forget(self, *FOUND)
         return self
 
     def _strengths(self, seen: Seen) -> Strengths:

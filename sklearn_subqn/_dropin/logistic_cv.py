@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from .._checks import as_numpy, check_number, check_weights, exact_labels, row_weights
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._estimators.estimator import forget
+from .._estimators.found import FOUND, forget
 from .._search.scoring import refuses_weights
 from .._search.search_report import SearchReport
 from .._search.warm_paths import warn_of_folds
@@ -388,7 +388,7 @@ class LogisticRegressionCV(BaseLogistic):
             self._store(problems, problems.solve(self._C, task))
             return
         # A previous fit with ``refit`` left these attributes, which this one lacks.
-        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        forget(self, *FOUND)
         best = [best_place(each, self.Cs_) for each in scores]
         places = [np.unravel_index(each, scores.shape[1:]) for each in best]
         self._C = float(np.mean([self.Cs_[c] for _, c in places]))

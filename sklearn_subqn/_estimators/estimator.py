@@ -24,6 +24,7 @@ from .._solving.solve import spec_of
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
 from .doc_link import DocumentationLink
+from .found import store_solutions
 
 
 class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimator):
@@ -181,26 +182,9 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
             )
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        objectives = np.array([solution.objective for solution in solutions])
-        gaps = np.array([solution.dual_gap for solution in solutions])
-        several = problems.several
-        self.objective_ = objectives if several else float(objectives[0])
-        self.dual_gap_ = gaps if several else float(gaps[0])
-        # A fit counts at least one iteration if it may have any, as in scikit-learn.
-        n_iters = [solution.n_iter for solution in solutions]
-        self.n_iter_ = max(min(1, self.max_iter), *n_iters, 0)
-        self.history_ = [solution.history for solution in solutions]
-        plans = [solution.plan for solution in solutions]
-        self.plan_ = plans if several else plans[0]
+        store_solutions(self, solutions, several=problems.several)
 
 
 def loss_name(loss: Any) -> str:
     """Return a loss as users write it."""
     return repr(loss) if isinstance(loss, str) else type(loss).__name__
-
-
-def forget(estimator: Any, *names: str) -> None:
-    """Remove fitted attributes that are not of the last fit, if there are any."""
-    for name in names:
-        if hasattr(estimator, name):
-            delattr(estimator, name)

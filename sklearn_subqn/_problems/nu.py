@@ -12,20 +12,18 @@ means are feasible, too.
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import optimize
-from sklearn.exceptions import ConvergenceWarning
 
-from .._checks.callers import user_level
 from .._core.losses import NOVELTY_LOSS
 from .._core.objectives.objective import Cut, Dual
 from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
-from .._core.solvers import History, Start
-from .._solving.callbacks import FitTask, ProblemTask
-from .._solving.solution import Floats, Progress, Solution, changed
+from .._core.solvers import History, Start, Status
+from .._solving.callbacks import FitTask
+from .._solving.report import Report
+from .._solving.solution import Floats, Progress, Solution, changed, gap_between
 from .._solving.tolerance import NEARLY_EXACT
 from . import LinearModel, LinearProblems
 
@@ -63,10 +61,13 @@ class NuProblem(LinearProblems):
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Find the strength at which the mean of the dual variables is nu."""
-        settings = self.settings
-        search = _Search(self, alpha, task.problem(self.name, settings.tol))
-        search.run()
-        return [search.solution()]
+        search = _Search(self, alpha)
+        report = Report(self.name, search.fitted, None, self.settings, task)
+        search.run(report)
+        solution = search.solution()
+        self.starts[0] = solution.start
+        report.end(solution)
+        return [solution]
 
     def fit_margin_of_one(self, strength: float) -> Solution:
         """Return the solution for rho = 1, from where the problem stands."""
@@ -102,11 +103,10 @@ class _Search:
     ----------
     problem : NuProblem
     alpha : float
-    task : ProblemTask
     """
 
-    def __init__(self, problem: NuProblem, alpha: float, task: ProblemTask) -> None:
-        self._problem, self._alpha, self._task = problem, alpha, task
+    def __init__(self, problem: NuProblem, alpha: float) -> None:
+        self._problem, self._alpha = problem, alpha
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
         # Dual points of means below nu and not below: at first none and all.
@@ -121,8 +121,9 @@ class _Search:
         self._known: dict[float, float] = {}
         self._stopped = self._proven = False
 
-    def run(self) -> None:
+    def run(self, report: Report) -> None:
         """Find two strengths between which the mean passes nu, and the one where."""
+        self._report = report
         center, start = self._above[1].normal, self._problem.starts[0]
         strength = self._problem.nu * float(center @ center) or 1.0
         if start.w.any():
@@ -173,7 +174,7 @@ class _Search:
         exact = fit.relative_gap <= NEARLY_EXACT
         nothing = gap <= CLOSE * self._largest
         self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
-        self._report(fit, gap)
+        self._record(fit, gap)
         over = self._proven and (not exact or nothing)
         return 0.0 if over or self._stopped else found[0] - self._problem.nu
 
@@ -187,8 +188,9 @@ class _Search:
         # The mean times rho is at least nu rho, which is part of J.
         return self._objective.dual_value(mixed._replace(offset=0.0))
 
-    def _report(self, fit: Solution, gap: float) -> None:
-        history, settings = self._history, self._problem.settings
+    def _record(self, fit: Solution, gap: float) -> None:
+        """Take note of a fit, and report what has been reached."""
+        self._last, history = fit, self._history
         history.objective.append(self._value)
         history.lower_bound.append(self._bound)
         history.passes.append(self._objective.passes)
@@ -201,20 +203,12 @@ class _Search:
             history.passes[-1],
             history.seconds[-1],
         )
-        relative = gap / abs(self._value) if self._value else np.inf
-        if settings.verbose:
-            print(
-                f"{self._problem.name}: strength {progress.n_iter + 1:4d}  "
-                f"objective {self._value:.8g}  relative gap {relative:.1e}"
-            )
-        self._stopped = self._task.iteration(self._fitted, relative)
-        if settings.callback is not None:
-            self._stopped = bool(settings.callback(progress)) or self._stopped
+        self._stopped = self._report.iteration(progress, self._best)
 
-    def _fitted(self) -> dict[str, Any]:
+    def fitted(self, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""
         starts = self._problem.starts
-        self._problem.starts = [Start(self._best)]
+        self._problem.starts = [Start(w)]
         attributes = self._problem.attributes()
         self._problem.starts = starts
         return attributes
@@ -225,34 +219,24 @@ class _Search:
         w = self._best.astype(self._objective.design.dtype).astype(np.float64)
         scores = self._objective.design.forward(w)
         value = 0.5 * self._alpha * float(w @ w) - problem.best_margin(scores)[1]
-        gap = max(value - self._bound, 0.0)
-        while value - gap > self._bound:
-            # The gap grows by the rounding of the difference.
-            gap = float(np.nextafter(gap, np.inf))
-        proven = self._proven or self._stopped
-        if self._task.warns and not proven:
-            name, tol = problem.name, problem.settings.tol
-            warnings.warn(
-                f"Fitting {name} stopped after {len(self._history)} strengths. Its "
-                f"objective {value:.6g} is proven to be within {gap:.2g} of the "
-                f"optimum; a relative gap of {tol:g} was asked for. Increase max_iter "
-                "or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=user_level(),
-            )
-        self._task.end()
-        solution = Solution(
+        status = Status.CALLBACK if self._stopped else Status.CONVERGED
+        if not (self._proven or self._stopped):
+            # The search goes as far as the fits for its strengths.
+            within = self._last.proven
+            status = Status.STALLED if within else self._last.status
+        return Solution(
             w,
             value,
-            gap,
+            gap_between(value, self._bound),
             len(self._history) - 1,
             self._history,
             problem.starts[0].dual,
             scores,
             0.0,
-            proven,
+            self._proven or self._stopped,
             not w.any(),
             abs(value),
+            plan=self._last.plan,
+            status=status,
+            asked=f"tol={problem.settings.tol:g}",
         )
-        problem.starts[0] = solution.start
-        return solution

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
-from .._estimators.estimator import forget
+from .._estimators.found import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
 from .._problems.slopes import largest_slope
@@ -208,8 +208,8 @@ class WarmPaths(LinearEstimator):
             task.end()
             return path
         # A previous fit with ``refit`` left these attributes, which this one lacks.
-        forget(self, "objective_", "dual_gap_", "history_", "plan_")
-        self.n_iter_ = max(1, *(max(fold.n_iters) for fold in folds), 1)
+        forget(self, *FOUND)
+        self.n_iter_ = counted(self, [max(fold.n_iters) for fold in folds])
         coefs, intercepts = zip(
             *(fold.coefficients[place] for fold in folds), strict=True
         )

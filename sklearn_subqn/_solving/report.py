@@ -25,6 +25,8 @@ class Report:
     settings : Settings
     fit : FitTask
         Of scikit-learn's callbacks; the problem is one of its tasks.
+    by_gap : bool
+        Whether iterations prove gaps, whose fall progress bars show.
     """
 
     def __init__(
@@ -34,10 +36,12 @@ class Report:
         watch: Watch | None,
         settings: Settings,
         fit: FitTask,
+        *,
+        by_gap: bool = True,
     ) -> None:
         self._label, self._fitted, self._watch = label, fitted, watch
         self._settings = settings
-        self._task = fit.problem(label, settings.tol)
+        self._task = fit.problem(label, settings.tol if by_gap else None)
         self._printed = 0.0
 
     @property

@@ -123,11 +123,16 @@ def warn_of_tolerance(
     reason, ways = reasons.get(status, otherwise)
     advice = _listed(ways)
     plural = "" if solution.n_iter == 1 else "s"
+    proof = (
+        f"proven to be within {solution.dual_gap:.2g} of the optimum, a relative gap "
+        f"of {solution.relative_gap:.1e}"
+        if np.isfinite(solution.dual_gap)
+        else "not proven to be near the optimum"
+    )
     warnings.warn(
         f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
-        f"objective {solution.objective:.6g} is proven to be within "
-        f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
-        f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
+        f"objective {solution.objective:.6g} is {proof}; {asked} was asked for. "
+        f"{advice}.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )

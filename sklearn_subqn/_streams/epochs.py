@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._checks import check_start
-from .._checks.callers import user_level
 from .._core.losses._base import Rows
 from .._core.names import features_axis
 from .._core.online import ConvergenceTest, State
@@ -23,9 +20,12 @@ from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
+from .._core.solvers import History, Status, size_of
+from .._estimators.found import store_solutions
 from .._problems import INTERCEPTS
-from .._solving.callbacks import FitTask, ProblemTask
-from .._solving.solution import Floats, Progress
+from .._solving.callbacks import FitTask
+from .._solving.report import Report
+from .._solving.solution import Floats, Progress, Solution
 from .stream import StreamEstimator, equal_parts
 
 # Few batches are not enough to distinguish convergence from chance.
@@ -104,9 +104,9 @@ class OnlineEstimator(StreamEstimator):
             everywhere: Any = stream.method.on_all_columns()
             self._stream = stream._replace(method=everywhere)
         self._columns = columns
-        problem = task.problem(type(self).__name__)
-        self._epochs(X, targets, weights, loss, rng, held_out, problem)
-        problem.end()
+        name = type(self).__name__
+        report = Report(name, lambda w: self._stored(), None, self, task, by_gap=False)
+        status, history = self._epochs(X, targets, weights, loss, rng, held_out, report)
         self._stream = stream
         self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
@@ -123,7 +123,30 @@ class OnlineEstimator(StreamEstimator):
         if self._shift is not None:
             coef = np.atleast_2d(self.coef_).astype(np.float64)
             w = np.append(coef.T, self._shift.inward(coef, self.intercept_))
-        self.objective_ = whole.value_and_gradient(w)[0]
+        value = whole.value_and_gradient(w)[0]
+        asked = (
+            f"tol={self.tol:g}, a norm of averaged gradients relative to the first one,"
+            if held_out is None
+            else f"tol={self.tol:g}, the least rise of the score of the rows held out,"
+        )
+        solution = Solution(
+            w,
+            value,
+            np.inf,
+            len(self.loss_curve_),
+            history,
+            dual=None,
+            scores=np.zeros(0),
+            drift=0.0,
+            proven=status is not Status.MAX_ITER,
+            constant=False,
+            size=float(size_of(value, 0.0)),
+            plan=self.solver,
+            status=status,
+            asked=asked,
+        )
+        store_solutions(self, [solution])
+        report.end(solution)
         task.end()
 
     def _held_out(
@@ -185,20 +208,28 @@ class OnlineEstimator(StreamEstimator):
         loss: OnlineLoss,
         rng: np.random.RandomState,
         held_out: tuple[Any, Any, Floats] | None,
-        task: ProblemTask,
-    ) -> None:
-        """Learn from all rows again and again, in an order drawn for each epoch."""
+        report: Report,
+    ) -> tuple[Status, History]:
+        """Learn from all rows again and again, in an order drawn for each epoch.
+
+        Returns why that ended, and the record of the epochs.
+        """
         n = X.shape[0]
         parts = equal_parts(n, -(-n // self.batch_size))
         patience = max(len(parts), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
+        status = Status.MAX_ITER
         best, n_worse = (-np.inf, self._state), 0
         most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(parts)))
         self.loss_curve_: list[float] = []
         scores: list[float] = []
         self.validation_scores_ = None if held_out is None else scores
-        converged, begin = False, time.perf_counter()
+        history, begin = History(), time.perf_counter()
+        whole = self._batch(X, targets, weights / n, loss)
+        # A start that solves another problem may be where scores overflow.
+        with np.errstate(all="ignore"):
+            self._record(history, whole.value_and_gradient(self._state.w)[0], 0.0)
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
             total = 0.0
@@ -209,14 +240,8 @@ class OnlineEstimator(StreamEstimator):
                 residual = self._residual(state)
                 self._unit = self._unit or float(np.linalg.norm(residual))
                 average = test.step(average, residual / (self._unit or 1.0))
-            self.n_iter_ = epoch
             self.loss_curve_.append(total / n)
             converged = held_out is None and test.passed(average)
-            if self.verbose:
-                print(
-                    f"{type(self).__name__}: epoch {epoch:4d}  "
-                    f"objective {self.loss_curve_[-1]:.8g}"
-                )
             if held_out is not None:
                 self._show()
                 score = self._score_of_arrays(*held_out)
@@ -225,30 +250,27 @@ class OnlineEstimator(StreamEstimator):
                 if score > best[0]:
                     best = score, self._state
                 converged = n_worse >= most_worse
-            stop = task.iteration(self._stored) or converged
-            if self.callback is not None:
-                least, seconds = min(self.loss_curve_), time.perf_counter() - begin
-                progress = Progress(epoch, least, np.inf, float(epoch), seconds)
-                stop = bool(self.callback(progress)) or stop
-            if stop:
+            least, seconds = min(self.loss_curve_), time.perf_counter() - begin
+            self._record(history, min(least, history.objective[-1]), seconds)
+            progress = Progress(epoch, least, np.inf, float(epoch), seconds)
+            if report.iteration(progress, state.w):
+                status = Status.CALLBACK
+                break
+            if converged:
+                status = Status.CONVERGED
                 break
         if held_out is not None:
             self._state = best[1]
-        if not stop:
-            event = (
-                f"the average of gradients stayed below tol={self.tol:g} times the "
-                "first one"
-                if held_out is None
-                else "the score of the rows held out stopped to rise by more than "
-                f"tol={self.tol:g}"
-            )
-            warnings.warn(
-                f"{type(self).__name__} reached max_iter={self.max_iter} before "
-                f"{event}. Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=user_level(),
-            )
         self._show()
+        return status, history
+
+    def _record(self, history: History, value: float, seconds: float) -> None:
+        """Add the start or an epoch to the record."""
+        history.passes.append(float(len(history)))
+        history.objective.append(value)
+        history.lower_bound.append(-np.inf)
+        history.seconds.append(seconds)
+        history.phase.append(self.solver)
 
 
 def _with_entries(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +22,7 @@ from .._core.online import (
 from .._core.online.batch import LinearBatch, Penalty
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.options import Option
-from .._estimators.estimator import forget
+from .._estimators.found import FOUND, forget
 from .._features.shift import Shift
 from .._solving.process import ignoring_errors
 from .._solving.solution import Floats, Progress
@@ -31,6 +31,8 @@ from .model import Stream, StreamModel
 
 class StreamEstimator(StreamModel):
     """Base of estimators that learn from one batch after the other."""
+
+    _solvers: ClassVar[Mapping[str, Any]] = ONLINE_METHODS
 
     loss: str
     alpha: float
@@ -68,7 +70,7 @@ class StreamEstimator(StreamModel):
             self._accepted = values
 
     def _check_parameters(self) -> None:
-        check_option("solver", self.solver, list(ONLINE_METHODS))
+        check_option("solver", self.solver, list(self._solvers))
         check_number("alpha", self.alpha, low=0.0)
         check_parameters(self, but=["alpha"])
 
@@ -223,7 +225,7 @@ class StreamEstimator(StreamModel):
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
         # A fit left these attributes, which do not describe the new model.
-        forget(self, "objective_", "loss_curve_", "validation_scores_")
+        forget(self, *FOUND, "loss_curve_", "validation_scores_")
         self._show()
 
     def _start_parameters(

@@ -210,9 +210,10 @@ def test_unfitted_estimator_is_refused():
 
 def test_fitted_estimators_without_a_history_are_refused(binary):
     X, y = make_classification(random_state=0)
-    for other in (make_pipeline(binary), OnlineLBFGSClassifier()):
+    streamed = OnlineLBFGSClassifier().partial_fit(X, y, classes=[0, 1])
+    for other in (make_pipeline(binary).fit(X, y), streamed):
         with pytest.raises(ValueError, match="has no history_"):
-            ConvergenceDisplay.from_estimator(other.fit(X, y))
+            ConvergenceDisplay.from_estimator(other)
 
 
 def test_missing_matplotlib_is_named(binary, monkeypatch):
