@@ -11,17 +11,26 @@ import numpy.typing as npt
 from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.solvers import L1_SOLVERS
-from ._estimators.classifier import LinearClassifier, ProbabilityMixin
-from ._estimators.sparse_coefficients import SparseCoefficients
+from ._estimators.classifier import (
+    LinearClassifier,
+    predict_log_proba,
+    predict_proba,
+)
+from ._estimators.sparse_coefficients import densify, sparsify
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._problems.slopes import largest_slope
 from ._solving.solution import Progress
 
 
-class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
+class BaseL1Logistic(LinearClassifier):
     """What the classifiers with logistic loss share."""
 
     _solvers = L1_SOLVERS
+
+    predict_proba = predict_proba
+    predict_log_proba = predict_log_proba
+    sparsify = sparsify
+    densify = densify
 
     coef_: Any
     l1_ratio: float

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ._search.cv import PathCV
+from ._search.cv import SearchCV, fit
 from ._solving.solution import Progress
 from .logistic import BaseL1Logistic
 
 
-class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
+class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """Regularized logistic regression with cross-validation over a path.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
@@ -116,6 +116,8 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     >>> bool(clf.gaps_path_.max() <= 1e-3)
     True
     """
+
+    fit = fit  # type: ignore[assignment]
 
     def __init__(
         self,

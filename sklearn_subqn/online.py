@@ -24,8 +24,12 @@ from ._core.losses import regression_losses
 from ._core.names import check_same_rows
 from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
 from ._estimators.block_methods import blockwise
-from ._estimators.classifier import ProbabilityMixin, ScoringClassifier
-from ._estimators.export import Exports
+from ._estimators.classifier import (
+    ScoringClassifier,
+    predict_log_proba,
+    predict_proba,
+)
+from ._estimators.export import coef_table, to_sklearn
 from ._estimators.regressor import ScoringRegressor
 from ._problems import InputFeatures
 from ._solving.callbacks import FitTask, with_callbacks
@@ -42,7 +46,7 @@ from ._streams.weights import stream_weights, unit_of
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
-class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator):
+class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     """Linear classifier trained on mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
@@ -52,8 +56,10 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
 
     Parameters
     ----------
-    loss : {"log_loss", "hinge", "squared_hinge", "modified_huber"}, default="log_loss"
-        Loss. For more than two classes "log_loss" is multinomial (softmax); of the
+    loss : str, default="log_loss"
+        "log_loss", "hinge", "squared_hinge" or "modified_huber", or another loss of
+        :class:`BMRMClassifier` of one score per sample whose curvature is bounded.
+        For more than two classes "log_loss" is multinomial (softmax); of the
         others one binary loss for each class against the rest is summed.
         Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
         for several classes over their sum, of "modified_huber" (Zhang 2004).
@@ -208,6 +214,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     >>> clf.score(X * 1000.0, y) > 0.9
     True
     """
+
+    predict_proba = predict_proba
+    predict_log_proba = predict_log_proba
 
     def __init__(
         self,
@@ -408,7 +417,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
 
-class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
+class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression trained on mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
@@ -550,6 +559,9 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
     >>> reg.score(X * 1000.0, y) > 0.99
     True
     """
+
+    to_sklearn = to_sklearn
+    coef_table = coef_table
 
     def __init__(
         self,

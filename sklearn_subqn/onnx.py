@@ -20,7 +20,6 @@ from typing import Any
 import sklearn_subqn
 
 from . import linear_model, ranking, svm
-from ._estimators.export import Exports
 
 try:
     from skl2onnx import get_model_alias, update_registered_converter
@@ -99,7 +98,7 @@ def _passed_options(holder: Any, model: Any, twin: Any) -> Iterator[None]:
 for _module in (sklearn_subqn, linear_model, ranking, svm):
     for _name in _module.__all__:
         _kind = getattr(_module, _name)
-        if isinstance(_kind, type) and issubclass(_kind, Exports):
+        if hasattr(_kind, "to_sklearn"):
             update_registered_converter(
                 _kind,
                 f"SklearnSubqn{_name}",

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ._search.cv import PathCV
+from ._search.cv import SearchCV, fit
 from ._solving.solution import Progress
 from .svm import BaseLinearSVC
 
 
-class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
+class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """Linear SVM with cross-validation over a path of regularization strengths.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
@@ -118,6 +118,8 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     >>> bool(clf.gaps_path_.max() <= 1e-3)
     True
     """
+
+    fit = fit  # type: ignore[assignment]
 
     def __init__(
         self,

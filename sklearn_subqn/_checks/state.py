@@ -25,25 +25,6 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _KIND = "sklearn_subqn kind"
 
 
-class PlainState:
-    """Base of estimators whose attributes are stored as plain types.
-
-    Parameters of the constructor are the user's, and stored as they are.
-    """
-
-    _get_param_names: Callable[[], list[str]]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that are stored, of plain types."""
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        given = self._get_param_names()
-        return {k: v if k in given else plain(v) for k, v in state.items()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the attributes that were stored."""
-        vars(self).update({k: restored(v) for k, v in state.items()})
-
-
 def plain(value: Any) -> Any:
     """Return a value without records of this package, and in few and large pieces."""
     kind = type(value)

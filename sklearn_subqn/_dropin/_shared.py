@@ -22,7 +22,7 @@ from .._checks.callers import user_level
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
-from .._estimators.export import Exports
+from .._estimators.export import coef_table, to_sklearn
 from .._estimators.linear_estimator import LinearEstimator
 from .._estimators.regressor import ScoringRegressor
 from .._solving.callbacks import with_callbacks
@@ -128,12 +128,15 @@ def warn(message: str) -> None:
         _warned.add((*place, message))
 
 
-class DropInRegressor(Exports, ScoringRegressor, DropIn):
+class DropInRegressor(ScoringRegressor, DropIn):
     """Base of regressors with the parameters of one of scikit-learn."""
 
     fit_intercept: bool
     coef_: npt.NDArray[Any]
     intercept_: Any
+
+    to_sklearn = to_sklearn
+    coef_table = coef_table
 
     @blockwise
     def predict(self, X: Any) -> Any:

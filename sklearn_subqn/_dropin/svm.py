@@ -17,7 +17,7 @@ from .._checks import (
 from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
-from .._estimators.sparse_coefficients import SparseCoefficients
+from .._estimators.sparse_coefficients import densify, sparsify
 from .._problems import Contrasts, LinearProblems, codes, signs
 from .._solving.solution import Floats
 from ._reading import SumOfLosses
@@ -29,7 +29,7 @@ _WITHOUT_EFFECT = {
 }
 
 
-class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[misc]
+class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with the parameters of scikit-learn's.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
@@ -121,6 +121,9 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
     __module__ = "sklearn_subqn.svm"
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")
+
+    sparsify = sparsify
+    densify = densify
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
 

@@ -23,7 +23,7 @@ from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds
 from .._solving.solution import Floats, Progress
 from .estimator import loss_name
-from .export import Exports
+from .export import coef_table, to_sklearn
 from .linear_estimator import LinearEstimator
 
 #: Penalties Omega of the coefficients (Teo et al. 2010, section 2.3 and appendix C).
@@ -38,11 +38,14 @@ PENALTIES = (
 )
 
 
-class BundleEstimator(Exports, LinearEstimator):
+class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
     _solvers: ClassVar[Mapping[str, SolverSpec]] = CATALOGUE_SOLVERS
     _penalties: ClassVar[tuple[str, ...]] = PENALTIES
+
+    to_sklearn = to_sklearn
+    coef_table = coef_table
 
     #: Parameters with other rules than those of their names.
     _checks_itself: tuple[str, ...] = ()

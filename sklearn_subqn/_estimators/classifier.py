@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,60 @@ from .._solving.callbacks import with_callbacks
 from .._solving.solution import Progress
 from .block_methods import blockwise, scored
 from .estimator import loss_name
-from .export import Exports
+from .export import coef_table, to_sklearn
 from .linear_estimator import LinearEstimator
 from .predictions import log_probabilities
 
 
-class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss provides probabilities; raise AttributeError if not."""
+    loss = getattr(estimator, "loss", "log_loss")
+    known = estimator._losses_of_probabilities
+    if getattr(loss, "tells_probabilities", False):
+        return True
+    if not isinstance(loss, str) or loss not in known:
+        names = " or ".join(f"loss={name!r}" for name in known)
+        raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
+    return True
+
+
+@available_if(has_probabilities)
+@blockwise
+def predict_proba(self: Any, X: Any) -> Any:
+    """Return the probabilities of the classes, for losses that provide them.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of ``classes_``.
+    """
+    return np.exp(self.predict_log_proba(X))
+
+
+@available_if(has_probabilities)
+@blockwise
+def predict_log_proba(self: Any, X: Any) -> Any:
+    """Return the logarithms of the probabilities, for losses that provide them.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples.
+
+    Returns
+    -------
+    log_probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of ``classes_``.
+    """
+    return self._log_probabilities(self._softmax_scores(X))
+
+
+class ScoringClassifier(ClassifierMixin, LinearEstimator):
     """Base of classifiers that predict by linear scores."""
 
     tol: float
@@ -48,6 +96,12 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
     classes_: npt.NDArray[Any]
     coef_: npt.NDArray[Any]
     intercept_: npt.NDArray[Any]
+
+    #: Losses whose scores determine probabilities.
+    _losses_of_probabilities: ClassVar[tuple[str, ...]] = ("log_loss", "modified_huber")
+
+    to_sklearn = to_sklearn
+    coef_table = coef_table
 
     @blockwise
     def decision_function(self, X: Any) -> Any:
@@ -106,59 +160,6 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         check_same_rows(X, sample_weight=sample_weight)
         labels = exact_labels("y", y)
         return float(super().score(X, labels, as_numpy(sample_weight)))
-
-
-def has_probabilities(estimator: Any) -> bool:
-    """Whether the loss provides probabilities; raise AttributeError if not."""
-    loss = getattr(estimator, "loss", "log_loss")
-    known = estimator._losses_of_probabilities
-    if getattr(loss, "tells_probabilities", False):
-        return True
-    if not isinstance(loss, str) or loss not in known:
-        names = " or ".join(f"loss={name!r}" for name in known)
-        raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
-    return True
-
-
-class ProbabilityMixin:
-    """Probabilities of classes by losses whose scores determine them."""
-
-    _losses_of_probabilities: tuple[str, ...] = ("log_loss", "modified_huber")
-    _raw_scores: Callable[[Any], npt.NDArray[Any]]
-
-    @available_if(has_probabilities)
-    @blockwise
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, for losses that provide them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @available_if(has_probabilities)
-    @blockwise
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities, for losses that provide them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return self._log_probabilities(self._softmax_scores(X))
 
     def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return log probabilities from raw scores."""

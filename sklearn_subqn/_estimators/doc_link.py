@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-__all__ = ["SITE", "DocumentationLink"]
+__all__ = ["PAGES", "SITE", "name_of_page"]
 
 #: Where the documentation is.
 SITE = "https://sklearn-subqn.github.io/sklearn-subqn/"
+
+#: The addresses of the pages of classes, by their names.
+PAGES = f"{SITE}api/generated/{{name}}.html"
 
 # Where public classes are found, those of the package itself first.
 _PUBLIC = ("", ".svm", ".linear_model", ".crf", ".ranking")
 
 
-class DocumentationLink:
-    """Says to scikit-learn's HTML where the page of a class is."""
-
-    _doc_link_module = "sklearn_subqn"
-    _doc_link_template = f"{SITE}api/generated/{{name}}.html"
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        kind = type(self)
-        for module in (f"sklearn_subqn{name}" for name in _PUBLIC):
-            if getattr(sys.modules.get(module), kind.__name__, None) is kind:
-                return {"name": f"{module}.{kind.__name__}"}
-        return {"name": f"{kind.__module__}.{kind.__name__}"}
+def name_of_page(estimator: Any) -> dict[str, str]:
+    """Return the public name of an estimator's class, which its page has, too."""
+    kind = type(estimator)
+    for module in (f"sklearn_subqn{name}" for name in _PUBLIC):
+        if getattr(sys.modules.get(module), kind.__name__, None) is kind:
+            return {"name": f"{module}.{kind.__name__}"}
+    return {"name": f"{kind.__module__}.{kind.__name__}"}

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from .._blocks.blocks import Collection
 from .._checks import check_option, check_parameters
 from .._checks.foreign_names import instead_of
-from .._checks.state import PlainState
+from .._checks.state import plain, restored
 from .._core.names import check_same_rows
 from .._core.options import Option
 from .._core.solvers import SolverSpec
@@ -23,12 +23,17 @@ from .._solving.solution import Solution
 from .._solving.solve import spec_of
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
-from .doc_link import DocumentationLink
+from .doc_link import PAGES, name_of_page
 from .found import store_solutions
 
 
-class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimator):
+class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: from parameters and data to fitted attributes."""
+
+    # scikit-learn's HTML of an estimator links to the page of its class.
+    _doc_link_module = "sklearn_subqn"
+    _doc_link_template = PAGES
+    _doc_link_url_param_generator = name_of_page
 
     #: What ``solver`` may be.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
@@ -60,6 +65,16 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
                         )
                     )
         return super().__new__(cls)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes that are stored: parameters, and others made plain."""
+        state: dict[str, Any] = super().__getstate__()
+        given = self._get_param_names()
+        return {k: v if k in given else plain(v) for k, v in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes that were stored."""
+        self.__dict__.update({k: restored(v) for k, v in state.items()})
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""

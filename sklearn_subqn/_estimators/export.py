@@ -1,4 +1,4 @@
-"""Fitted linear models for other programs and readers: scikit-learn's, and tables."""
+"""Methods of estimators that make scikit-learn's models, and tables, of fitted ones."""
 
 from __future__ import annotations
 
@@ -35,166 +35,161 @@ _OF_LINKS = {
 }
 
 
-class Exports:
-    """Base of estimators whose fitted models are linear functions of the features."""
+def to_sklearn(self: Any) -> Any:
+    """Return a fitted estimator of scikit-learn that is the same model.
 
-    n_features_in_: int
-    coef_: Any
+    It has the same coefficients, intercepts, classes and names of features, and the
+    same predictions and probabilities up to rounding, and needs this package no
+    longer: what exports models of scikit-learn, to ONNX, PMML or source code,
+    exports it. Its parameters are scikit-learn's defaults; to fit it anew gives
+    another model.
 
-    def to_sklearn(self) -> Any:
-        """Return a fitted estimator of scikit-learn that is the same model.
+    Returns
+    -------
+    model : estimator
+        - classifiers with probabilities by a softmax, or of two classes by the
+          logistic function: :class:`~sklearn.linear_model.LogisticRegression`;
+        - with those of each class against the rest, and those of the loss
+          "modified_huber": :class:`~sklearn.linear_model.SGDClassifier` of the same
+          loss;
+        - other classifiers: :class:`~sklearn.svm.LinearSVC`, and of several labels
+          :class:`~sklearn.linear_model.RidgeClassifier`;
+        - regressors, and rankers, whose scores it predicts:
+          :class:`~sklearn.linear_model.LinearRegression`;
+        - regressors of means "poisson", "gamma" and "tweedie":
+          :class:`~sklearn.linear_model.PoissonRegressor`,
+          :class:`~sklearn.linear_model.GammaRegressor`,
+          :class:`~sklearn.linear_model.TweedieRegressor`, and of several targets
+          :class:`~sklearn.multioutput.MultiOutputRegressor` of these;
+        - outlier detectors: :class:`~sklearn.linear_model.SGDOneClassSVM`.
 
-        It has the same coefficients, intercepts, classes and names of features, and the
-        same predictions and probabilities up to rounding, and needs this package no
-        longer: what exports models of scikit-learn, to ONNX, PMML or source code,
-        exports it. Its parameters are scikit-learn's defaults; to fit it anew gives
-        another model.
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If scikit-learn has no estimator with these predictions: probabilities of
+        ordered classes by cumulative odds, quantiles that are sorted, labels
+        without a threshold.
 
-        Returns
-        -------
-        model : estimator
-            - classifiers with probabilities by a softmax, or of two classes by the
-              logistic function: :class:`~sklearn.linear_model.LogisticRegression`;
-            - with those of each class against the rest, and those of the loss
-              "modified_huber": :class:`~sklearn.linear_model.SGDClassifier` of the same
-              loss;
-            - other classifiers: :class:`~sklearn.svm.LinearSVC`, and of several labels
-              :class:`~sklearn.linear_model.RidgeClassifier`;
-            - regressors, and rankers, whose scores it predicts:
-              :class:`~sklearn.linear_model.LinearRegression`;
-            - regressors of means "poisson", "gamma" and "tweedie":
-              :class:`~sklearn.linear_model.PoissonRegressor`,
-              :class:`~sklearn.linear_model.GammaRegressor`,
-              :class:`~sklearn.linear_model.TweedieRegressor`, and of several targets
-              :class:`~sklearn.multioutput.MultiOutputRegressor` of these;
-            - outlier detectors: :class:`~sklearn.linear_model.SGDOneClassSVM`.
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_subqn import MulticlassHingeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MulticlassHingeClassifier().fit(X, y)
+    >>> clf.to_sklearn()
+    LinearSVC()
+    >>> bool((clf.to_sklearn().predict(X) == clf.predict(X)).all())
+    True
+    """
+    check_is_fitted(self)
+    if is_classifier(self):
+        model = _classifier(self)
+    elif is_outlier_detector(self):
+        model = _outlier_detector(self)
+    else:
+        model = _regressor(self)
+    return _of_features(self, model)
 
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If scikit-learn has no estimator with these predictions: probabilities of
-            ordered classes by cumulative odds, quantiles that are sorted, labels
-            without a threshold.
 
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn_subqn import MulticlassHingeClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = MulticlassHingeClassifier().fit(X, y)
-        >>> clf.to_sklearn()
-        LinearSVC()
-        >>> bool((clf.to_sklearn().predict(X) == clf.predict(X)).all())
-        True
-        """
-        check_is_fitted(self)
-        if is_classifier(self):
-            model = _classifier(self)
-        elif is_outlier_detector(self):
-            model = _outlier_detector(self)
-        else:
-            model = _regressor(self)
-        return _of_features(self, model)
+def coef_table(
+    self: Any,
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    feature_names: Any = None,
+    scale: Any = None,
+    level: float = 0.95,
+    **errors: Any,
+) -> Any:
+    """Return the coefficients as a table, the largest first.
 
-    def coef_table(
-        self,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        feature_names: Any = None,
-        scale: Any = None,
-        level: float = 0.95,
-        **errors: Any,
-    ) -> Any:
-        """Return the coefficients as a table, the largest first.
+    With the data that the model was fitted to, it is a table with standard errors,
+    tests and intervals, in the order of the features.
 
-        With the data that the model was fitted to, it is a table with standard errors,
-        tests and intervals, in the order of the features.
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+        The samples that the model was fitted to, for standard errors.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        Their targets.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Their weights in the fit.
+    feature_names : array-like of shape (n_features_in_,), default=None
+        Names of the features, such as ``pipeline[:-1].get_feature_names_out()``. By
+        default ``feature_names_in_``, or x0, x1, ... where X had no names.
+    scale : array-like of shape (n_features_in_,), default=None
+        Scales of the features, such as ``X.std(axis=0)``: coefficients times these
+        are effects, which do not depend on units, and which rows are ordered by. Of
+        no use with X.
+    level : float, default=0.95
+        Probability with which intervals hold the true coefficients; for X.
+    **errors : dict
+        How standard errors are found: ``kind``, ``groups``, ``offset``,
+        ``dispersion``, ``weights``, ``reference``, ``n_resamples``, ``n_jobs`` and
+        ``random_state`` of :func:`standard_errors`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            The samples that the model was fitted to, for standard errors.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights in the fit.
-        feature_names : array-like of shape (n_features_in_,), default=None
-            Names of the features, such as ``pipeline[:-1].get_feature_names_out()``. By
-            default ``feature_names_in_``, or x0, x1, ... where X had no names.
-        scale : array-like of shape (n_features_in_,), default=None
-            Scales of the features, such as ``X.std(axis=0)``: coefficients times these
-            are effects, which do not depend on units, and which rows are ordered by. Of
-            no use with X.
-        level : float, default=0.95
-            Probability with which intervals hold the true coefficients; for X.
-        **errors : dict
-            How standard errors are found: ``kind``, ``groups``, ``offset``,
-            ``dispersion``, ``weights``, ``reference``, ``n_resamples``, ``n_jobs`` and
-            ``random_state`` of :func:`standard_errors`.
+    Returns
+    -------
+    table : pandas.DataFrame
+        With the columns "feature", "coefficient" and, with ``scale``, "effect".
+        Those of classifiers have a column "class" or "label", that of two classes
+        the second, whose scores are positive; those of regressors with several
+        targets or quantiles a column "output" or "quantile". If ``coef_`` is
+        sparse, only its entries have a row. Intercepts are in ``intercept_``. With
+        X the columns are those of :meth:`CoefficientErrors.table`.
 
-        Returns
-        -------
-        table : pandas.DataFrame
-            With the columns "feature", "coefficient" and, with ``scale``, "effect".
-            Those of classifiers have a column "class" or "label", that of two classes
-            the second, whose scores are positive; those of regressors with several
-            targets or quantiles a column "output" or "quantile". If ``coef_`` is
-            sparse, only its entries have a row. Intercepts are in ``intercept_``. With
-            X the columns are those of :meth:`CoefficientErrors.table`.
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If names or scales are not as many as features, or scales are negative or
+        not finite; with X as in :func:`standard_errors`.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            If names or scales are not as many as features, or scales are negative or
-            not finite; with X as in :func:`standard_errors`.
+    See Also
+    --------
+    standard_errors : Covariances, and tests of hypotheses about coefficients.
 
-        See Also
-        --------
-        standard_errors : Covariances, and tests of hypotheses about coefficients.
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> table = BMRMClassifier().fit(X, y).coef_table(scale=X.std())
+    >>> list(table.columns)
+    ['feature', 'class', 'coefficient', 'effect']
+    >>> table.feature[0]
+    'petal width (cm)'
+    """
+    check_is_fitted(self)
+    if X is not None:
+        if scale is not None:
+            raise ValueError("scale is for tables without X; leave it out.")
+        # Losses of regressors are known by estimators that have such tables.
+        from .inferred import Options, coefficient_errors, fitted_attributes
 
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn_subqn import BMRMClassifier
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> table = BMRMClassifier().fit(X, y).coef_table(scale=X.std())
-        >>> list(table.columns)
-        ['feature', 'class', 'coefficient', 'effect']
-        >>> table.feature[0]
-        'petal width (cm)'
-        """
-        check_is_fitted(self)
-        if X is not None:
-            if scale is not None:
-                raise ValueError("scale is for tables without X; leave it out.")
-            # Losses of regressors are known by estimators that have such tables.
-            from .inferred import Options, coefficient_errors, fitted_attributes
-
-            options = Options(feature_names=feature_names, **errors)
-            data = X, y, sample_weight, options
-            return coefficient_errors(self, fitted_attributes(self), *data).table(level)
-        if errors or y is not None or sample_weight is not None:
-            names = [*errors, *["y"] * (y is not None)]
-            raise ValueError(f"{', '.join(names)} need X, the samples of the fit.")
-        n_features = self.n_features_in_
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
-        coef = self.coef_
-        columns = coefficients(
-            coef if coef.ndim == 2 else np.atleast_2d(coef),
-            _outputs(self),
-            checked_names(feature_names, n_features),
-            checked_scale(scale, n_features, Axis("features", feature_names)),
-        )
-        return data_frame(columns, "coef_table")
+        options = Options(feature_names=feature_names, **errors)
+        data = X, y, sample_weight, options
+        return coefficient_errors(self, fitted_attributes(self), *data).table(level)
+    if errors or y is not None or sample_weight is not None:
+        names = [*errors, *["y"] * (y is not None)]
+        raise ValueError(f"{', '.join(names)} need X, the samples of the fit.")
+    n_features = self.n_features_in_
+    if feature_names is None:
+        feature_names = getattr(self, "feature_names_in_", None)
+    coef = self.coef_
+    columns = coefficients(
+        coef if coef.ndim == 2 else np.atleast_2d(coef),
+        _outputs(self),
+        checked_names(feature_names, n_features),
+        checked_scale(scale, n_features, Axis("features", feature_names)),
+    )
+    return data_frame(columns, "coef_table")
 
 
 def _outputs(estimator: Any) -> tuple[str, npt.NDArray[Any]] | None:

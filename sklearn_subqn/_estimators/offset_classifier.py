@@ -11,17 +11,18 @@ from sklearn.utils.metaestimators import available_if
 
 from .._checks import as_numpy, check_offset, exact_labels
 from .._checks.state import unchanged_on_failure
+from .._core.losses import BINARY_LOSSES
 from .._core.names import check_same_rows
 from .._solving.callbacks import with_callbacks
 from .block_methods import blockwise, scored
-from .classifier import LinearClassifier, ProbabilityMixin, has_probabilities
+from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
 
-#: Losses that take offsets.
-WITH_OFFSETS = ("log_loss", "squared_hinge", "modified_huber", "exponential")
+#: Losses that take offsets: the smooth ones of one score per sample.
+WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
-class OffsetClassifier(ProbabilityMixin, LinearClassifier):
+class OffsetClassifier(LinearClassifier):
     """Base of classifiers with an ``offset`` in all their methods."""
 
     loss: Any
@@ -54,7 +55,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, as a feature with the coefficient 1
             would be: for example the log odds of another model. For two classes and the
-            losses "log_loss", "squared_hinge", "modified_huber" and "exponential".
+            smooth losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
         coef_init : array-like, default=None
             Coefficients to start from, of the shape of ``coef_``, or (n_features,)
             where that has one row; they count before those of a warm start. The

@@ -6,7 +6,7 @@ import copy
 import numbers
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from sklearn.model_selection import check_cv
 from .._checks import check_weights, exact_names
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._estimators.classifier import LinearClassifier
 from .._estimators.found import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
@@ -24,6 +23,8 @@ from .proven_cv import check_interval, search_interval
 from .scoring import check_error_score, refuses_weights, with_classes
 from .search_report import FoldReport
 from .warm_paths import FoldPath, WarmPaths, warn_of_folds
+
+Model = TypeVar("Model", bound=Any)
 
 
 class SearchCV(WarmPaths):
@@ -210,56 +211,53 @@ class SearchCV(WarmPaths):
         return path._replace(failures=failures)
 
 
-class PathCV(SearchCV, LinearClassifier):
-    """What classifiers with a cross-validated ``alpha`` add to other classifiers."""
+@unchanged_on_failure
+@with_callbacks
+def fit(
+    self: Model, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+) -> Model:
+    """Choose ``alpha`` by cross-validation and fit the model.
 
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Choose ``alpha`` by cross-validation and fit the model.
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Training data.
+    y : array-like of shape (n_samples,)
+        Class labels.
+    sample_weight : float or array-like of shape (n_samples,), default=None
+        Non-negative weights of the samples, in fits and in scores.
+    groups : array-like of shape (n_samples,), default=None
+        Group labels for splitters that ask for them.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples, in fits and in scores.
-        groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
+    Returns
+    -------
+    self : object
+        The fitted estimator.
 
-        Returns
-        -------
-        self : object
-            The fitted estimator.
+    Raises
+    ------
+    TypeError, ValueError
+        If parameters or data are not acceptable, or a fit overflows; or what the
+        scorer raises, if it does on all folds or ``error_score="raise"``.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows; or what the
-            scorer raises, if it does on all folds or ``error_score="raise"``.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
-        UserWarning
-            If some folds cannot be scored.
-        """
-        self._check_parameters()
-        check_same_rows(X, sample_weight=sample_weight, groups=groups)
-        data = X, y, sample_weight
-        X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        scorer: Any = None
-        if self.search_tol is None:
-            scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
-        folds = check_cv(self.cv, y, classifier=True).split(
-            X, y, None if groups is None else exact_names(groups)
-        )
-        self.classes_ = classes
-        self._search(X, y, weights, (classes,), scorer, folds, data)
-        return self
+    Warns
+    -----
+    ConvergenceWarning
+        If ``tol`` was not reached by a fit; states the gap that was.
+    UserWarning
+        If some folds cannot be scored.
+    """
+    self._check_parameters()
+    check_same_rows(X, sample_weight=sample_weight, groups=groups)
+    data = X, y, sample_weight
+    X, y = self._check_X(X, y, reset=True)
+    weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+    scorer: Any = None
+    if self.search_tol is None:
+        scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
+    folds = check_cv(self.cv, y, classifier=True).split(
+        X, y, None if groups is None else exact_names(groups)
+    )
+    self.classes_ = classes
+    self._search(X, y, weights, (classes,), scorer, folds, data)
+    return self

@@ -1,32 +1,16 @@
 """Attributes that say what a fit has found: they mean the same in all estimators."""
 
 import inspect
-from importlib import import_module
 
 import numpy as np
 import pytest
+from _public import public_estimators
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import ConvergenceDisplay
 from sklearn_subqn._estimators.found import FOUND
-
-MODULES = ["", ".linear_model", ".svm", ".crf", ".ranking"]
-
-
-def public_estimators():
-    """Return all classes of estimators that users import, with their names."""
-    found = {}
-    for name in MODULES:
-        module = import_module(f"sklearn_subqn{name}")
-        for member in module.__all__:
-            kind = getattr(module, member)
-            if inspect.isclass(kind) and issubclass(kind, BaseEstimator):
-                found[f"{name}.{member}".lstrip(".")] = kind
-    return found
-
 
 ESTIMATORS = public_estimators()
 X, y = make_classification(80, 6, n_informative=4, n_classes=3, random_state=0)
