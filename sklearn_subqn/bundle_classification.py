@@ -71,7 +71,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
         - "hinge": ``max(0, 1 - m)``;
         - "squared_hinge": ``max(0, 1 - m)²``;
-        - "modified_huber": the same for ``m >= -1``, and ``-4 m`` beyond (Zhang 2004);
+        - "modified_huber": ``max(0, 1 - m)²`` for ``m >= -1``, and ``-4 m`` beyond
+          (Zhang 2004);
         - "log_loss": ``ln(1 + exp(-m))``;
         - "exponential": ``exp(-m)``;
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a

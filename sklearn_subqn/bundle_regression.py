@@ -63,7 +63,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "absolute_error": ``|r|``;
         - "quantile": ``quantile * max(r, 0) + (1 - quantile) * max(-r, 0)``;
         - "epsilon_insensitive": ``max(0, |r| - epsilon)``;
-          "squared_epsilon_insensitive" its square;
+        - "squared_epsilon_insensitive": ``max(0, |r| - epsilon)²``;
         - "huber": ``r² / 2`` for ``|r| <= epsilon``, else linear;
         - "poisson": ``m - y ln m`` with the prediction ``m = exp(f(x))``, for counts or
           rates ``y >= 0``;

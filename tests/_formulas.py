@@ -277,6 +277,34 @@ ONE_SCORE: dict[str, Callable[..., Any]] = {
 }
 
 
+# Losses as maxima over v in a box of v t - h(v): t of score and target, both ends, h.
+DUAL_FORMS: dict[str, tuple[Callable[..., Any], float, float, Callable[..., Any]]] = {
+    "hinge": (lambda z, y: 1 - y * z, 0, 1, lambda v: 0 * v),
+    "squared_hinge": (lambda z, y: 1 - y * z, 0, np.inf, lambda v: v**2 / 4),
+    "modified_huber": (lambda z, y: 1 - y * z, 0, 4, lambda v: v**2 / 4),
+    "log_loss": (
+        lambda z, y: -y * z,
+        0,
+        1,
+        lambda v: v * np.log(v) + (1 - v) * np.log1p(-v),
+    ),
+    "exponential": (lambda z, y: -y * z, 0, np.inf, lambda v: v * np.log(v) - v),
+    "squared_error": (lambda z, y: y - z, -np.inf, np.inf, lambda v: v**2 / 2),
+    "absolute_error": (lambda z, y: y - z, -1, 1, lambda v: 0 * v),
+    "quantile": (lambda z, y: y - z, -0.7, 0.3, lambda v: 0 * v),
+    "epsilon_insensitive": (lambda z, y: y - z, -1, 1, lambda v: 0.1 * np.abs(v)),
+    "squared_epsilon_insensitive": (
+        lambda z, y: y - z,
+        -np.inf,
+        np.inf,
+        lambda v: 0.1 * np.abs(v) + v**2 / 4,
+    ),
+    "huber": (lambda z, y: y - z, -0.1, 0.1, lambda v: v**2 / 2),
+    "poisson": (lambda z, y: z, 0, np.inf, lambda v: v * np.log(v) - v),
+    "novelty": (lambda z, y: y - z, 0, 1, lambda v: 0 * v),
+}
+
+
 # Several scores per row.
 
 

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import os
 import pkgutil
 import re
@@ -120,6 +121,15 @@ def public_names():
             if isinstance(members[each], (type, types.FunctionType)):
                 found.setdefault(members[each], f"{name}.{each}")
     return found
+
+
+@pytest.mark.parametrize("name", ["losses", "plans"])
+def test_pages_of_tables_are_those_of_the_code(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.PAGE.read_text(encoding="utf-8")
+    assert text == module.page(), f"run `python docs/{name}.py`"
 
 
 def test_every_public_name_is_in_the_api():

@@ -20,10 +20,9 @@ from .._core.online.losses_with_curvature import (
 from .._solving.solution import Floats
 from .weights import check_sizes
 
-#: Losses of one score per row.
+#: Losses of one score per row, whose curvature has an end, as steps of streams need.
 BINARY: dict[str, OnlineLoss] = {
-    name: OfScores(BINARY_LOSSES[name])
-    for name in ("log_loss", "hinge", "squared_hinge", "modified_huber")
+    name: OfScores(loss) for name, loss in BINARY_LOSSES.items() if not loss.steep
 }
 
 

@@ -7,6 +7,7 @@ conjugates with suprema over scores.
 
 import numpy as np
 import pytest
+from _formulas import DUAL_FORMS, ONE_SCORE
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.losses import (
@@ -21,7 +22,7 @@ from sklearn_subqn._core.losses import (
 LABELS = dict(BINARY_LOSSES)
 NUMBERS = {
     name: loss
-    for name, loss in regression_losses(quantile=0.3, epsilon=0.4).items()
+    for name, loss in regression_losses(quantile=0.3, epsilon=0.1).items()
     if isinstance(loss.set, Box)
 }
 NUMBERS["novelty"] = NOVELTY_LOSS
@@ -29,32 +30,11 @@ LOSSES = {**LABELS, **NUMBERS}
 N = 300
 each_loss = pytest.mark.parametrize("name", LOSSES)
 
-# t of score and target, the box, and h: the table once more, by other means.
-TABLE = {
-    "hinge": (lambda z, y: 1 - y * z, 0, 1, lambda v: 0 * v),
-    "squared_hinge": (lambda z, y: 1 - y * z, 0, np.inf, lambda v: v**2 / 4),
-    "modified_huber": (lambda z, y: 1 - y * z, 0, 4, lambda v: v**2 / 4),
-    "log_loss": (
-        lambda z, y: -y * z,
-        0,
-        1,
-        lambda v: v * np.log(v) + (1 - v) * np.log1p(-v),
-    ),
-    "exponential": (lambda z, y: -y * z, 0, np.inf, lambda v: v * np.log(v) - v),
-    "squared_error": (lambda z, y: y - z, -np.inf, np.inf, lambda v: v**2 / 2),
-    "absolute_error": (lambda z, y: y - z, -1, 1, lambda v: 0 * v),
-    "quantile": (lambda z, y: y - z, -0.7, 0.3, lambda v: 0 * v),
-    "epsilon_insensitive": (lambda z, y: y - z, -1, 1, lambda v: 0.4 * np.abs(v)),
-    "squared_epsilon_insensitive": (
-        lambda z, y: y - z,
-        -np.inf,
-        np.inf,
-        lambda v: 0.4 * np.abs(v) + v**2 / 4,
-    ),
-    "huber": (lambda z, y: y - z, -0.4, 0.4, lambda v: v**2 / 2),
-    "poisson": (lambda z, y: z, 0, np.inf, lambda v: v * np.log(v) - v),
-    "novelty": (lambda z, y: y - z, 0, 1, lambda v: 0 * v),
-}
+
+# Each row counts by itself: a product with these weights is what it is a product with.
+class EachRow:
+    def __matmul__(self, values):
+        return values
 
 
 def rows(name, seed=0):
@@ -81,7 +61,7 @@ def some_variables(loss, rng):
 
 def table_value(name, v, scores, targets, weights):
     """Return what the loss is the maximum of."""
-    argument, _, _, penalty = TABLE[name]
+    argument, _, _, penalty = DUAL_FORMS[name]
     value = weights @ (v * argument(scores, targets) - penalty(v))
     return value - (weights @ (targets * scores) if name == "poisson" else 0.0)
 
@@ -89,7 +69,7 @@ def table_value(name, v, scores, targets, weights):
 @each_loss
 def test_no_other_dual_variables_are_better(name):
     loss, (scores, targets, weights) = LOSSES[name], rows(name)
-    assert (loss.set.low, loss.set.high) == TABLE[name][1:3]
+    assert (loss.set.low, loss.set.high) == DUAL_FORMS[name][1:3]
     value = loss.oracle.value(scores, targets, weights)
     best = loss.oracle.dual_variables(
         loss.oracle.subgradient(scores, targets, weights), targets, weights
@@ -120,13 +100,8 @@ def test_conjugates_are_suprema_over_scores(name):
         u = dual_of(name, v[i : i + 1], y, one)
         same = np.full(len(grid), y[0])
         z = grid + y if name in NUMBERS else grid
-        argument, low, high, _ = TABLE[name]
-        t = argument(z, same)
-        if name in ("log_loss", "exponential", "poisson"):
-            losses = np.log1p(np.exp(t)) if name == "log_loss" else np.exp(t)
-            losses = losses - (same * z if name == "poisson" else 0.0)
-        else:
-            losses = piecewise(name, t)
+        low, high = DUAL_FORMS[name][1:3]
+        losses = usual_form(name, z, same)
         supremum = np.max(u * z - losses)
         assert loss.oracle.conjugate(u, y, one) == pytest.approx(supremum, abs=1e-6)
     if high < np.inf:
@@ -139,21 +114,11 @@ def test_conjugates_are_suprema_over_scores(name):
         )
 
 
-def piecewise(name, t):
-    """Return losses that are not exponentials, as they are usually written."""
-    positive = np.maximum(t, 0.0)
-    return {
-        "hinge": positive,
-        "novelty": positive,
-        "squared_hinge": positive**2,
-        "modified_huber": np.where(t <= 2.0, positive**2, 4.0 * t - 4.0),
-        "squared_error": 0.5 * t**2,
-        "absolute_error": np.abs(t),
-        "quantile": np.maximum(0.3 * t, -0.7 * t),
-        "epsilon_insensitive": np.maximum(np.abs(t) - 0.4, 0.0),
-        "squared_epsilon_insensitive": np.maximum(np.abs(t) - 0.4, 0.0) ** 2,
-        "huber": np.where(np.abs(t) <= 0.4, 0.5 * t**2, 0.4 * np.abs(t) - 0.08),
-    }[name]
+def usual_form(name, z, y):
+    """Return the loss of each row as it is usually written."""
+    if name == "novelty":
+        return np.maximum(y - z, 0.0)
+    return np.asarray(ONE_SCORE[name](z, y, EachRow()), dtype=float)
 
 
 @each_loss
@@ -181,7 +146,7 @@ def test_envelopes_by_enumeration(name, width):
     loss, (scores, targets, weights) = LOSSES[name], rows(name)
     center = some_variables(loss, np.random.default_rng(3))
     envelope = loss.envelope(center, width)
-    t = TABLE[name][0](scores, targets)
+    t = DUAL_FORMS[name][0](scores, targets)
     flat = [center + (t - tilt) / width for tilt in (loss.set.tube, -loss.set.tube)]
     ends = [np.full(N, end) for end in (loss.set.low, 0.0, loss.set.high)]
     candidates = np.clip([*flat, *ends], loss.set.low, loss.set.high)
@@ -202,18 +167,26 @@ def test_envelopes_by_enumeration(name, width):
     assert part == pytest.approx(weights[::2] @ values.max(axis=0)[::2], rel=1e-13)
 
 
-def test_facts_follow_from_box_and_smoothing():
-    facts = {
-        "smooth": "squared_hinge modified_huber log_loss exponential squared_error "
-        "squared_epsilon_insensitive huber poisson",
-        "analytic": "log_loss exponential squared_error poisson",
-        "steep": "exponential poisson",
-        "has_margin": "hinge squared_hinge modified_huber novelty",
-        "has_envelope": "hinge absolute_error quantile epsilon_insensitive novelty",
-    }
-    for fact, names in facts.items():
-        found = [name for name, loss in LOSSES.items() if getattr(loss, fact)]
-        assert sorted(found) == sorted(names.split()), fact
+@each_loss
+def test_facts_follow_from_box_and_smoothing(name):
+    loss, (_, low, high, penalty) = LOSSES[name], DUAL_FORMS[name]
+    # Losses are smooth where h is strictly convex, on either side of zero.
+    v = np.linspace(max(low, -1.0), min(high, 1.0), 9)[1:-1]
+    v = v[v > 0.0]
+    bend = penalty(1.1 * v) + penalty(0.9 * v) - 2.0 * penalty(v)
+    assert loss.smooth == bool(np.all(bend > 1e-9))
+    assert loss.has_envelope == (not loss.smooth)
+    # Curvature has no end where h grows more slowly than squares.
+    assert loss.steep == (high == np.inf and penalty(1e9) < 1e-3 * 1e18)
+    # Losses with a margin are zero beyond it, and on no other side.
+    y = np.array([1.0])
+    sides = [usual_form(name, side * np.array([30.0]), y)[0] for side in (-1.0, 1.0)]
+    assert loss.has_margin == (sides[0] > 0.0 == sides[1])
+    # Analytic losses are strictly convex everywhere.
+    z, h = np.linspace(-8.0, 8.0, 161), 0.05
+    y = np.ones(len(z))
+    ends = usual_form(name, z - h, y) + usual_form(name, z + h, y)
+    assert loss.analytic == bool(np.all(ends - 2.0 * usual_form(name, z, y) > 1e-9))
 
 
 def test_a_new_loss_is_a_row():

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -323,12 +322,3 @@ def test_every_condition_has_a_sentence_of_its_own():
     sentences = {plans.sentence(each) for each in conditions}
     assert len(sentences) == len(conditions)
     assert all(text.endswith(".") for text in sentences)
-
-
-def test_the_page_of_the_table_is_that_of_the_code():
-    path = Path(__file__).parents[2] / "docs" / "plans.py"
-    spec = importlib.util.spec_from_file_location("plans_page", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    text = module.PAGE.read_text(encoding="utf-8")
-    assert text == module.page(), "run `python docs/plans.py`"
