@@ -550,8 +550,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             targets,
             loss,
             weights,
-            parts=range(n_targets),
-            part="column {} of y",
+            outputs=range(n_targets),
+            output="column {} of y",
             single=single,
         )
 

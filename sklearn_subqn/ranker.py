@@ -16,7 +16,7 @@ from ._estimators.found import forget
 from ._problems import LinearProblems, Problems
 from ._ranking.base_ranker import BaseRanker
 from ._ranking.held_out import HeldOutMeasures, Patience
-from ._ranking.preferences import Preferences
+from ._ranking.preferences import PreferredRows
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Progress, Solution
 
@@ -424,7 +424,7 @@ class BMRMRanker(BaseRanker):
                 f"pairs need a loss among {', '.join(map(repr, _OF_DIFFERENCES))}; got "
                 f"{loss_name(self.loss)}."
             )
-        chosen = Preferences.of(X.shape[0], pairs, pair_weight)
+        chosen = PreferredRows.of(X.shape[0], pairs, pair_weight)
         self.n_queries_, self._has_pairs = chosen.n_components, True
         # Differences of single precision may take more digits than that has.
         rows = X[chosen.better].astype(np.float64)

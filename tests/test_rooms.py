@@ -128,3 +128,11 @@ def test_sources_without_compiled_files_say_what_to_do(tmp_path):
 
 def test_version_is_that_of_the_build():
     assert sklearn_subqn.__version__ == metadata.version("sklearn-subqn")
+
+
+def test_names_of_classes_have_one_meaning():
+    where = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.MULTILINE):
+            where.setdefault(name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}

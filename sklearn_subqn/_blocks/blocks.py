@@ -63,7 +63,7 @@ class Summary(NamedTuple):
     sums: Floats
 
 
-class Block:
+class RowBlock:
     """Some of the rows.
 
     Parameters
@@ -155,14 +155,14 @@ class Block:
         return RunHere(problems)
 
 
-class ReadBlock(Block):
+class ReadBlock(RowBlock):
     """Some of the rows, which are read for each use.
 
     Parameters
     ----------
     read : callable
         Returns X.
-    y, weights : as of ``Block``
+    y, weights : as of ``RowBlock``
     shelf : Shelf
         Common to all blocks.
     """

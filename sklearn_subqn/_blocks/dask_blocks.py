@@ -13,7 +13,7 @@ from dask.dataframe.dispatch import concat
 from scipy import sparse
 
 from .._core.places.places import Here, Place, PlaceLost, Session
-from .blocks import Block
+from .blocks import RowBlock
 from .dask_workers import (
     CANCELLED,
     GLANCE,
@@ -63,7 +63,7 @@ class PlaceOfBlocks(Place):
         blocks = [each for each in zip(X, y, weights, strict=True) if each[0].shape[0]]
         if is_all and len(blocks) > 1 and _fit_together(blocks):
             blocks = [_together(*zip(*blocks, strict=True))]
-        super().__init__(Block(*each) for each in blocks)
+        super().__init__(RowBlock(*each) for each in blocks)
 
 
 def _fit_together(blocks: list[Any]) -> bool:

@@ -16,7 +16,7 @@ from .._core.driver import Iterate, Solver, Start, Status
 from .._core.losses._base import Floats
 from .._core.objectives.objective import Cut, Dual, Objective, Point
 from .._core.regularizers import ElasticNet
-from .._core.solvers.dual_ascent import Momentum
+from .._core.solvers.dual_ascent import Extrapolation
 from .._core.steps.line_search import minimizer
 from .design import ChainDesign
 from .loss import ChainLoss, Chains
@@ -103,7 +103,7 @@ def chain_ascent(
     proximity = strength - l2
     threshold = l1 / strength
     sweeps = chain_sweeps(design, chains, o.weights, strength, threshold)
-    momentum = Momentum(l2 / strength)
+    momentum = Extrapolation(l2 / strength)
     random = np.random.default_rng(seed)
     best = start.at(o)
     bound = o.risk_infimum
@@ -140,7 +140,7 @@ def chain_ascent(
         point = _valued(o, w)
         # With L1 little or no strong convexity is known in advance.
         if l1 and point.value > value:
-            momentum = Momentum(l2 / strength)
+            momentum = Extrapolation(l2 / strength)
         value = point.value
         best = _improved(best, point)
         center, last = w + momentum.next() * (w - last), w

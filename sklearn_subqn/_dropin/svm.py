@@ -189,7 +189,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         shares = [each / total for each, total in zip(by_class, totals, strict=True)]
         loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
         data = self._linear_model(), X, signs(y, classes), loss, shares
-        return LinearProblems(*data, reading=reading, parts=classes, known=known)
+        return LinearProblems(*data, reading=reading, outputs=classes, known=known)
 
     def _row_weights(
         self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]

@@ -12,7 +12,7 @@ from .._core.names import Axis, by_name, features_axis
 from .._core.regularizers import (
     L2,
     ElasticNet,
-    Entropy,
+    EntropyPenalty,
     NormalizedEntropy,
     QuadraticForm,
     Regularizer,
@@ -97,7 +97,7 @@ class BundleEstimator(LinearEstimator):
             return elastic_net(n_coef, float(self.l1_ratio))
         others: dict[str, type[Regularizer]] = {
             "l1": ElasticNet,
-            "entropy": Entropy,
+            "entropy": EntropyPenalty,
             "normalized_entropy": NormalizedEntropy,
         }
         return others.get(self.penalty, L2)(n_coef)

@@ -193,7 +193,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         instead = self._instead()
         if instead is not None:
             warn_of_constants(
-                type(self).__name__, solutions, instead, problems.parts, self._weaker
+                type(self).__name__, solutions, instead, problems.outputs, self._weaker
             )
         for name, value in problems.attributes().items():
             setattr(self, name, value)

@@ -111,7 +111,7 @@ class FBetaProblems(LinearProblems):
         targets = signs(y, classes, positive)
         data = model, X, targets, BINARY_LOSSES["squared_hinge"], weights
         known = of_classes(classes, positive)
-        super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
+        super().__init__(*data, outputs=classes, known=known, opposite=positive == 0)
         self._beta = beta
         # A gap of 1 % shows which weight is best.
         tol = max(self.settings.tol, 1e-2)

@@ -78,10 +78,10 @@ class LinearProblems(Problems):
         Powers of two by which features are divided for the solver.
     reading : Reading, optional
         What the user reads of the problems, if they are not solved as they are read.
-    parts : sequence, optional
+    outputs : sequence, optional
         What each of several problems is for.
-    part : str
-        How a part is called in messages.
+    output : str
+        How an output is called in messages.
     single : bool
         Whether coefficients are of shape (d,) instead of (k, d).
     keeps_axis : bool
@@ -125,8 +125,8 @@ class LinearProblems(Problems):
         scores: ScoreMap | None = None,
         units: Floats | None = None,
         reading: Reading | None = None,
-        parts: Any = None,
-        part: str = "class {}",
+        outputs: Any = None,
+        output: str = "class {}",
         single: bool = False,
         keeps_axis: bool = False,
         known: dict[str, Any] | None = None,
@@ -192,11 +192,11 @@ class LinearProblems(Problems):
         self._coordinates = self._maps(scores, stored, opposite)
         self._n_rows = scores.n_rows if scores else len(targets) * (n_scores or 1)
         self._single, self._keeps_axis = single, keeps_axis
-        self.parts = parts if len(targets) > 1 else None
+        self.outputs = outputs if len(targets) > 1 else None
         name = model.name
         labels = [name] * len(targets)
-        if self.parts is not None:
-            labels = [f"{name}, {part.format(each)}" for each in self.parts]
+        if self.outputs is not None:
+            labels = [f"{name}, {output.format(each)}" for each in self.outputs]
         self.free = None
         if free is not None:
             self.free = FreeFeatures(free, n_coef, self._curvature, labels)

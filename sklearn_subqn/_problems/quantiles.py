@@ -104,8 +104,8 @@ class QuantileProblems(LinearProblems):
             [y] * len(quantiles),
             losses,
             weights,
-            parts=quantiles,
-            part="quantile {:g}",
+            outputs=quantiles,
+            output="quantile {:g}",
         )
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:

@@ -44,7 +44,7 @@ class Problems(ABC):
     ----------
     starts : list of Start
         As above; ``solve`` leaves there where the solutions are.
-    parts : sequence or None
+    outputs : sequence or None
         What each of several problems is for, such as its class.
     reading : Reading or None
         What the user reads of the problems, if they are not solved as they are read.
@@ -54,7 +54,7 @@ class Problems(ABC):
         Looks at the model after each iteration.
     """
 
-    parts: Any = None
+    outputs: Any = None
     reading: Reading | None = None
     watch: Watch | None = None
 

@@ -51,7 +51,7 @@ def class_problems(
         loss = loss.with_offsets()
         targets = [np.column_stack([each, offset]) for each in targets]
     data = model, X, targets, loss, weights
-    return LinearProblems(*data, parts=classes, known=known, opposite=positive == 0)
+    return LinearProblems(*data, outputs=classes, known=known, opposite=positive == 0)
 
 
 def of_classes(

@@ -15,7 +15,7 @@ from .._core.names import check_same_rows
 from .._solving.solution import Floats
 
 
-class Preferences(NamedTuple):
+class PreferredRows(NamedTuple):
     """Pairs of rows, the first better than the second.
 
     Attributes
@@ -31,7 +31,7 @@ class Preferences(NamedTuple):
     weights: Floats
 
     @classmethod
-    def of(cls, n: int, pairs: Any, pair_weight: Any = None) -> Preferences:
+    def of(cls, n: int, pairs: Any, pair_weight: Any = None) -> PreferredRows:
         """Return pairs of n rows, from what users give, without pairs of no weight.
 
         Raises

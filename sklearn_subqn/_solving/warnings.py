@@ -32,7 +32,7 @@ def warn_of_constants(
     name: str,
     solutions: list[Solution],
     instead: str,
-    parts: Any = None,
+    outputs: Any = None,
     weaker: str = "decrease alpha or tol",
 ) -> None:
     """Warn once if fitted problems have solutions that do not use the features.
@@ -44,7 +44,7 @@ def warn_of_constants(
     solutions : list of Solution
     instead : str
         What to do where a smaller ``alpha`` does not help.
-    parts : sequence, optional
+    outputs : sequence, optional
         What each of several problems is for, such as its class.
     weaker : str
         How to make more use of the features.
@@ -57,7 +57,7 @@ def warn_of_constants(
         return
     of = ""
     if len(solutions) > 1:
-        names = [str(parts[i] if parts is not None else i) for i in found]
+        names = [str(i if outputs is None else outputs[i]) for i in found]
         shown = ", ".join(names[:MOST_NAMED])
         shown += ", ..." if len(names) > MOST_NAMED else ""
         of = f" for {len(found)} of {len(solutions)} problems ({shown})"

@@ -215,13 +215,13 @@ class OnlineEstimator(StreamEstimator):
         Returns why that ended, and the record of the epochs.
         """
         n = X.shape[0]
-        parts = equal_parts(n, -(-n // self.batch_size))
-        patience = max(len(parts), _MIN_PATIENCE)
+        batches = equal_parts(n, -(-n // self.batch_size))
+        patience = max(len(batches), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
         status = Status.MAX_ITER
         best, n_worse = (-np.inf, self._state), 0
-        most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(parts)))
+        most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(batches)))
         self.loss_curve_: list[float] = []
         scores: list[float] = []
         self.validation_scores_ = None if held_out is None else scores
@@ -233,8 +233,8 @@ class OnlineEstimator(StreamEstimator):
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
             total = 0.0
-            for part in parts:
-                rows = order[part]
+            for batch in batches:
+                rows = order[batch]
                 state = self._learn(X[rows], targets[rows], weights[rows], loss)
                 total += len(rows) * state.value
                 residual = self._residual(state)

@@ -19,7 +19,7 @@ from .._solving.solution import Floats
 from .calls import in_threads, read_only
 
 
-class Found(NamedTuple):
+class FoundStructure(NamedTuple):
     """Joint features and cost of a structure.
 
     Attributes
@@ -140,7 +140,7 @@ class StructureOracle:
                 f"worse than {name} by {others[i] - heights[i]:.3g}."
             )
 
-    def _true(self, index: int, x: Any, y: Any) -> Found:
+    def _true(self, index: int, x: Any, y: Any) -> FoundStructure:
         found = self._found(index, x, y, y)
         if found.cost != 0.0:
             raise ValueError(
@@ -149,12 +149,12 @@ class StructureOracle:
             )
         return found
 
-    def _find(self, index: int, x: Any, y: Any, w: Floats) -> Found:
+    def _find(self, index: int, x: Any, y: Any, w: Floats) -> FoundStructure:
         return self._found(
             index, x, y, self._call("loss_augmented_argmax", index, x, y, w)
         )
 
-    def _found(self, index: int, x: Any, y: Any, y_hat: Any) -> Found:
+    def _found(self, index: int, x: Any, y: Any, y_hat: Any) -> FoundStructure:
         """Return joint features and cost of ``y_hat`` where y is true."""
         cost = self._call("loss", index, y, y_hat)
         if not isinstance(cost, (numbers.Real, np.bool_)) or not (
@@ -186,7 +186,7 @@ class StructureOracle:
                 f"joint_feature of sample {index} has values that are not finite, or "
                 f"beyond {LARGEST_VALUE:g} in magnitude."
             )
-        return Found(columns, values, float(cost))
+        return FoundStructure(columns, values, float(cost))
 
     def _number(self, index: int, features: Any, expected: int | None) -> int:
         """Return the number of features; raise ValueError if it is not as expected."""
@@ -223,13 +223,15 @@ class StructureOracle:
             error.add_note(f"Raised by {name} for sample {index}.")
             raise
 
-    def _of_samples(self, function: Callable[..., Found], *args: Any) -> list[Found]:
-        def of_part(part: list[Any]) -> list[Found]:
+    def _of_samples(
+        self, function: Callable[..., FoundStructure], *args: Any
+    ) -> list[FoundStructure]:
+        def of_part(part: list[Any]) -> list[FoundStructure]:
             return [function(*sample, *args) for sample in part]
 
         return in_threads(of_part, self._samples, self._n_jobs, self._errors)
 
-    def _matrix(self, found: list[Found]) -> Any:
+    def _matrix(self, found: list[FoundStructure]) -> Any:
         """Return the joint features, one row for each."""
         shape = len(found), self.n_features
         if not self._is_sparse and all(each.columns is None for each in found):

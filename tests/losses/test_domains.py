@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from sklearn_subqn import BMRMClassifier, BMRMOutlierDetector, BMRMRegressor
-from sklearn_subqn._core.regularizers import Entropy, NormalizedEntropy
+from sklearn_subqn._core.regularizers import EntropyPenalty, NormalizedEntropy
 from sklearn_subqn.losses import Ontology, OrderedPairs, PrecisionAtK, RecallAtK
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -32,12 +32,12 @@ def test_steps_off_the_simplex_are_short():
     assert omega.longest_step(w, along) == pytest.approx(20.0 / 3.0)
     # Rounding, which has no direction.
     assert omega.longest_step(w, np.array([1e-18, 1e-18, 0.0])) <= 1e4
-    assert Entropy(3).longest_step(w, np.array([1e-18, 1e-18, 0.0])) == np.inf
+    assert EntropyPenalty(3).longest_step(w, np.array([1e-18, 1e-18, 0.0])) == np.inf
 
 
 def test_domains_of_entropies():
-    assert Entropy(2).contains(np.array([0.0, 3.0, -1.0]))
-    assert not Entropy(2).contains(np.array([-0.1, 1.1]))
+    assert EntropyPenalty(2).contains(np.array([0.0, 3.0, -1.0]))
+    assert not EntropyPenalty(2).contains(np.array([-0.1, 1.1]))
     assert NormalizedEntropy(2).contains(np.array([0.25, 0.75, -1.0]))
     assert not NormalizedEntropy(2).contains(np.array([0.25, 0.5]))
 

@@ -24,7 +24,7 @@ from sklearn_subqn._core.losses import (
     SquaredRocArea,
 )
 from sklearn_subqn._core.losses._pair_sums import PairSums
-from sklearn_subqn._core.losses._pairs import Pairs, Window
+from sklearn_subqn._core.losses._pairs import RowPairs, Window
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
@@ -289,7 +289,7 @@ def test_matrix_of_dense_pairs_takes_no_copy_of_the_rows():
     X, n = rng.normal(size=(40_000, 60)), 40_000
     levels = (np.arange(n) % 2).astype(np.intp)
     groups = Groups(np.zeros(n, dtype=np.intp))
-    pairs = Pairs(groups, levels, np.zeros(0), np.zeros((0, 0)), 2, np.ones(n))
+    pairs = RowPairs(groups, levels, np.zeros(0), np.zeros((0, 0)), 2, np.ones(n))
     curvature = PairSums(pairs, 0.1 * X[:, 0], Window()).curvature()
     design = Design(X, fit_intercept=False)
     tracemalloc.start()

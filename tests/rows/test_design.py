@@ -10,7 +10,7 @@ from scipy import sparse
 
 from sklearn_subqn._core.rows import linear_map, second_moments
 from sklearn_subqn._core.rows.column_maps import InPlace
-from sklearn_subqn._core.rows.columns import Columns
+from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.rows.design import Design
 
 
@@ -162,7 +162,7 @@ def test_columns_of_sparse_data(dtype, n_threads):
     assert_allclose(design.forward(w), X @ w, atol=1e-6)
 
     which, scales, kept = np.array([1, 2, 4, 6]), rng.random(23), rng.random(23) < 0.7
-    columns = Columns(design, which)
+    columns = MatrixColumns(design, which)
     arrays, (squares, lost) = columns.scaled(scales, kept)
     indptr, indices, values = arrays
     expected = scales[:, np.newaxis] * X[:, which]
@@ -195,7 +195,7 @@ def test_indices_of_many_rows(n_left_out):
     X = sparse.random(n, 3, 0.1, format="csr", random_state=0) + sparse.eye(n, 3)
     X = sparse.csr_array(X)
     kept = np.arange(n) >= n_left_out
-    columns = Columns(Design(X, fit_intercept=False), np.arange(3))
+    columns = MatrixColumns(Design(X, fit_intercept=False), np.arange(3))
     (indptr, indices, values), (squares, lost) = columns.scaled(np.ones(n), kept)
     assert (indices.dtype == np.uint16) == (n - n_left_out < 2**16)
     made = sparse.csc_array((values, indices, indptr), (n - n_left_out, 3))
@@ -211,7 +211,7 @@ def test_products_of_some_columns(container, n_threads, monkeypatch):
     monkeypatch.setattr("sklearn_subqn._core.rows.columns.BLOCK_SIZE", 12)
     X, which = sparse_data(), np.array([0, 2, 5])
     design = Design(CONTAINERS[container](X), fit_intercept=False, n_threads=n_threads)
-    columns, weights = Columns(design, which), np.random.default_rng(4).random(23)
+    columns, weights = MatrixColumns(design, which), np.random.default_rng(4).random(23)
     A = X[:, which]
     mean = weights @ A / weights.sum()
     assert_allclose(columns.gram(weights, np.zeros(3)), (A.T * weights) @ A, atol=1e-13)
@@ -361,7 +361,7 @@ def test_products_with_parameters_of_which_some_vanish(container, fit_intercept)
     assert_allclose(design.forward(w), expected, atol=1e-14)
     assert design.passes == 1.0
     # Columns are there once they have been asked for.
-    Columns(design, np.arange(7)).take(np.arange(2))
+    MatrixColumns(design, np.arange(7)).take(np.arange(2))
     assert_allclose(design.forward(w), expected, atol=1e-14)
     assert design.passes == 2.0
 

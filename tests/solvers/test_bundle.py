@@ -25,7 +25,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import (
     L2,
     ElasticNet,
-    Entropy,
+    EntropyPenalty,
     NormalizedEntropy,
     QuadraticForm,
     SquaredNorm,
@@ -58,7 +58,7 @@ REGULARIZERS = {
     "p = 1.5": SquaredNorm(3, 1.5),
     "p = 1.1": SquaredNorm(3, 1.1),
     "quadratic": QuadraticForm(MATRIX),
-    "entropy": Entropy(3),
+    "entropy": EntropyPenalty(3),
     "normalized entropy": NormalizedEntropy(3),
 }
 each_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
@@ -344,7 +344,7 @@ def test_gaps_shrink_as_theorem_4_says(alpha, options):
 UNSCALED = {
     "elastic net": ElasticNet(2, 0.5),
     "p = 1.2": SquaredNorm(2, 1.2),
-    "entropy": Entropy(2),
+    "entropy": EntropyPenalty(2),
     "normalized entropy": NormalizedEntropy(2),
     "quadratic": QuadraticForm(np.diag([1.0, 2.0])),
 }
@@ -380,7 +380,7 @@ def test_the_minimizer_has_the_digits_of_its_last_step():
     risk = Risk(
         Design(X, fit_intercept=False), BINARY_LOSSES["hinge"], y, np.full(30, 1 / 30)
     )
-    objective = Objective(risk, Entropy(3), 1e-2)
+    objective = Objective(risk, EntropyPenalty(3), 1e-2)
     result = solve("ls-bmrm", objective, tol=1e-11)
     assert result.status == "converged"
     assert result.n_iter <= 15

@@ -15,7 +15,7 @@ from sklearn_subqn import L1LogisticOWLQN
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.objectives.objective import Dual
-from sklearn_subqn._core.rows.columns import Columns
+from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.solvers import (
     L1_SOLVERS,
     Options,
@@ -284,7 +284,7 @@ def test_models_without_any_use_of_their_columns():
             sparse.csr_array(X), y, alpha=10.0, fit_intercept=fit_intercept
         )
         point = minimize_intercept(objective.origin())
-        columns = Columns(objective.design, np.arange(12))
+        columns = MatrixColumns(objective.design, np.arange(12))
         added = gram_step.damping(point, 6.0)
         step = quadratic.BlockStep(
             columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)
@@ -434,7 +434,7 @@ def test_columns_are_scaled_in_any_range(size):
     objective = problem(sparse.csr_array(X), y, alpha=0.1, fit_intercept=False)
     scales, kept = np.linspace(0.5, 1.5, len(X)) * size, np.arange(len(X)) % 3 > 0
     which = np.array([5, 0, 7])
-    columns = Columns(objective.design, which)
+    columns = MatrixColumns(objective.design, which)
     (indptr, indices, values), squares = columns.scaled(scales, kept)
     # Beyond the range of squares in single precision values are in double.
     assert values.dtype == (np.float32 if size == 1.0 else np.float64)

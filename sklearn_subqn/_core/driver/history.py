@@ -117,7 +117,7 @@ class Result:
             self.best = self.best._replace(lower_bound=bound)
 
 
-class Counts(Protocol):
+class PassCounter(Protocol):
     """An object that counts passes over the data, such as an objective."""
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..steps.certificate import CutBundle
-from .history import Counts, History, Result
+from .history import History, PassCounter, Result
 from .iterate import Solver
 from .stopping import Status, Stopping
 
@@ -52,7 +52,7 @@ def run(
     is_rounding: Callable[[Any, float], bool] = lambda point, gap: False,
     bundle: CutBundle | None = None,
     least: float = -np.inf,
-    counter: Counts | None = None,
+    counter: PassCounter | None = None,
     since: float = 0.0,
     report: Callable[[Result], bool | None] | None = None,
 ) -> Result:

@@ -21,7 +21,7 @@ from ..lazy import cached_property
 from ..rounding import ROUNDED
 from ._base import Floats, Rows
 from ._curvature import Curvature
-from ._pairs import Pairs
+from ._pairs import RowPairs
 
 # A bin is a quarter wide, in units of the scores.
 _WIDTH = 0.25
@@ -73,11 +73,11 @@ class BinSums:
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : RowPairs
     scores : ndarray of shape (n,)
     """
 
-    def __init__(self, pairs: Pairs, scores: Floats) -> None:
+    def __init__(self, pairs: RowPairs, scores: Floats) -> None:
         self.pairs, self.scores = pairs, scores
         codes, k = pairs.groups.codes, pairs.n_levels
         lowest = np.full(len(pairs.groups), np.inf)

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from ..kernels import box as kernels
+from ..kernels import box as kernel
 from ..rounding import CLOSE
 from ._base import TIE_TOLERANCE, Derivatives, Floats, Looped, PiecewiseQuadratic, Rows
 from ._box_oracle import BoxOracle, Interval
@@ -59,13 +59,13 @@ class BoxHinge(PiecewiseBox):
         return Looped(0, *self._box, self.set.tube, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return kernels.value(scores, targets, weights, *self._box, self.set.tube)
+        return kernel.value(scores, targets, weights, *self._box, self.set.tube)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return u, with v = 0 at kinks (for hinges Yu 2009, eq. 3.27)."""
         u = np.empty_like(scores)
         args = scores, targets, weights, *self._box, self.set.tube
-        kernels.subgradient(*args, TIE_TOLERANCE, self._least(targets), u)
+        kernel.subgradient(*args, TIE_TOLERANCE, self._least(targets), u)
         return u
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
@@ -102,7 +102,7 @@ class BoxHinge(PiecewiseBox):
         for part in parts:
             kinks, jumps = np.empty_like(scores), np.empty_like(scores)
             args = scores, dscores, targets, weights, labels, *part
-            slope, n = kernels.kinks_ahead(
+            slope, n = kernel.kinks_ahead(
                 *args, TIE_TOLERANCE, self._least(targets), kinks, jumps
             )
             total += PiecewiseQuadratic(slope, 0.0, kinks[:n], jumps[:n], np.zeros(n))
@@ -141,11 +141,11 @@ class BoxQuadratic(PiecewiseBox):
         return Looped(0, *self._box, self.set.tube, self._ridge)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return kernels.smooth_value(scores, targets, weights, *self._smoothed)
+        return kernel.smooth_value(scores, targets, weights, *self._smoothed)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         u = np.empty_like(scores)
-        kernels.smooth_gradient(scores, targets, weights, *self._smoothed, u)
+        kernel.smooth_gradient(scores, targets, weights, *self._smoothed, u)
         return u
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
@@ -174,7 +174,7 @@ class BoxQuadratic(PiecewiseBox):
         largest = self.set.largest
         tolerance = CLOSE * (largest if largest < np.inf else 1.0)
         args = scores, targets, weights, *self._smoothed
-        kernels.smooth_curvature(*args, tolerance, h)
+        kernel.smooth_curvature(*args, tolerance, h)
         return DiagonalCurvature(h)
 
     def derivatives(
@@ -182,12 +182,12 @@ class BoxQuadratic(PiecewiseBox):
     ) -> Derivatives:
         q, dq = np.empty_like(scores), np.empty_like(scores)
         labels, low, high, tube, ridge, center = self._smoothed
-        kernels.smooth_line(scores, dscores, targets, labels, ridge, center, q, dq)
+        kernel.smooth_line(scores, dscores, targets, labels, ridge, center, q, dq)
         line = q, dq, weights, low, high, tube, ridge
         if self.analytic:
-            slope, curvature = kernels.smooth_slope(*line, 0.0)
+            slope, curvature = kernel.smooth_slope(*line, 0.0)
             return lambda step: (slope + step * curvature, curvature)
-        return functools.partial(kernels.smooth_slope, *line)
+        return functools.partial(kernel.smooth_slope, *line)
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return how far the minimizer of a parabola above the loss is.

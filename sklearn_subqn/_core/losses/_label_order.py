@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_order as kernel
-from ..kernels import label_order_curvature as products
+from ..kernels import label_order_curvature as curvature_kernel
 from ..rounding import TINY, rounding
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Rows
@@ -140,14 +140,14 @@ class LabelOrderCurvature(CurvatureByEntries):
 
     def apply(self, dscores: Floats) -> Floats:
         product = np.empty_like(dscores)
-        products.apply(*self._rows, dscores, product)
+        curvature_kernel.apply(*self._rows, dscores, product)
         return product
 
     def diagonal(self) -> Floats:
         diagonal = np.empty(self._rows[1].shape)
-        products.diagonal(*self._rows, diagonal)
+        curvature_kernel.diagonal(*self._rows, diagonal)
         return diagonal
 
     def entries(self, first: int, out: Entries) -> tuple[int, int]:
-        found: tuple[int, int] = products.entries(*self._rows, first, *out)
+        found: tuple[int, int] = curvature_kernel.entries(*self._rows, first, *out)
         return found

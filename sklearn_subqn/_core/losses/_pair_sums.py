@@ -10,7 +10,7 @@ from ..lazy import cached_property
 from ..memory import BLOCK_SIZE, COPY_SIZE
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
-from ._pairs import Pairs, Sorted, Window
+from ._pairs import RowPairs, Sorted, Window
 
 
 class PairSums:
@@ -18,19 +18,19 @@ class PairSums:
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : RowPairs
     scores : ndarray of shape (n,)
     window : Window
     """
 
-    def __init__(self, pairs: Pairs, scores: Floats, window: Window) -> None:
+    def __init__(self, pairs: RowPairs, scores: Floats, window: Window) -> None:
         self._pairs, self._window = pairs, window
         self._sorted = pairs.sort(scores)
 
     @cached_property
     def _moments(self) -> list[tuple[Floats, Floats]]:
         """For each part sums of (1, m, m²), for the lower and the higher rows."""
-        margins = [margin for margin, _ in self._window.parts]
+        margins = [margin for margin, _ in self._window.squares]
         return [self._sorted.moments(margin) for margin in margins]
 
     def totals(self, power: int) -> Floats:
@@ -58,12 +58,12 @@ class PairSums:
 
     @property
     def _coefs(self) -> Floats:
-        return np.array([coef for _, coef in self._window.parts])
+        return np.array([coef for _, coef in self._window.squares])
 
     @property
     def conjugate(self) -> tuple[float, float]:
         """R*(u) of the gradient u, and the sum of the sizes of its terms."""
-        margins = np.array([margin for margin, _ in self._window.parts])
+        margins = np.array([margin for margin, _ in self._window.squares])
         m1, m2 = self.totals(1), self.totals(2)
         size = np.abs(self._coefs) @ (m2 + 2.0 * np.abs(margins) * m1)
         return float(self._coefs @ (m2 - 2.0 * margins * m1)), float(size)
@@ -90,8 +90,8 @@ class PairSums:
         than m and the margin.
         """
         sizes = np.zeros(len(self._pairs))
-        parts = zip(self._window.parts, self._moments, strict=True)
-        for (margin, coef), (lower, higher) in parts:
+        terms = zip(self._window.squares, self._moments, strict=True)
+        for (margin, coef), (lower, higher) in terms:
             both = lower + higher
             sizes += 2.0 * abs(coef) * (both[1] + abs(margin) * both[0])
         sizes *= self._pairs.factors
@@ -111,14 +111,14 @@ class PairSums:
 
 
 def derivatives(
-    pairs: Pairs, scores: Floats, dscores: Floats, window: Window
+    pairs: RowPairs, scores: Floats, dscores: Floats, window: Window
 ) -> Derivatives:
     """Return slope and curvature of the sum over all pairs on a line of scores."""
 
     def at(step: float) -> tuple[float, float]:
         there = pairs.sort(scores + step * dscores)
         total = np.zeros(2)
-        for margin, coef in window.parts:
+        for margin, coef in window.squares:
             total += 2.0 * coef * np.array(there.slope(dscores, margin))
         return float(total[0]), max(float(total[1]), 0.0)
 

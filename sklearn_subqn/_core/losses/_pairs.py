@@ -1,4 +1,4 @@
-"""Pairs of rows, what they cost, and sums over pairs that violate a margin."""
+"""RowPairs of rows, what they cost, and sums over pairs that violate a margin."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Window(NamedTuple):
     width: float = np.inf
 
     @property
-    def parts(self) -> list[tuple[float, float]]:
+    def squares(self) -> list[tuple[float, float]]:
         """Margins and factors of the squares of violations that it is a sum of."""
         if self.width == np.inf:
             return [(1.0, self.coef)]
         return [(1.0, self.coef), (1.0 - self.width, -self.coef)]
 
 
-class Pairs:
+class RowPairs:
     """The pairs i, j of rows of a group with level_i < level_j.
 
     A pair has the weight s_i s_j C_ij, over the sum of s_i s_j over the pairs of the
@@ -99,13 +99,13 @@ class Pairs:
 
 
 class Sorted:
-    """Pairs whose rows are sorted by scores.
+    """RowPairs whose rows are sorted by scores.
 
     With the violation m = margin + z_i - z_j of a pair, sums are over pairs with m > 0;
     those for a window are over pairs that it bends for.
     """
 
-    def __init__(self, pairs: Pairs, scores: Floats) -> None:
+    def __init__(self, pairs: RowPairs, scores: Floats) -> None:
         self.pairs, self.scores = pairs, scores
         self._order, self._starts = pairs.groups.sort(scores), pairs.groups.starts
         self._moments: dict[float, tuple[Floats, Floats]] = {}

@@ -17,7 +17,7 @@ from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._groups import Groups
 from ._oracle import Oracle
 from ._pair_sums import PairCurvature, PairSums, derivatives
-from ._pairs import Pairs, Window
+from ._pairs import RowPairs, Window
 
 _NO_VALUES = np.empty(0)
 _NO_COSTS = np.empty((0, 0))
@@ -76,7 +76,7 @@ class OrderedPairs(Oracle):
         else:
             self._cost = checked_costs("cost", cost)
         self._groups = groups
-        self._plan: tuple[Floats, Floats, Pairs] | None = None
+        self._plan: tuple[Floats, Floats, RowPairs] | None = None
         self._last: tuple[tuple[Floats, Floats, Floats], PairSums] | None = None
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -90,7 +90,7 @@ class OrderedPairs(Oracle):
         values, levels = np.unique(targets, return_inverse=True)
         return values.astype(np.float64), levels.astype(np.intp)
 
-    def _pairs(self, targets: Floats, weights: Floats) -> Pairs:
+    def _pairs(self, targets: Floats, weights: Floats) -> RowPairs:
         # Targets and weights are the same ones in all calls of a fit.
         plan = self._plan
         if plan is None or plan[0] is not targets or plan[1] is not weights:
@@ -104,7 +104,7 @@ class OrderedPairs(Oracle):
             else:
                 levels, costs = targets.astype(np.intp), self._cost
                 n_levels = len(costs)
-            pairs = Pairs(groups, levels, values, costs, n_levels, weights)
+            pairs = RowPairs(groups, levels, values, costs, n_levels, weights)
             plan = self._plan = targets, weights, pairs
         return plan[2]
 
@@ -243,7 +243,7 @@ class NarrowPairs(WindowedPairs):
         self._loss = loss
         self._window = Window(0.5 / width, width)
 
-    def _pairs(self, targets: Floats, weights: Floats) -> Pairs:
+    def _pairs(self, targets: Floats, weights: Floats) -> RowPairs:
         return self._loss._pairs(targets, weights)
 
     def proof(

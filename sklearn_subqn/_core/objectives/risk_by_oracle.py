@@ -14,7 +14,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows, norm_by_weights
-from ..losses._oracle import Oracle as LossOracle
+from ..losses._oracle import Oracle
 from ..regularizers import Regularizer
 from ..rounding import CLOSE, rounding
 from ..rows.design import Design, Identity
@@ -46,11 +46,11 @@ class Answers(NamedTuple):
         return self.normals.forward(w) + self.costs
 
 
-#: An oracle takes w of shape (d,) and returns the answers of greatest height there.
-Oracle = Callable[[Floats], Answers]
+#: A search takes w of shape (d,) and returns the answers of greatest height there.
+Search = Callable[[Floats], Answers]
 
 
-class OracleHinge(LossOracle):
+class OracleHinge(Oracle):
     """R(w) = sum_i weights_i * max_y costs_i(y) + <w, normals_i(y)>, scores being w.
 
     The true structure costs nothing, so that no loss is negative.
@@ -67,7 +67,7 @@ class OracleHinge(LossOracle):
         How often the oracle was asked, for all samples each time.
     """
 
-    def __init__(self, oracle: Oracle, sample_weights: Floats) -> None:
+    def __init__(self, oracle: Search, sample_weights: Floats) -> None:
         self._oracle = oracle
         self.sample_weights = sample_weights
         self.n_calls = 0
@@ -145,7 +145,7 @@ class OracleObjective(Objective):
         return float(self.hinge.n_calls)
 
 
-class CandidateHinge(LossOracle):
+class CandidateHinge(Oracle):
     """R(z) = sum_i weights_i * max over rows r of sample i of z_r + costs_r.
 
     Targets are the costs. Every row has the weight of its sample.

@@ -2,7 +2,7 @@
 
 from ._domains import Bounded, PartlyFree
 from ._elastic_net import L2, ElasticNet, elastic_net
-from ._entropies import Entropy, NormalizedEntropy
+from ._entropies import EntropyPenalty, NormalizedEntropy
 from ._norms import QuadraticForm, SquaredNorm
 from ._regularizer import Regularizer
 
@@ -10,7 +10,7 @@ __all__ = [
     "L2",
     "Bounded",
     "ElasticNet",
-    "Entropy",
+    "EntropyPenalty",
     "NormalizedEntropy",
     "PartlyFree",
     "QuadraticForm",

@@ -9,7 +9,7 @@ from ..rounding import ROUNDED_32, TINY, rounding
 from ._regularizer import Regularizer
 
 
-class Entropy(Regularizer):
+class EntropyPenalty(Regularizer):
     """Omega(w) = sum_i w_i ln w_i - w_i for w >= 0, unnormalized negative entropy.
 
     The source (section 2.3) writes it without the linear term, which its conjugate
@@ -53,7 +53,7 @@ class Entropy(Regularizer):
         return float(np.min(w[falling] / -p[falling], initial=np.inf))
 
 
-class NormalizedEntropy(Entropy):
+class NormalizedEntropy(EntropyPenalty):
     """Omega(w) = sum_i w_i ln w_i for w on the unit simplex (section 2.3)."""
 
     def value(self, w: Floats) -> float:

@@ -22,7 +22,7 @@ from .row_views import dense_rows, row_view
 _MANY = 100
 
 
-class Columns:
+class MatrixColumns:
     """Some columns A of a design's X, without intercepts.
 
     Parameters

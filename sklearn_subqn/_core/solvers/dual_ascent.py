@@ -93,7 +93,7 @@ def dual_ascent(
     share = objective.alpha / (objective.alpha + proximity)
     sweeps = objective.risk.sweeps(objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
-    momentum = Momentum(share)
+    momentum = Extrapolation(share)
     best, last, bound = point, point.w, -np.inf
     scores = None if start.dual is None else point.scores
     gaps = deque([np.inf], maxlen=patience)
@@ -137,7 +137,7 @@ def dual_ascent(
         gaps.append(gap)
 
 
-class Momentum:
+class Extrapolation:
     """Nesterov's weights of the last change of the parameters.
 
     Parameters

@@ -8,7 +8,7 @@ from ..kernels import coordinate_descent, products
 from ..losses._base import Floats, Mask, Rows
 from ..losses._curvature import Curvature
 from ..rows.column_maps import ColumnMap, Copied
-from ..rows.columns import Columns
+from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns, Face
 
 
@@ -20,7 +20,7 @@ class ColumnStep(ByColumns):
 
     Parameters
     ----------
-    columns : Columns
+    columns : MatrixColumns
         Of X, of shape (n, m).
     h : ndarray of shape (n,)
     needed : ndarray of bool of shape (m,)
@@ -34,7 +34,7 @@ class ColumnStep(ByColumns):
 
     def __init__(
         self,
-        columns: Columns,
+        columns: MatrixColumns,
         h: Floats,
         needed: Mask,
         negligible: float,
@@ -124,7 +124,7 @@ class BlockStep(ByColumns):
 
     Parameters
     ----------
-    columns : Columns
+    columns : MatrixColumns
         Of X, of shape (n, m).
     curvature : Curvature
     added : ndarray of the shape of the scores
@@ -138,7 +138,7 @@ class BlockStep(ByColumns):
 
     def __init__(
         self,
-        columns: Columns,
+        columns: MatrixColumns,
         curvature: Curvature,
         added: Floats,
         l1: float,

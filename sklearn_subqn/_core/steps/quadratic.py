@@ -14,7 +14,7 @@ from scipy import linalg
 from ..losses._base import Floats, Mask, Rows
 from ..objectives.objective import Line, Objective, Point
 from ..rounding import TINY
-from ..rows.columns import Columns
+from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
@@ -114,7 +114,7 @@ class QuadraticModel:
         self._n_outputs = K = self._design.n_outputs or 1
         features = coordinates if K == 1 else np.unique(coordinates // K)
         self._features = features
-        self._columns = columns = Columns(self._design, features)
+        self._columns = columns = MatrixColumns(self._design, features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         self._center = np.zeros(len(features))
