@@ -6,7 +6,31 @@ import difflib
 from collections.abc import Collection, Iterable
 from typing import Any
 
-# Messages for unknown parameters. The first entry whose parameter the class has, or
+from .._core.losses import BINARY_LOSSES, regression_losses
+
+#: Where the documentation is.
+SITE = "https://sklearn-subqn.github.io/sklearn-subqn/"
+
+# Parameters that a migration page translates, with the name of that page.
+_PAGES: dict[str, str] = {
+    "dual": "linear_svc",
+    "intercept_scaling": "linear_svc",
+    "multi_class": "linear_svc",
+    "random_state": "linear_svc",
+    "c1": "crfsuite",
+    "c2": "crfsuite",
+    "algorithm": "crfsuite",
+    "max_iterations": "crfsuite",
+    "objective": "lightgbm_ranker",
+    "n_estimators": "lightgbm_ranker",
+    "reg_lambda": "lightgbm_ranker",
+    "lambda_l2": "lightgbm_ranker",
+    "learning_rate": "sgd",
+    "q": "statsmodels_quantreg",
+}
+
+# Messages for unknown parameters that no page translates, or whose translation depends
+# on the class that they are given to. The first entry whose parameter the class has, or
 # that needs none, is used.
 _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     "C": [
@@ -45,18 +69,6 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
         ("l1_ratio", "l1_ratio=1 means L1 and l1_ratio=0 means L2."),
         (None, "Its penalty is L2. BMRMClassifier and BMRMRegressor have others."),
     ],
-    "dual": [(None, "Leave it out: primal and dual have the same solution.")],
-    "intercept_scaling": [(None, "Leave it out: intercepts are not penalized.")],
-    "c1": [
-        (
-            "all_possible_states",
-            "Its penalty is given by alpha = (c1 + 2 * c2) / n_sequences and l1_ratio "
-            "= c1 / (c1 + 2 * c2), as by LinearChainCRF.from_crfsuite.",
-        )
-    ],
-    "algorithm": [("solver", "Its method is solver.")],
-    "max_iterations": [("max_iter", "Its limit on iterations is max_iter.")],
-    "l1_ratios": [("l1_ratio", "It takes one l1_ratio.")],
     "positive": [
         (None, "BMRMRegressor and BMRMClassifier take bounds of coefficients.")
     ],
@@ -65,12 +77,8 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
         ("alphas", "Its strengths of regularization are alphas."),
         ("C", "Its factor on the sum of the losses is C = 1 / (lambda * n_samples)."),
     ],
-    "random_state": [
-        (None, "Leave it out: nothing is random, and results are always the same.")
-    ],
-    "learning_rate": [("eta0", "Its first step size is eta0.")],
-    "q": [("quantile", "It is called quantile.")],
-    "objective": [("loss", "Its loss is called loss.")],
+    "method": [("solver", "Its method is solver.")],
+    "num_iterations": [("max_iter", "Its limit on iterations is max_iter.")],
     "loss": [
         (None, "Its loss is fixed. BMRMClassifier and BMRMRegressor have a choice.")
     ],
@@ -81,22 +89,14 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
             "pipeline before it, such as sklearn.kernel_approximation.Nystroem.",
         )
     ],
-    "multi_class": [
-        (None, "Leave it out: the class of the estimator says how classes are treated.")
-    ],
     "normalize": [
         (None, "Scale features before, for example by a StandardScaler in a pipeline.")
     ],
 }
+
 _PARAMETERS |= {
-    "c2": _PARAMETERS["c1"],
     "lamda": _PARAMETERS["lambda_"],
-    "reg_lambda": _PARAMETERS["lambda_"],
-    "lambda_l2": _PARAMETERS["lambda_"],
-    "method": _PARAMETERS["algorithm"],
-    "n_iter": _PARAMETERS["max_iterations"],
-    "num_iterations": _PARAMETERS["max_iterations"],
-    "n_estimators": _PARAMETERS["max_iterations"],
+    "n_iter": _PARAMETERS["num_iterations"],
 }
 
 # Names of losses elsewhere. Of their names here the first that the class has is used.
@@ -144,19 +144,10 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "elastic-net": ("elasticnet",),
 }
 
-# Losses by which models of classes and of numbers are known.
-_LOSSES = {
-    "BMRMClassifier": ("log_loss", "hinge", "squared_hinge", "modified_huber"),
-    "BMRMRegressor": (
-        "squared_error",
-        "absolute_error",
-        "quantile",
-        "epsilon_insensitive",
-        "huber",
-        "poisson",
-        "gamma",
-        "tweedie",
-    ),
+# Losses of one score per sample, by the classes that have them.
+_LOSSES: dict[str, Collection[str]] = {
+    "BMRMClassifier": BINARY_LOSSES,
+    "BMRMRegressor": regression_losses(),
 }
 
 
@@ -174,6 +165,8 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     for needed, text in _PARAMETERS.get(name, ()):
         if needed is None or needed in known:
             return f" {text}"
+    if name in _PAGES:
+        return f" {SITE}migration/{_PAGES[name]}.html says what takes its place."
     return did_you_mean(name, known)
 
 

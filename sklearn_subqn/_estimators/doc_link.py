@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["PAGES", "SITE", "name_of_page"]
+from .._checks.foreign_names import SITE
 
-#: Where the documentation is.
-SITE = "https://sklearn-subqn.github.io/sklearn-subqn/"
+__all__ = ["PAGES", "name_of_page"]
 
 #: The addresses of the pages of classes, by their names.
 PAGES = f"{SITE}api/generated/{{name}}.html"

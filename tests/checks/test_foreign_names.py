@@ -1,5 +1,8 @@
 """Errors propose the right one where people type a name of another package."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -15,8 +18,11 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn._checks.foreign_names import _PAGES
 from sklearn_subqn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn_subqn.svm import LinearSVC
+
+MIGRATION = Path(__file__).parents[2] / "docs" / "migration"
 
 
 @pytest.mark.parametrize(
@@ -24,8 +30,8 @@ from sklearn_subqn.svm import LinearSVC
     [
         (SubLBFGSLinearSVC, "C", r"alpha = 1 / \(C \* n_samples\)"),
         (SubLBFGSLinearSVC, "penalty", "penalty is L2. BMRMClassifier"),
-        (SubLBFGSLinearSVC, "dual", "Leave it out"),
-        (SubLBFGSLinearSVC, "random_state", "nothing is random"),
+        (SubLBFGSLinearSVC, "dual", "migration/linear_svc.html says"),
+        (SubLBFGSLinearSVC, "random_state", "migration/linear_svc.html"),
         (SubLBFGSLinearSVC, "lambda_", "regularization is alpha"),
         (SubLBFGSLinearSVC, "sample_weight", r"fit\(X, y, sample_weight=sample_weight"),
         (L1LogisticOWLQN, "penalty", "l1_ratio=1 means L1"),
@@ -33,18 +39,18 @@ from sklearn_subqn.svm import LinearSVC
         (L1LogisticOWLQNCV, "Cs", "Its grid is alphas"),
         (L1LogisticOWLQNCV, "C", "alphas, against the mean"),
         (L1LogisticOWLQNCV, "positive", "BMRMRegressor and BMRMClassifier take"),
-        (BMRMRegressor, "q", "It is called quantile"),
+        (BMRMRegressor, "q", "migration/statsmodels_quantreg.html"),
         (BMRMRanker, "group", r"It is given to fit: fit\(X, y, group=group\)"),
         (BMRMRanker, "qid", "It is given to fit"),
-        (BMRMRanker, "objective", "called loss"),
-        (LinearChainCRF, "c1", r"alpha = \(c1 \+ 2 \* c2\) / n_sequences"),
-        (LinearChainCRF, "c2", "LinearChainCRF.from_crfsuite"),
-        (LinearChainCRF, "algorithm", "Its method is solver"),
-        (LinearChainCRF, "max_iterations", "max_iter"),
-        (OnlineLBFGSClassifier, "learning_rate", "eta0"),
+        (BMRMRanker, "objective", "migration/lightgbm_ranker.html"),
+        (LinearChainCRF, "c1", "migration/crfsuite.html"),
+        (LinearChainCRF, "c2", "migration/crfsuite.html"),
+        (LinearChainCRF, "algorithm", "migration/crfsuite.html"),
+        (LinearChainCRF, "max_iterations", "migration/crfsuite.html"),
+        (OnlineLBFGSClassifier, "learning_rate", "migration/sgd.html"),
         (SubLBFGSLinearSVC, "kernel", "The model is linear"),
         (L1LogisticOWLQN, "loss", "Its loss is fixed"),
-        (L1LogisticOWLQN, "multi_class", "Leave it out"),
+        (L1LogisticOWLQN, "multi_class", "migration/linear_svc.html"),
         (LinearSVC, "alpha", r"C = 1 / \(alpha \* n_samples\)"),
         (LogisticRegression, "Cs", "It takes one C"),
         (LogisticRegressionCV, "alphas", "Its grid is Cs"),
@@ -53,6 +59,12 @@ from sklearn_subqn.svm import LinearSVC
 def test_parameters_of_other_packages(Estimator, name, message):
     with pytest.raises(TypeError, match=f"argument '{name}'. .*{message}"):
         Estimator(**{name: 1})
+
+
+@pytest.mark.parametrize(("name", "page"), _PAGES.items())
+def test_pages_that_errors_name_translate_the_parameter(name, page):
+    text = (MIGRATION / f"{page}.md").read_text(encoding="utf-8")
+    assert re.search(rf"`[^`\n]*\b{name}\b", text)
 
 
 @pytest.mark.parametrize(
