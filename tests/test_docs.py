@@ -132,6 +132,26 @@ def test_pages_of_tables_are_those_of_the_code(name):
     assert text == module.page(), f"run `python docs/{name}.py`"
 
 
+def test_the_table_of_constants_is_that_of_the_code():
+    """Each constant whose comment points to the table has a row with its value."""
+    text = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^\| `(\w+)` \| `([\w/.]+)` \| ([^|]+) \| [^|]+ \|$", text, re.M
+    )
+    rows = [(module, name, value) for name, module, value in found]
+    assert len(rows) == text.count("\n| `")
+    package = ROOT / "sklearn_subqn"
+    # The words may be on two lines of a comment.
+    constant = re.compile(r"((?:^#.*\n)+)(\w+)(?:: [^=\n]+)? = (.+)$", re.M)
+    marked = [
+        (path.relative_to(package).as_posix(), name, value)
+        for path in package.rglob("*.py")
+        for comment, name, value in constant.findall(path.read_text(encoding="utf-8"))
+        if "docs/constants.md" in comment
+    ]
+    assert sorted(rows) == sorted(marked)
+
+
 def test_every_public_name_is_in_the_api():
     text = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
     listed = {f"sklearn_subqn.{name}" for name in re.findall(r"(?m)^   (\w.*)$", text)}

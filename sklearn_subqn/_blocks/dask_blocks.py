@@ -36,8 +36,7 @@ _INTERVAL = 0.2
 _SHARE_OF_MEMORY = 0.125
 
 # Dense blocks with more bytes than these are not brought to one worker, since products
-# with them take longer than messages to two workers: 16 million entries take 25 ms, as
-# do ten messages.
+# with them take longer than messages to two workers. docs/constants.md has the figures.
 _FEW_BYTES = 2**27
 
 

@@ -25,16 +25,12 @@ from .sweeps_base import ChainSweeps, soft_threshold
 
 # Rounds before the first bound, which proves little so early, and before each further
 # one: of smooth losses and of others, whose rounds are shorter and bounds more
-# expensive. The hinge on 500 sentences of chunking, alpha 1e-4, takes 31 s to 1e-3 with
-# one, 6 with 5.
+# expensive. docs/constants.md has the figures.
 _FIRST_ROUNDS = 3
 _ROUNDS = {True: 1, False: 5}
 
 # The proximal term makes the root of the mean curvature along a sequence, in units of
-# alpha, six times the strong convexity. With a factor of 3, 4, 6, 8 and 12 the log loss
-# takes 10, 9, 8, 8 and 8 rounds to 1e-3 on 2,000 sentences of chunking, and 4, 3, 3, 4
-# and 5 on 3,000 of base NP. The hinge on 500 sentences of chunking takes 225, 65, 55
-# and 79 rounds to 1e-2 with 2, 4, 8 and 30.
+# alpha, six times the strong convexity. docs/constants.md has the figures.
 _ROOT_SHARE = 6.0
 
 _NO_ROOM = (

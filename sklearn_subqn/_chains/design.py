@@ -24,13 +24,11 @@ from .pairs import Pairs
 Result = TypeVar("Result")
 
 # Sums over tokens are made of two parts for any number of threads: each part takes room
-# for all parameters, and time to be added. Two make an adjoint product 1 % (base
-# NP) to 22 % (6,000 sentences of JNLPBA) slower in one thread, four 18 % to 34 %.
+# for all parameters, and time to be added. docs/constants.md has the figures.
 _PARTS = 2
 
 # Parameters are padded to one for each feature and label where the padded ones are at
-# most twice as many as the stored entries: products without branches take a sixth (3
-# labels) to half (11) of the time.
+# most twice as many as the stored entries. docs/constants.md has the figures.
 _PADDED_SHARE = 2
 
 

@@ -11,8 +11,8 @@ from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps, has_room
 
-# Epochs over labelings kept that follow one with inference: 1,500 sentences of base NP,
-# alpha 1e-4, take 1.4 times as long with one, 600 of chunking, 1e-3, 1.2 with ten.
+# Five epochs over labelings that are kept follow one with inference. docs/constants.md
+# has the figures.
 _KEPT_EPOCHS = 5
 
 

@@ -29,9 +29,7 @@ from .._core.rounding import rounding
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
 
-# Threads share sequences by blocks of 4,096 tokens. With 3 labels, which take the least
-# time, a block is 300 microseconds of forward and backward sums, ten times what handing
-# it to a thread takes.
+# Threads share sequences by blocks of 4,096 tokens. docs/constants.md has the figures.
 _BLOCK = 4096
 
 Result = TypeVar("Result")

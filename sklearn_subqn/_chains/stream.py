@@ -48,8 +48,7 @@ from .pairs import Pairs
 from .sweeps import chain_sweeps
 from .sweeps_base import soft_threshold
 
-# One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
-# the optimum with 1, 3 and 6 sweeps of a batch.
+# Three sweeps go over each batch. docs/constants.md has the figures.
 _N_SWEEPS = 3
 
 

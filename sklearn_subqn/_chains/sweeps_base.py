@@ -17,8 +17,7 @@ from .loss import Chains, chain_scores
 _MOST_BYTES = 1 << 30
 
 # Epochs go over the sequences that hold 90 % of the gap, except for the first epoch of
-# a round and the first over kept labelings. With all sequences the log loss takes up to
-# 1.2 times as long (600 sentences of chunking, alpha 1e-5).
+# a round and the first over kept labelings. docs/constants.md has the figures.
 _SHARE = 0.9
 
 

@@ -13,7 +13,7 @@ from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 
 # Scores of sparse rows with more than 16 times as many columns as entries look at their
-# own columns alone: one row in 2^20 columns takes a tenth of the time.
+# own columns alone. docs/constants.md has the figures.
 _NARROW = 16
 
 

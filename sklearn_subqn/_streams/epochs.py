@@ -31,9 +31,8 @@ from .stream import StreamEstimator, equal_parts
 # Few batches are not enough to distinguish convergence from chance.
 _MIN_PATIENCE = 30
 
-# Columns without entries take no part in a fit where they are at least three of four:
-# two epochs over 3,000 rows with entries in 2,026 of 2^20 columns take a fifth of the
-# time.
+# Columns without entries take no part in a fit where they are at least three of four.
+# docs/constants.md has the figures.
 _MANY = 4
 
 

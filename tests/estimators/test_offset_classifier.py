@@ -339,7 +339,9 @@ def test_objectives_of_classes_with_offsets(loss, solver):
 
 def test_offsets_of_classes_are_checked():
     X, y, _, offset = labels()
-    with pytest.raises(ValueError, match=r"offset needs loss='log_loss' or .*'hinge'"):
+    with pytest.raises(
+        ValueError, match=r"offset needs loss='squared_hinge' or .*'hinge'"
+    ):
         BMRMClassifier(loss="hinge").fit(X, y, offset=offset)
     three = np.arange(150) % 3
     with pytest.raises(ValueError, match="offset needs two classes; got 3"):

@@ -776,7 +776,7 @@ def test_solvers_can_be_changed_in_mid_stream():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"loss": "log"}, ValueError, "loss must be one of 'log_loss'"),
+        ({"loss": "log"}, ValueError, "loss must be one of 'hinge'"),
         ({"solver": "lbfgs"}, ValueError, "solver must be one of 'auto'"),
         ({"alpha": -1.0}, ValueError, "alpha must be finite and >= 0"),
         ({"l1_ratio": 1.5}, ValueError, "l1_ratio must be >= 0 and <= 1"),

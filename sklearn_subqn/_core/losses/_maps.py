@@ -17,8 +17,8 @@ from ._base import Floats, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, DiagonalCurvature
 
-# Products leave zeros out where at most 10 % of the features are not zero: with 420
-# nodes, two for each of 400 labels, fits take a fifth of the time.
+# Products leave zeros out where at most 10 % of the features are not zero.
+# docs/constants.md has the figures.
 _SPARSE = 0.1
 
 

@@ -23,8 +23,7 @@ from .objective import Objective, Point
 from .risk import Risk
 
 # A candidate is forgotten if it was not the best one of its sample anywhere during four
-# rounds. A fit of 300 sentences of base NP (tests/test_structured.py) takes 35 rounds
-# with a patience of 4, 51 with 2, and 32 with 8, which keeps more candidates.
+# rounds. docs/constants.md has the figures.
 _PATIENCE = 4
 
 

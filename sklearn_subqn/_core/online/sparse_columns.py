@@ -36,13 +36,12 @@ from .auto_metric import Moments, centers, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
-# Data have very many columns if there are more than 30,000 coefficients. Treating them
-# so makes batches of 100 rows 1.3 times slower at 47,236 coefficients (rcv1); at 2^20
-# coefficients, batches of 1 or 100 rows of 30 entries take 8 times as long otherwise.
+# Data have very many columns if there are more than 30,000 coefficients.
+# docs/constants.md has the figures.
 _WIDE = 30_000
 
 # Data have very many columns only if there are also more than 16 coefficients for each
-# entry of the batch. Batches of one row take 1.3 times as long at 5,000 coefficients.
+# entry of the batch. docs/constants.md has the figures.
 _WIDE_SHARE = 16
 
 # A column of such data is frequent if at least half of the rows, weighted by curvature,
@@ -53,7 +52,7 @@ _FREQUENT = 0.5
 _NONE = np.empty(0, dtype=np.intp)
 
 # Changed entries are kept apart from the others while they are at most an eighth of
-# all: with 2^20 coefficients, batches of one row take 4 times as long without it.
+# all. docs/constants.md has the figures.
 _APART = 0.125
 
 

@@ -23,7 +23,7 @@ from ..rows.design import Design
 
 # A constant column makes a tenth of the squared norm of sparse rows with one. A larger
 # column lets the intercept follow each row, a smaller one keeps it too near to where it
-# was: the hinge on news20 (two classes, alpha 1e-5) takes 1.6 times as long with 0.2.
+# was. docs/constants.md has the figures.
 INTERCEPT_SHARE = 0.1
 
 # A constant column makes a fifth of the squared norm of dense rows, which have much in
@@ -31,8 +31,7 @@ INTERCEPT_SHARE = 0.1
 _INTERCEPT_SHARE_DENSE = 0.2
 
 # The first round of ascent on intervals takes two sweeps, after which the gap shows
-# which rows rest. With three sweeps in each round the hinge on news20 (two classes,
-# alpha 1e-5) takes 1.6 times as long.
+# which rows rest. docs/constants.md has the figures.
 FIRST_SWEEPS = 2
 
 # Each later round of ascent on intervals takes five sweeps.
@@ -47,13 +46,12 @@ _MORE_VISITS = 5.0
 # Each round ends after ten sweeps, however few rows they visited.
 _MOST_SWEEPS_OF_ROUND = 10
 
-# A round begins with rows whose part of the gap is more than 0.3 times the mean. Texts
-# with words of their topics, 600 x 8,000 and 20 classes, take 32 passes, but 195 with
-# 0.2 and five visits in the first round.
+# A round begins with rows whose part of the gap is more than 0.3 times the mean.
+# docs/constants.md has the figures.
 _GAP_SHARE = 0.3
 
-# A round goes on with rows whose last visit gained more than 0.2 times the mean. With
-# 0.3 the texts take 50 passes in place of 32.
+# A round goes on with rows whose last visit gained more than 0.2 times the mean.
+# docs/constants.md has the figures.
 _GAIN_SHARE = 0.2
 
 

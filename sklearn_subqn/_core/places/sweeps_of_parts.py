@@ -29,10 +29,8 @@ from .row_sweeps import (
 )
 
 # Places exchange their changes 16 times a sweep. Changes that they make without knowing
-# of each other have to be undone: a hinge on text (rcv1, alpha 1e-5) in two places
-# takes 256 passes to 1e-3 with one exchange, 111 with 4, 77 with 8 and 44 with 16. An
-# exchange takes a message, which is cheap beside a pass over an X too large for one
-# place.
+# of each other have to be undone. An exchange takes a message, which is cheap beside a
+# pass over an X too large for one place. docs/constants.md has the figures.
 _EXCHANGES = 16
 
 

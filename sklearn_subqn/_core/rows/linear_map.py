@@ -26,8 +26,7 @@ from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_
 _TEXT_SHARE = 0.01
 
 # A product with a subset of the rows copies them; for a larger share of the rows the
-# product with all of them is cheaper. The hinge on 300,000 x 60, alpha 1e-4, takes 1.3
-# times as long without subsets.
+# product with all of them is cheaper. docs/constants.md has the figures.
 _SUBSET_SHARE = 0.3
 
 #: A product with fewer entries than this takes a thread about as long as starting it.

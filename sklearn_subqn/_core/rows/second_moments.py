@@ -23,13 +23,12 @@ from .row_views import (
     squared,
 )
 
-# About 2000 rows show enough of the spectrum of the features: the joint hinge on mnist
-# (60,000 x 784, ten classes, alpha 1e-3) takes 1.4 times as long with all rows.
+# About 2000 rows show enough of the spectrum of the features. docs/constants.md has the
+# figures.
 _SPECTRUM_ROWS = 2000
 
 # Products of columns are made by pairs of stored entries where a smaller share of the
-# entries of rows is stored, elsewhere by BLAS: squared hinge on a9a takes 2.4 times as
-# long by BLAS, log loss on 60,000 x 60 without zeros, stored as CSR, twice by pairs.
+# entries of rows is stored, elsewhere by BLAS. docs/constants.md has the figures.
 _PAIRS_SHARE = 0.3
 
 

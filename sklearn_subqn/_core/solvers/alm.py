@@ -19,9 +19,8 @@ from ..steps.newton_direction import NewtonDirections, is_short, is_wide
 from ..steps.one_dimension import NEAR, minimize_smooth
 from .widths import Found, first_width, in_turn
 
-# Newton directions by conjugate gradients leave 0.3 times the gradient. With 0.1 hinges
-# of five classes on 200 x 3000, alpha 1e-2, take 63 iterations in place of 52, and 1.2
-# to 1.4 times as long.
+# Newton directions by conjugate gradients leave 0.3 times the gradient.
+# docs/constants.md has the figures.
 _CG_ACCURACY = 0.3
 
 

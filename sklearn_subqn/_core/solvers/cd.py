@@ -30,7 +30,7 @@ _SAMPLED = 0.03
 _FINE = 1e-3
 
 # With several scores per row, an inexact minimizer of the model may cost 5 % of the
-# gap. Log loss on rcv1, alpha 1e-6, takes 1.35 times as long if it may cost nothing.
+# gap. docs/constants.md has the figures.
 _SHARE_OF_GAP = 0.05
 
 # An inexact minimizer may also cost four fifths of the gap at which the run ends.
@@ -69,20 +69,18 @@ _LONGER = 4.0
 
 # Rows with a hundredth of all second derivatives may be left out of models by columns,
 # and with a tenth of that each time that a step is shortened, or J does not fall any
-# more. Without it squared hinges on rcv1, alpha 1e-5, take 2.9 times as long.
+# more. docs/constants.md has the figures.
 _NEGLIGIBLE = 0.01
 
 # A working set holds at least 200 coordinates.
 _SMALL_SET = 200
 
 # A working set grows from one iteration to the next by at most twice the number of
-# coordinates that are used. With a factor of 0.5 log loss on rcv1, alpha 1e-6, takes
-# twice as long.
+# coordinates that are used. docs/constants.md has the figures.
 _GROWTH = 2
 
 # With several scores per row matrices of the working set are expensive, and it grows by
-# at most half of the coordinates that are used. With a factor of 1, 500 rows of words
-# in 6 classes, alpha 1e-3, take 2.1 times as long.
+# at most half of the coordinates that are used. docs/constants.md has the figures.
 _GROWTH_SEVERAL = 0.5
 
 # A Hessian that costs fewer than four products with X is not estimated from a sample.

@@ -32,8 +32,7 @@ SHRINKING = 0.7
 
 # The proximal term replaces the mean curvature of the dual along one variable, in units
 # of the objective's strong convexity, by 1.3 times its root, so that rounds and sweeps
-# share the work: with the root itself hinges on 5,800 rows of rcv1, alpha 1e-6, take
-# 1.3 times as long.
+# share the work. docs/constants.md has the figures.
 _ROOT_CURVATURE = 1.3
 
 # With several scores per row the curvature with the proximal term is at most ten units.

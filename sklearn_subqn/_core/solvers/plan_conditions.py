@@ -22,8 +22,7 @@ _MAX_ROWS = 2000
 # A basis of the span of rows pays where each row has at least two features.
 _FEATURES_PER_ROW = 2
 
-# A sample holds a sixteenth of the rows. With an eighth hinges on 20,000 x 30, alpha
-# 1e-3, take 1.4 times as long.
+# A sample holds a sixteenth of the rows. docs/constants.md has the figures.
 _SHARE = 1.0 / 16.0
 
 # With several scores per row steps are many and costly, and a sample holds an eighth of
@@ -57,9 +56,8 @@ _ROWS_PER_FEATURE_L1 = 4
 # at the alpha whose curvature is about 1e4.
 _LARGEST_CURVATURE = (2e4, 1e4)
 
-# On text larger alphas come first from a curvature of 1e3 on, and begin at about 100:
-# they make squared hinges of 8000 x 12000 at alpha 1e-7 some 100 times faster. With
-# these limits on all data, hinges on 600 x 100, alpha 1e-8, take 1.6 times as long.
+# On text larger alphas come first from a curvature of 1e3 on, and begin at about 100.
+# docs/constants.md has the figures.
 _LARGEST_CURVATURE_TEXT = (1e3, 1e2)
 
 # Data are tall if they have at least 100 rows for each parameter: with one score per
@@ -71,8 +69,7 @@ _TALL = 100
 _LARGEST_CURVATURE_TALL = (1e10, 1e4)
 
 # If the curvature exceeds 1e3, problems of smooth losses with kinks in their slopes are
-# solved for larger alphas first. With a limit of 2e4 squared hinges on 1,500 x 800,
-# alpha 1e-7, take 4.6 times as long.
+# solved for larger alphas first. docs/constants.md has the figures.
 LARGE_CURVATURE = 1e3
 
 # On wide data whose curvature exceeds 1, losses with kinks begin with an envelope that
@@ -92,8 +89,8 @@ _TINY_OF_ALPHA_MAX = 1e-8
 MOST_LARGER = 6
 
 # Below this curvature hardly any dual variable of a loss with kinks leaves the end of
-# its interval at which it is with w = 0, which subLBFGS finds out in its first step:
-# hinges on rcv1, alpha 0.1, take 1.8 times as long by dual ascent.
+# its interval at which it is with w = 0, which subLBFGS finds out in its first step.
+# docs/constants.md has the figures.
 _LOOSEST = 1e-2
 
 # With fewer than four rows with curvature for each parameter, losses are linear.
@@ -101,12 +98,11 @@ _FEW_CURVED = 4.0
 
 
 # Problems of at most 160,000 entries, zeros included, are solved in one compiled loop,
-# without BLAS. Other methods take up to 8 times as long below that; beyond it they take
-# 0.6 to 1 times as long for losses with kinks.
+# without BLAS. docs/constants.md has the figures.
 _MOST_ENTRIES = 160_000
 
-# Problems of at most 100 columns are solved in the compiled loop. For 200 to 300
-# columns other methods take 0.5 to 1.1 times as long.
+# Problems of at most 100 columns are solved in the compiled loop. docs/constants.md has
+# the figures.
 _MOST_COLUMNS = 100
 
 
@@ -119,12 +115,11 @@ def is_small(f: Facts) -> bool:
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
-# Seven classes of covtype, 100,000 rows, alpha 0.01, take 3.4 times as long from one.
+# docs/constants.md has the figures.
 _LOW_CURVATURE = 5.0
 
-# With at most 100 entries in sparse rows a Hessian costs few passes. Squared hinges of
-# categories as indicators, with columns that sum to others, take 5 to 20 times as long
-# by coordinate descent at small alpha: 20,000 rows of 10 to 80 entries.
+# With at most 100 entries in sparse rows a Hessian costs few passes. docs/constants.md
+# has the figures.
 _SHORT_ROWS = 100
 
 # Narrow kinks are found to a relative gap of at least 1e-9. Small problems, solved to

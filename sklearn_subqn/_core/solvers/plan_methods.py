@@ -29,8 +29,7 @@ from .subbfgs import subbfgs
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
 _SAMPLE_WIDTH = 0.3
 
-# Dual ascent may take two rounds to shrink the gap. With ten rounds for all, six
-# classes of 3,000 x 60, alpha 1e-4, take 1.6 times as long.
+# Dual ascent may take two rounds to shrink the gap. docs/constants.md has the figures.
 _PATIENCE = 2
 
 # On text-like data or for sets of labels dual ascent may take 20 rounds to shrink the
@@ -38,13 +37,12 @@ _PATIENCE = 2
 _LONG_PATIENCE = 20
 
 # On text the proximal term of dual ascent is divided by 1, 5 and 25 in turn before
-# another method takes over: counts of words (4000 rows of news20, alpha 3e-4) take 3
-# seconds in place of 172.
+# another method takes over. docs/constants.md has the figures.
 _WEAKER = 1.0, 5.0, 25.0
 
 # With several scores per row, ascent on text begins without the proximal term, as long
-# as each round shrinks the gap to less than 0.4 times itself: 105 classes of text (6400
-# x 55000, alpha 1e-5, topics with words of their own) take 1.4 seconds in place of 4.6.
+# as each round shrinks the gap to less than 0.4 times itself. docs/constants.md has the
+# figures.
 _FAST = 0.4
 
 # SubLBFGS hands over when the objective falls by less than a tenth of itself over
@@ -56,8 +54,8 @@ _WINDOW = 3
 
 # On wide data the first envelope is as wide as one unit of the loss or a hundredth of
 # the mean curvature of the dual, whichever is more: rows are then not held so tightly
-# that Newton's method could follow only a few of them in each step. Without it five
-# labels of 300 x 300, alpha 1e-4, take 4.9 times as long.
+# that Newton's method could follow only a few of them in each step. docs/constants.md
+# has the figures.
 _SOFTNESS = 1e-2
 
 

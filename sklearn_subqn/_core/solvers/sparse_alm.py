@@ -22,8 +22,7 @@ from .widths import Found, first_width, in_turn
 _SHARE = 0.3
 
 # The width is multiplied by one of these factors, which depends on the number of inner
-# steps as in ``widths``. With those of ``alm`` hinges on 5,800
-# rows of rcv1, alpha 1e-4, take 1.35 times as long.
+# steps as in ``widths``. docs/constants.md has the figures.
 _FACTORS = (0.2, 0.5, 0.7, 2.0, 10.0)
 
 

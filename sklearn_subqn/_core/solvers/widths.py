@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ..driver import Iterate, Solver, Status
 from ..objectives.objective import Dual, Objective, Point
 
-# Inner problems are solved to a fifth of the outer gap. With 0.6 times the gap, hinges
-# of five labels (300 x 300, alpha 1e-4) take 2.6 times as long.
+# Inner problems are solved to a fifth of the outer gap. docs/constants.md has the
+# figures.
 _INNER_SHARE = 0.2
 
 # Inner problems are solved in at most 20 steps.

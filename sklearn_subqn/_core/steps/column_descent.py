@@ -14,21 +14,20 @@ from ..rows.column_maps import ColumnMap
 # The constants below were set by log loss with L1, alpha 1e-5, on news20 (two classes)
 # and rcv1.
 
-# After five sweeps over the nonzero coordinates their system is solved. If it never is,
-# news20 and rcv1 take 2.9 and 2.0 times as long; if after each sweep, news20 takes 1.9
-# times as long.
+# After five sweeps over the nonzero coordinates their system is solved.
+# docs/constants.md has the figures.
 _ROUND = 5
 
-# If no sign changed, the system is solved in three times more steps than before. With
-# as many steps news20 takes 2.7 times as long.
+# If no sign changed, the system is solved in three times more steps than before.
+# docs/constants.md has the figures.
 _LONGER = 3
 
 # A step ends where more than 5 % of the coordinates would change signs, because the
-# zeros are not found yet. Without it news20 takes 1.3 times as long.
+# zeros are not found yet. docs/constants.md has the figures.
 _CROSSINGS = 0.05
 
-# The whole way to the solution is tried, then 0.3 of it, before the largest share
-# that changes no sign. Without 0.3 news20 takes 1.4 times as long.
+# The whole way to the solution is tried, then 0.3 of it, before the largest share that
+# changes no sign. docs/constants.md has the figures.
 SHARES = (1.0, 0.3)
 
 

@@ -15,13 +15,12 @@ from .column_descent import SHARES
 
 # Where sweeps do not converge, the system of the nonzero coordinates is solved, and
 # again while some of them vanish, one after the other where columns are nearly
-# collinear: 10,000 times over the number of coordinates, since many take long. Squared
-# hinge with L1 takes 25 times as long if it is solved once (a9a, alpha 1e-6), 5.6 times
-# without a limit (100 x 400, alpha 1e-5).
+# collinear: 10,000 times over the number of coordinates, since many take long.
+# docs/constants.md has the figures.
 _FACES = 10_000
 
 # During the first 90 % of all sweeps, systems of more coordinates than the rank are
-# left to the sweeps: 100 x 400, alpha 1e-5, takes 14 times as long if all are.
+# left to the sweeps. docs/constants.md has the figures.
 _PATIENCE = 0.9
 
 

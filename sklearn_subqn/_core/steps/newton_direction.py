@@ -14,30 +14,27 @@ from ..rounding import ROUNDED
 
 # The matrix is factorized where it is not much larger than what conjugate gradients
 # would have to read of a row again and again, more often for more accuracy: products of
-# matrices run at the speed of BLAS, products with sparse rows at that of memory. With a
-# tenth of that log loss on a9a, alpha 1e-5, takes 1.4 times as long, Huber's loss on
-# 2,000 x 2,500, 1e-4, 1.5 times, and 1.7 times with no such limit.
+# matrices run at the speed of BLAS, products with sparse rows at that of memory.
+# docs/constants.md has the figures.
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
-# Data with up to four rows for each feature are wide: rows can nearly be separated. If
-# no data were wide, squared hinge on 1,500 x 6,000 and Huber's loss on 2,000 x 2,500,
-# alpha 1e-4, would take 2.0 and 2.3 times as long.
+# Data with up to four rows for each feature are wide: rows can nearly be separated.
+# docs/constants.md has the figures.
 _WIDE = 4
 
 # After a step shorter than this, on wide data, the intercept is left to directions:
 # minimized over after each step it moves all rows a little, and where these are held
-# tightly, others than those of which the direction knew get a curvature. Squared hinge
-# on 1,500 x 6,000, alpha 1e-4, takes 1.9 times as long without.
+# tightly, others than those of which the direction knew get a curvature.
+# docs/constants.md has the figures.
 _SHORT = 0.05
 
 # A system of at most 200 parameters takes no longer than one of rows, by which wide
 # data with features of very different scales end unproven.
 _FEW_PARAMS = 200
 
-# Eigenvectors of at most 1000 features precondition problems of several scores. Without
-# them log loss on usps (256 features, 10 classes) takes 2.8 times as long, on mnist,
-# letter and covtype 1.5 to 1.7 times.
+# Eigenvectors of at most 1000 features precondition problems of several scores.
+# docs/constants.md has the figures.
 _MAX_SPECTRUM = 1000
 
 # Directions by conjugate gradients leave a tenth of the gradient.
@@ -50,10 +47,7 @@ _CG_LIMIT = 100
 _ROWS_PER_PARAMETER = 500.0
 
 # Second derivatives are estimated only where the matrix takes the time of at least
-# eight products with X. To 1e-3 at alpha 1e-4, log loss and squared hinge take 1.3 and
-# 1.5 times as long without estimates on 800,000 x 160, 1.2 times on 600,000 x 100. With
-# estimates they take as long at 60 features, 1.4 times as long at 54 features that
-# differ much, and up to 1.7 times at 6.
+# eight products with X. docs/constants.md has the figures.
 _DEAR = 8.0
 
 

@@ -19,18 +19,17 @@ from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
 
-# H is formed for at most 1000 features of sparse data; a9a takes 4.8 times as long
-# without it.
+# H is formed for at most 1000 features of sparse data. docs/constants.md has the
+# figures.
 _MAX_GRAM = 1000
 
 # Forming H takes, for each entry of a row, the time of half a sweep over the columns.
-# With 0.5 for all data log loss on news20 (two classes, alpha 1e-5) takes 1.4 times as
-# long.
+# docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY = 0.5
 
 # Where features may be too many for H later, and columns are needed anyway, forming H
-# is taken to cost two sweeps for each entry of a row. With 2 for all data log loss on
-# covtype as CSR, alpha 1e-4, takes 1.6 times as long.
+# is taken to cost two sweeps for each entry of a row. docs/constants.md has the
+# figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
 # H of a multinomial model is formed in any case, in double precision, for up to 600
@@ -38,17 +37,15 @@ _SWEEPS_PER_ENTRY_MANY = 2.0
 _MAX_JOINT = 600
 
 # H of a multinomial model is formed for at most 5000 coordinates, for which memory has
-# room. With ``_MAX_JOINT`` alone log loss takes 4.6 times as long on usps (alpha 1e-3),
-# 2.1 times on mnist.
+# room. docs/constants.md has the figures.
 _MAX_SINGLE = 5000
 
 # H of a multinomial model is formed in single precision if that takes more than 1e10
-# multiplications. In double precision log loss on mnist takes 1.3 times as long.
+# multiplications. docs/constants.md has the figures.
 _MAX_DOUBLE = 1e10
 
 # H of more than ``_MAX_JOINT`` coordinates is formed where that takes the time of at
-# most 400 products with X. Without this limit sparse 20,000 x 500 with six classes
-# takes 4.7 times as long.
+# most 400 products with X. docs/constants.md has the figures.
 _MAX_PRODUCTS = 400.0
 
 
