@@ -1,9 +1,23 @@
-"""Prediction of the calls of parts that are likely to follow others.
+"""Fewer messages to workers: a request takes along those that will follow it.
 
-Solvers ask each point for the same things in the same order. A call that is sent to the
-places that hold the parts takes along the calls that are likely to follow, and their
-results are at hand once they are asked for. This saves 37 to 49 % of the messages and
-changes no result, since calls differ only in the time at which they are made.
+Where the rows of X are on several workers, such as Dask's, each request of a solver,
+for one the value of the objective, is a message to every worker, and to wait for the
+answers takes longer than to compute them. But a solver repeats itself: in each
+iteration it asks for the value at a new point, then for the subgradient, then for the
+rounding error of the value. So this module remembers which requests came after which
+others. When the value is asked for again, the message also carries the requests for the
+subgradient and the rounding error, the worker answers all three, and the last two
+answers are there when the solver asks.
+
+Nothing is computed that would not be computed otherwise, except where the guess was
+wrong: then an answer is thrown away, for which reason requests that cost a product with
+X are never made on a guess. No result changes, since answers do not depend on when they
+are made. Fits send 37 to 49 % fewer messages.
+
+How a request is recognized: "the subgradient at the dual variables that were made last"
+is the same request in each iteration, though the dual variables are others. An object
+that stays on the workers is therefore known by the method that has made it, and by how
+many results that method has made since.
 """
 
 from __future__ import annotations
@@ -94,11 +108,10 @@ class Call(NamedTuple):
 
 
 class Foresight:
-    """Calls that are likely to follow others.
+    """What has followed each call so far, and so what is likely to follow the next one.
 
-    An object is known by the method that has returned it, and by the number of results
-    that the method has returned since: the dual of the last point is the last result of
-    ``subgradient``.
+    ``note`` and ``ask`` tell it of calls in their order; ``likely`` returns the calls
+    that are worth to be sent along with the last one.
     """
 
     def __init__(self) -> None:
