@@ -110,8 +110,8 @@ class Call(NamedTuple):
 class Foresight:
     """What has followed each call so far, and so what is likely to follow the next one.
 
-    ``note`` and ``ask`` tell it of calls in their order; ``likely`` returns the calls
-    that are worth to be sent along with the last one.
+    ``note`` and ``ask`` learn from calls in their order; ``likely`` returns the calls
+    that may be sent along with the last one.
     """
 
     def __init__(self) -> None:
