@@ -29,7 +29,7 @@ from .._checks.callers import user_level
 from .._core.losses import regression_losses
 from .._core.objectives.objective import Objective
 from .._core.rounding import EPS, ROUNDED, ROUNDED_32
-from .._core.solvers import History
+from .._core.solvers import History, Stopping
 from .._problems import LinearModel, LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution, changed
@@ -151,13 +151,15 @@ class ScaleProblem(LinearProblems):
                 best = value, own, found
             # Where the scale is zero, other scales would prove nothing more.
             enough = tolerance if scale == 0.0 else tol
-            if best[0] - bound <= max(enough * best[0], self._rounding):
+            if best[0] - bound <= max(
+                Stopping(enough).allowed_gap(best[0]), self._rounding
+            ):
                 break
             scale = search.next(scale, slope, own) if scale else before
         value, self._scale, found = best
         self.starts = [found.start]
         gap = max(value - bound, 0.0) if alpha else np.inf
-        if alpha and gap > max(tolerance * value, self._rounding):
+        if alpha and gap > max(Stopping(tolerance).allowed_gap(value), self._rounding):
             self._warn(value, gap)
         solution = replace(
             found,

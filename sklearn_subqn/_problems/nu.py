@@ -20,7 +20,7 @@ from scipy import optimize
 from .._core.losses import NOVELTY_LOSS
 from .._core.objectives.objective import Cut, Dual
 from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
-from .._core.solvers import History, Start, Status
+from .._core.solvers import History, Start, Status, Stopping
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
 from .._solving.solution import Floats, Progress, Solution, changed, gap_between
@@ -173,7 +173,8 @@ class _Search:
         # Small problems go on to the last digits of the strength.
         exact = fit.relative_gap <= NEARLY_EXACT
         nothing = gap <= CLOSE * self._largest
-        self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
+        rule = Stopping(self._problem.settings.tol)
+        self._proven = rule.is_reached(gap, self._value) or nothing
         self._record(fit, gap)
         over = self._proven and (not exact or nothing)
         return 0.0 if over or self._stopped else found[0] - self._problem.nu

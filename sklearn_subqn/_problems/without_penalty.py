@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .._core.objectives.free_columns import lower_bound
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
+from .._core.solvers import Stopping
 from .._solving.callbacks import FitTask
 from .._solving.solution import Settings, Solution, changed
 from .._solving.warnings import warn_of_gap
@@ -70,7 +71,10 @@ class FreeFeatures(Reading):
             point = solution.start.at(real)
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
             proven = solution.with_proof(point.value, lower_bound(real, duals), 1.0)
-            reached = proven.dual_gap <= settings.tol * max(proven.size, least)
+            rule = Stopping(
+                settings.tol, infimum=proven.history.infimum, least_size=least
+            )
+            reached = rule.is_reached(proven.dual_gap, proven.objective)
             if reached:
                 return proven
             # A run that missed its tolerance misses smaller ones, too.

@@ -79,4 +79,5 @@ def on_the_way(stopping: Stopping) -> Callable[[Iterate], bool]:
 
 def within(tol: float) -> Callable[[Iterate], bool]:
     """Return whether relative gaps are at most ``tol``, as a function of iterates."""
-    return lambda best: best.gap <= tol * abs(best.point.value)
+    rule = Stopping(tol)
+    return lambda best: rule.is_reached(best.gap, best.point.value)
