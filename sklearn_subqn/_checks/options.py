@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from .._core.options import Option
 from .foreign_names import did_you_mean
+from .signatures import parameters_of
 from .values import check_flag, check_number, check_option
 
 
@@ -40,7 +40,7 @@ def checked_options(estimator: Any) -> dict[str, Any]:
                 + did_you_mean(name, known)
             )
     values = {name: option.default for name, option in known.items()} | dict(given)
-    defaults = inspect.signature(type(estimator)).parameters
+    defaults = parameters_of(type(estimator))
     for name, value in given.items():
         option = known[name]
         _check_option_of_solver(f"solver_options[{name!r}]", value, option)

@@ -9,16 +9,21 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
-from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    make_constraint,
+    validate_parameter_constraints,
+)
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_sample_weights, check_sample_weight, check_targets
 from .._checks.callers import user_level
+from .._checks.signatures import parameters_of
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
@@ -88,13 +93,14 @@ class DropIn(LinearEstimator):
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
-        module, name = self._original
-        original = getattr(import_module(module), name)
-        validate_parameter_constraints(
-            original._parameter_constraints,
-            self.get_params(deep=False),
-            caller_name=type(self).__name__,
-        )
+        original = _original(*self._original)
+        for name, constraints in _constraints(original, type(self)).items():
+            value = getattr(self, name)
+            if not any(each.is_satisfied_by(value) for each in constraints):
+                # The message names all values that are accepted.
+                validate_parameter_constraints(
+                    original._parameter_constraints, {name: value}, type(self).__name__
+                )
         for name, reason in self._without_effect.items():
             if self._is_set(name):
                 warn(f"{name}={getattr(self, name)!r} has no effect: {reason}")
@@ -104,12 +110,29 @@ class DropIn(LinearEstimator):
 
     def _is_set(self, name: str) -> bool:
         """Whether a parameter has another value than its default."""
-        default = inspect.signature(type(self)).parameters[name].default
+        default = parameters_of(type(self))[name].default
         value = getattr(self, name)
         return bool(value is not default and value != default)
 
     def _check_support(self, problems: Any) -> None:
         """Accept all: the one solver takes them."""
+
+
+@cache
+def _original(module: str, name: str) -> Any:
+    """Return an estimator of scikit-learn."""
+    return getattr(import_module(module), name)
+
+
+@cache
+def _constraints(original: Any, own: Any) -> dict[str, list[Any]]:
+    """Return what the original accepts of each parameter that both classes have."""
+    return {
+        name: [make_constraint(each) for each in original._parameter_constraints[name]]
+        for name in parameters_of(own)
+        if name in original._parameter_constraints
+        and original._parameter_constraints[name] != "no_validation"
+    }
 
 
 def warn(message: str) -> None:

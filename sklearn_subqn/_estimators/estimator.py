@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from .._blocks.blocks import Collection
 from .._checks import check_option, check_parameters
 from .._checks.foreign_names import instead_of
+from .._checks.signatures import parameters_of, takes_any
 from .._checks.state import plain, restored
 from .._core.names import check_same_rows
 from .._core.options import Option
@@ -53,11 +53,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse parameters of other names with a word on what to give instead."""
-        known = inspect.signature(cls.__init__).parameters
-        if all(known[name].kind != known[name].VAR_KEYWORD for name in known):
+        if kwargs and not takes_any(cls.__init__):
+            known = parameters_of(cls.__init__)
             for name in kwargs:
                 if name not in known:
-                    of_fit = inspect.signature(cls.fit).parameters
+                    of_fit = parameters_of(cls.fit)
                     raise TypeError(
                         f"{cls.__name__}() got an unexpected keyword argument {name!r}."
                         + cls._instead_of.get(

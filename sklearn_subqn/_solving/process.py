@@ -58,6 +58,8 @@ class OneBlasThread:
 
     def _apply(self) -> None:
         """Set the limit or lift it."""
+        if not (self._runs or self._before):
+            return
         own = threading.get_ident()
         with self._lock:
             if self._libraries is None:

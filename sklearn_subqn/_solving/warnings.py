@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks.callers import in_search, user_level
+from .._checks.signatures import parameters_of
 from .._core.names import MOST_NAMED
 from .._core.solvers import Status
 from ..exceptions import ConstantModelWarning, UnderfittingWarning
@@ -92,7 +92,7 @@ def warn_of_tolerance(
     status, asked = solution.status, solution.asked
     # Estimators with the parameters of another package lack some of these.
     options = getattr(settings, "solver_options", None) or {}
-    accepted = {*inspect.signature(type(settings)).parameters, *options}
+    accepted = {*parameters_of(type(settings)), *options}
     tolerance = asked.partition("=")[0]
     larger = [name for name in ("max_iter", tolerance) if name in accepted]
     looser = [f"increase {tolerance}"] if tolerance in accepted else []
