@@ -13,6 +13,7 @@ from .arrays import (
     check_start,
     check_targets,
     check_unmasked,
+    is_plain,
 )
 from .labels import (
     check_classes,
@@ -80,6 +81,7 @@ __all__ = [
     "exact_labels",
     "exact_names",
     "is_missing",
+    "is_plain",
     "non_negative_weights",
     "plain_csr",
     "row_weights",

@@ -40,7 +40,8 @@ def checked_options(estimator: Any) -> dict[str, Any]:
                 + did_you_mean(name, known)
             )
     values = {name: option.default for name, option in known.items()} | dict(given)
-    defaults = parameters_of(type(estimator))
+    kind: Any = type(estimator)
+    defaults = parameters_of(kind)
     for name, value in given.items():
         option = known[name]
         _check_option_of_solver(f"solver_options[{name!r}]", value, option)

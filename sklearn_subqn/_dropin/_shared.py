@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -93,8 +93,9 @@ class DropIn(LinearEstimator):
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
+        own: Any = type(self)
         original = _original(*self._original)
-        for name, constraints in _constraints(original, type(self)).items():
+        for name, constraints in _constraints(original, own).items():
             value = getattr(self, name)
             if not any(each.is_satisfied_by(value) for each in constraints):
                 # The message names all values that are accepted.
@@ -110,7 +111,8 @@ class DropIn(LinearEstimator):
 
     def _is_set(self, name: str) -> bool:
         """Whether a parameter has another value than its default."""
-        default = parameters_of(type(self))[name].default
+        own: Any = type(self)
+        default = parameters_of(own)[name].default
         value = getattr(self, name)
         return bool(value is not default and value != default)
 
@@ -124,7 +126,7 @@ def _original(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _constraints(original: Any, own: Any) -> dict[str, list[Any]]:
     """Return what the original accepts of each parameter that both classes have."""
     return {

@@ -22,6 +22,7 @@ from .._checks import (
     check_sparse_structure,
     check_unmasked,
     exact_labels,
+    is_plain,
     plain_csr,
     total_of,
 )
@@ -36,7 +37,7 @@ from .._problems import InputFeatures, LinearModel
 from .._solving.process import n_threads
 from .._solving.warnings import warn_of_shares
 from .block_methods import refuse_collections
-from .estimator import Estimator, loss_name
+from .estimator import Estimator, forget, loss_name
 from .predictions import is_narrow, rounded_scores
 
 #: Types of X that are kept as they are; everything else becomes float64.
@@ -257,13 +258,17 @@ class LinearEstimator(Estimator):
         With ``several`` y may have several columns, and be sparse; with ``numeric`` it
         must be numbers.
         """
+        has_y = not (isinstance(y, str) and y == "no_validation")
+        if is_plain(X, y if has_y else None, DTYPES) and self._knows(X, reset=reset):
+            check_range(X, type(self).__name__)
+            return (X, y) if has_y else X
         check_no_file("X", X)
         refuse_collections(self, X)
         check_sparse_structure(X)
         check_unmasked("X", X)
         X = with_sparse_floats(as_numpy(X))
         check_no_times_in(X)
-        if not (isinstance(y, str) and y == "no_validation"):
+        if has_y:
             check_no_file("y", y, "an array or a list")
             y = as_numpy(y)
             check_labels(y)
@@ -291,6 +296,17 @@ class LinearEstimator(Estimator):
         X = plain_csr(X)
         check_range(X, type(self).__name__)
         return (X, *rest) if rest else X
+
+    def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:
+        """Whether X without names has the features of the fit, or is to set them."""
+        if reset:
+            forget(self, "feature_names_in_")
+            self.n_features_in_ = X.shape[1]
+        known = vars(self)
+        return (
+            known.get("n_features_in_") == X.shape[1]
+            and "feature_names_in_" not in known
+        )
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""

@@ -130,7 +130,7 @@ class _Columns:
 def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     """Return columns that may be far from zero, and about their means."""
     # About 32,000 entries.
-    n_rows = int(np.clip(2**15 // max(X.shape[1], 1), 16, 256))
+    n_rows = min(max(2**15 // max(X.shape[1], 1), 16), 256)
     rows = np.flatnonzero(weights)
     rows = rows[:: -(-len(rows) // n_rows)]
     some = X[rows]
@@ -140,9 +140,9 @@ def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
         columns = np.flatnonzero(counts >= len(rows))
         some = some[:, columns].toarray()
     some = some.astype(np.float64)
-    about = some.mean(axis=0)
+    about = some.sum(axis=0) / len(some)
     some -= about
-    far = np.abs(about) > _SUSPECT * np.abs(some, out=some).mean(axis=0)
+    far = len(some) * np.abs(about) > _SUSPECT * np.abs(some, out=some).sum(axis=0)
     return columns[far], about[far]
 
 

@@ -171,7 +171,7 @@ def _bundle_size(objective: Objective) -> int:
     """Return how many cuts are kept: fewer where they would take half as much as X."""
     entries = max(objective.design.nbytes // 16, BLOCK_SIZE // 4)
     affordable = entries // max(objective.n_params, 1)
-    return int(np.clip(affordable, 6, 40))
+    return int(min(max(affordable, 6), 40))
 
 
 def _better_start(objective: Objective, start: Start) -> Start:

@@ -73,6 +73,8 @@ class Scale:
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
+        # The last free parameters that were asked for, with their point.
+        self._constant: tuple[Floats, Point] | None = None
 
     def size(self, value: float) -> float:
         """Return the absolute value of J, less the infimum of the risk if known.
@@ -95,7 +97,11 @@ class Scale:
     def _without_features(self, w: Floats) -> Point:
         """Return the point where all parameters but the free ones of w are zero."""
         free = w[self._objective.regularizer.n_penalized :]
-        return self._origin.along_free(free).point(1.0) if free.any() else self._origin
+        if not free.any():
+            return self._origin
+        if self._constant is None or not np.array_equal(self._constant[0], free):
+            self._constant = free, self._origin.along_free(free).point(1.0)
+        return self._constant[1]
 
     def is_useful(self, result: Result) -> bool:
         """Whether features do most of what they can, or are proven to do nothing.

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.ma import MaskedArray
 from scipy import sparse
+from sklearn.utils import check_X_y
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -23,6 +24,8 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
 )
+from sklearn_subqn._checks import is_plain
+from sklearn_subqn.linear_model import PoissonRegressor
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 NUMBERS = np.abs(X[:, 1])
@@ -202,3 +205,34 @@ def test_imaginary_parts_of_joint_features_are_refused(sequence):
     svm = StructuredSVM(features, loss_augmented_argmax, n_joint_features=6)
     with pytest.raises(ValueError, match="joint_feature of sample 0 has complex"):
         svm.fit(X, LABELS)
+
+
+def test_validation_returns_plain_arrays_as_they_are():
+    dtypes = (np.float64, np.float32)
+    matrices = [X.astype(kind) for kind in ("f8", "f4", ">f8", "i8", "O", "c16")]
+    matrices += [np.asfortranarray(X), X[::2], X[:, :0], X[0], X.tolist()]
+    matrices += [np.ma.masked_array(X), pd.DataFrame(X), sparse.csr_array(X)]
+    vectors = [LABELS.astype(kind) for kind in ("f8", "f4", ">f4", "u1", "?", "O", "U")]
+    vectors += [LABELS[:, None], LABELS[:-1], LABELS * np.nan, LABELS * 1j, None]
+    vectors += [LABELS.tolist(), pd.Series(LABELS)]
+    n_plain = 0
+    for A in matrices:
+        for y in vectors:
+            if y is not None and is_plain(A, y, dtypes):
+                checked = check_X_y(A, y, dtype=dtypes)
+                assert checked[0] is A
+                assert np.shares_memory(checked[1], y)
+                assert (checked[1].dtype, checked[1].shape) == (y.dtype, y.shape)
+                n_plain += 1
+    assert n_plain == 15
+
+
+def test_predictions_ask_for_the_features_of_the_fit():
+    model = PoissonRegressor().fit(pd.DataFrame(X, columns=list("abc")), NUMBERS)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        model.predict(X)
+    model.fit(X, NUMBERS)
+    assert not hasattr(model, "feature_names_in_")
+    model.predict(X)
+    with pytest.raises(ValueError, match=r"2 features, but .* 3 features"):
+        model.predict(X[:, :2])
