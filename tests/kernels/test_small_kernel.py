@@ -12,7 +12,7 @@ LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3)}
 LOOPED = {name: loss for name, loss in LOSSES.items() if loss.oracle.looped}
 
 
-def arguments(name, seed, n=40, d=3, intercept=True):
+def arguments(name, seed, n=40, d=3, intercept=True, l1=0.0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = X @ rng.normal(size=d) + rng.normal(size=n)
@@ -23,7 +23,7 @@ def arguments(name, seed, n=40, d=3, intercept=True):
     weights = rng.dirichlet(np.ones(n))
     loss = LOOPED[name]
     width = 0.0 if loss.smooth else 0.3
-    numbers = 0.1, d, 1e-11, 0.0, width
+    numbers = l1, 0.1 - l1, d, 1e-11, 0.0, width
     return [
         *(X, y, 0.1 * rng.normal(size=n), weights, *loss.oracle.looped, *numbers),
         *(np.zeros(d + intercept), np.zeros(n), np.empty(n)),

@@ -1,14 +1,7 @@
-"""Minimizing J(w) = alpha / 2 ||w||² + sum_i s_i loss_i(z_i), z = X w + o, in one loop.
+"""Minimizing J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i) in one loop.
 
-For few dense rows: calls from elsewhere would take longer than the computation. The loss
-of a row is the maximum over its dual variable v in [low, high] of
-
-    v t - tube |v| - h(v),                                                          (1)
-
-where h is ridge / 2 v² and t = sign (y - z), as in ``box.pyx``; or the entropy of v in
-[0, 1] and t = -y z; or v ln v - v and t = -y z of labels, t = z of counts y, from which
-y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of counts and
-else zero.
+For few dense rows, with z = X w + o: calls from elsewhere would take longer than the
+computation. Losses are those of ``few_rows.pxd``, (1) there.
 
 The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, eq. 1.7)
 subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth with
@@ -17,26 +10,43 @@ subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth
 
 minimizes that, moves the center to v and shrinks the width. The minimum is found by
 semismooth Newton steps (Qi and Sun 1993, eq. 2.1; the generalized Hessian is
-alpha I + Xᵀ diag(s v'(t)) X) with an exact line search by bracketed Newton steps. Other
-losses are their own envelopes.
+l2 I + Xᵀ diag(s v'(t)) X) with an exact line search by bracketed Newton steps. With an
+L1 norm it is proximal: a step minimizes the quadratic model and the norm (Lee, Sun and
+Saunders 2014, eq. 2.6). Other losses are their own envelopes, and the full step is
+taken unless it goes too far.
 
-Every v proves a bound: the sum of what Fenchel-Young's inequality leaves in each row,
-and ||alpha w + Xᵀu||² / (2 alpha), is the gap between J(w) and the dual value of u,
+Every v proves a bound: the sum of what Fenchel-Young's inequality leaves in each row
+and in each coefficient is the gap between J(w) and the dual value of u,
 
     J(w) - D(u) = sum_i s_i (loss_i(t_i) - (v_i t_i - tube |v_i| - h(v_i)))
-                  + ||alpha w + Xᵀu||² / (2 alpha),                                 (3)
+                  + sum_j l2 / 2 (w_j - e_j)² + l1 (|w_j| - κ_j w_j),               (3)
 
-if u sums to zero where there is a free intercept. Callers balance it and compute J and
-the bound with its rounding errors themselves: this gap only says when to stop.
+where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero
+where there is a free intercept. Without l2 the dual point is c u with the largest c in
+[0, 1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. Callers balance it
+and compute J and the bound with its rounding errors themselves: this gap only says when
+to stop.
 """
 
+from .few_rows cimport (
+    BOX,
+    EXPONENTIAL,
+    FewRows,
+    adjoint,
+    argument,
+    change,
+    curvature,
+    exponentials_at,
+    forward,
+    loss_at,
+    subgradient,
+    variable,
+)
+from .quadratic_models cimport descend, sign_of, solve
 from .rows cimport allocate
-from .standard cimport INFINITY, exp, fabs, free, log, memset, sqrt
+from .standard cimport INFINITY, fabs, free
 
 cdef enum:
-    BOX
-    LOGISTIC
-    EXPONENTIAL
     # Centers, Newton steps for each, and trials of a line search, at most.
     MOST_CENTERS = 60
     MOST_STEPS = 50
@@ -44,6 +54,9 @@ cdef enum:
 
 # A line search may leave 1 % of the slope, and Newton steps may leave 5 % of the gap.
 cdef double LEFT = 1e-2, SHARE = 0.05
+
+# A full step may climb with half of the slope with which it began.
+cdef double TOO_FAR = 0.5
 
 # Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
 # the rounding errors of t in v. Three centers in a row may bring nothing.
@@ -53,29 +66,25 @@ cdef int MOST_STUCK = 3
 # Gaps below 1e-15 of J are taken for rounding errors.
 cdef double ROUNDED = 1e-15
 
-# The curvature of free parameters is at least 1e-6 of what it is with all rows bent.
-cdef double LEAST = 1e-6
-
-# Exponential functions go on as their tangents from here on.
-cdef double STEEPEST = 50.0
+# The curvature of parameters without squares is at least 1e-6 of what it is with all
+# rows bent, and 1e-12 of it for smooth losses.
+cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
 cdef struct Problem:
-    const double* X
-    const double* y
-    const double* s
-    Py_ssize_t n, d, q, n_penalized
-    int kind
-    double labels, linear, low, high, tube, ridge, alpha, width
+    FewRows rows
+    double l1, l2, tol, infimum
+    Py_ssize_t q, n_penalized
+    # Parameters, gradient of all but the L1 norm, direction and its scores.
     double* w
-    double* z
-    double* center
-    double* v
-    double* bend
     double* g
     double* p
     double* dz
     double* H
+    double* least
+    double* room
+    # What ``evaluate`` finds: J, and the two terms of (3).
+    double value, excess, left
 
 
 def minimize(
@@ -89,7 +98,8 @@ def minimize(
     double high,
     double tube,
     double ridge,
-    double alpha,
+    double l1,
+    double l2,
     Py_ssize_t n_penalized,
     double tol,
     double infimum,
@@ -107,7 +117,7 @@ def minimize(
         y, o and s.
     kind, labels, low, high, tube, ridge
         The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions.
-    alpha, n_penalized
+    l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
     width : float
@@ -127,10 +137,9 @@ def minimize(
         The width to go on with.
     """
     cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = w.shape[0]
-    cdef double gap = INFINITY, last
+    cdef double last, gap = INFINITY, narrowest = NARROWEST * width
     cdef int stuck = 0, k
     cdef bint done = False
-    cdef double narrowest = NARROWEST * width
     cdef Problem o
     if q < d or q > d + 1 or n_penalized > q or not n:
         raise ValueError(f"{q} parameters for {n} rows of {d} features")
@@ -139,274 +148,210 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef double* room = <double*> allocate((4 * n + q * (q + 2)) * sizeof(double))
-    o.X, o.y, o.s = &X[0, 0], &targets[0], &weights[0]
-    o.n, o.d, o.q, o.n_penalized = n, d, q, n_penalized
-    o.kind, o.labels, o.low, o.high = kind, labels, low, high
-    o.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
-    o.tube, o.ridge, o.alpha, o.width = tube, ridge, alpha, width
-    o.w, o.center = &w[0], &center[0]
-    o.z, o.dz, o.v, o.bend = room, room + n, room + 2 * n, room + 3 * n
-    o.g, o.p, o.H = room + 4 * n, room + 4 * n + q, room + 4 * n + 2 * q
+    cdef Py_ssize_t size = 5 * n + q * (2 * q + 6)
+    cdef double* room = <double*> allocate(size * sizeof(double))
+    cdef FewRows* rows = &o.rows
+    rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
+    rows.n, rows.d, rows.q = n, d, q
+    rows.kind, rows.labels, rows.low, rows.high = kind, labels, low, high
+    rows.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
+    rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
+    rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
+    o.dz, o.g = room + 4 * n, room + 5 * n
+    o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
+    o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
+    o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
     try:
         with nogil:
-            forward(&o, o.w, o.z)
+            forward(rows, o.w, rows.z)
             for i in range(n):
-                o.z[i] += offsets[i]
+                rows.z[i] += offsets[i]
+                o.dz[i] = 0.0
+            find_least(&o)
             for k in range(MOST_CENTERS):
                 last = gap
-                done = minimize_envelope(&o, tol, infimum, &gap)
-                if done or o.width == 0.0:
+                done = minimize_envelope(&o, &gap)
+                if done or rows.width == 0.0:
                     break
                 stuck = stuck + 1 if gap > 0.5 * last else 0
                 if stuck == MOST_STUCK:
                     break
                 for i in range(n):
-                    o.center[i] = o.v[i]
-                o.width = max(FACTOR * o.width, narrowest)
+                    rows.center[i] = rows.v[i]
+                rows.width = max(FACTOR * rows.width, narrowest)
             for i in range(n):
-                dual[i] = slope_of(&o, i)
+                dual[i] = subgradient(rows, i)
     finally:
         free(room)
-    return bool(done), o.width
+    return bool(done), rows.width
 
 
-cdef bint minimize_envelope(
-    Problem* o, double tol, double infimum, double* gap
-) noexcept nogil:
-    """Take Newton steps for one center; return whether the gap is small enough."""
+cdef void find_least(Problem* o) noexcept nogil:
+    """Fill in the least curvature of parameters without squares, for a width of one."""
     cdef Py_ssize_t i, j
-    cdef double value, excess, left, reach, slope, step, last = gap[0]
-    cdef double least = LEAST / (o.ridge + o.width) if o.kind == BOX else 1e-12
+    cdef const double* x = o.rows.X
+    cdef Py_ssize_t first = 0 if o.l2 == 0.0 else o.n_penalized
+    for j in range(o.q):
+        o.least[j] = 0.0
+    for i in range(o.rows.n):
+        for j in range(first, o.rows.d):
+            o.least[j] += o.rows.s[i] * x[j] * x[j]
+        x += o.rows.d
+    # Columns of zeros may have any curvature, and that of ones has one.
+    for j in range(first, o.q):
+        if o.least[j] == 0.0:
+            o.least[j] = 1.0
+
+
+cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
+    """Take Newton steps for one center; return whether the gap is small enough."""
+    cdef FewRows* rows = &o.rows
+    cdef double least = LEAST_SMOOTH, last = gap[0], before, step, slope, ignored
+    cdef Py_ssize_t j
     cdef int k
+    if rows.kind == BOX:
+        least = LEAST / (rows.ridge + rows.width)
+    evaluate(o)
     for k in range(MOST_STEPS):
-        value = excess = left = reach = 0.0
-        for i in range(o.n):
-            respond(o, i, &value, &excess, &reach)
-        gradient(o)
-        for j in range(o.n_penalized):
-            value += 0.5 * o.alpha * o.w[j] * o.w[j]
-            left += o.g[j] * o.g[j]
-        left /= 2.0 * o.alpha
-        # What balancing u may take: variables shrink by as much as these sum to.
-        for j in range(o.n_penalized, o.q):
-            left += fabs(o.g[j]) * reach
-        gap[0] = min(gap[0], left + excess)
-        if left + excess <= tol * fabs(value - infimum):
+        gap[0] = min(gap[0], o.left + o.excess)
+        if o.left + o.excess <= o.tol * fabs(o.value - o.infimum):
             return True
-        if k > 0 and left <= max(SHARE * min(excess, last), ROUNDED * fabs(value)):
+        if k > 0 and o.left <= max(
+            SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
+        ):
             return False
-        hessian(o)
-        for j in range(o.n_penalized, o.q):
-            o.H[j * o.q + j] = max(o.H[j * o.q + j], least)
-        if not solve(o.H, o.g, o.p, o.q):
-            return False
-        slope = 0.0
+        curvature(rows, o.H)
         for j in range(o.q):
-            slope += o.p[j] * o.g[j]
-        forward(o, o.p, o.dz)
-        step = line_search(o, slope)
-        if not 0.0 < step < INFINITY:
+            if j < o.n_penalized:
+                o.H[j * o.q + j] += o.l2
+            o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
+        if not find_direction(o):
             return False
-        for j in range(o.q):
-            o.w[j] += step * o.p[j]
-        for i in range(o.n):
-            o.z[i] += step * o.dz[i]
+        forward(rows, o.p, o.dz)
+        slope_along(o, 0.0, &ignored, &slope)
+        step, before = 1.0, o.value + ROUNDED * fabs(o.value)
+        if rows.width > 0.0:
+            step = line_search(o, slope)
+        if not (slope < 0.0 and move(o, step)):
+            return False
+        evaluate(o)
+        slope_along(o, 0.0, &step, &ignored)
+        if rows.width == 0.0 and not (step <= TOO_FAR * -slope and o.value <= before):
+            move(o, -1.0)
+            if not move(o, line_search(o, slope)):
+                return False
+            evaluate(o)
     return False
 
 
-# The loss of a row.
-
-
-cdef inline double change(Problem* o, Py_ssize_t i) noexcept nogil:
-    """Return dt/dz."""
-    if o.labels > 0.0:
-        return -o.y[i]
-    return 1.0 if o.kind == EXPONENTIAL else -1.0
-
-
-cdef inline double variable(
-    Problem* o, double t, double center, double width, double* bend
-) noexcept nogil:
-    """Return v of eq. 2 and its derivative by t."""
-    cdef double e, r, q, edge
-    if o.kind == LOGISTIC:
-        e = exp(-fabs(t))
-        bend[0] = e / ((1.0 + e) * (1.0 + e))
-        return (1.0 if t > 0.0 else e) / (1.0 + e)
-    if o.kind == EXPONENTIAL:
-        bend[0] = exp(min(t, STEEPEST))
-        return bend[0]
-    r = 1.0 / (o.ridge + width)
-    q = (width * center + t) * r
-    edge = o.tube * r
-    q -= min(max(q, -edge), edge)
-    bend[0] = r if o.low < q < o.high and (q != 0.0 or edge == 0.0) else 0.0
-    return min(max(q, o.low), o.high)
-
-
-cdef inline double argument(Problem* o, Py_ssize_t i, double z) noexcept nogil:
-    """Return t."""
-    if o.kind == BOX:
-        return change(o, i) * (z - o.y[i])
-    return change(o, i) * z
-
-
-cdef inline void respond(
-    Problem* o, Py_ssize_t i, double* value, double* excess, double* reach
-) noexcept nogil:
-    """Fill v and its bend; add the loss, what v leaves of it (3), and s |t|."""
-    cdef double t = argument(o, i, o.z[i]), loss, bound, v, ignored
-    o.v[i] = v = variable(o, t, o.center[i], o.width, &o.bend[i])
-    o.bend[i] *= o.s[i]
-    reach[0] += o.s[i] * fabs(t)
-    if o.kind == LOGISTIC:
-        value[0] += o.s[i] * (max(t, 0.0) + log(1.0 + exp(-fabs(t))))
-        return
-    if o.kind == EXPONENTIAL:
-        value[0] += o.s[i] * (v * (1.0 + max(t - STEEPEST, 0.0)) - o.linear * o.y[i] * t)
-        return
-    bound = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
-    if o.ridge > 0.0:
-        v = variable(o, t, 0.0, 0.0, &ignored)
-        loss = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
-    else:
-        loss = max(t - o.tube, 0.0) * o.high + min(t + o.tube, 0.0) * o.low
-    value[0] += o.s[i] * loss
-    excess[0] += o.s[i] * max(loss - bound, 0.0)
-
-
-cdef inline double slope_of(Problem* o, Py_ssize_t i) noexcept nogil:
-    """Return u."""
-    return o.s[i] * (change(o, i) * o.v[i] - o.linear * o.y[i])
-
-
-# Sums over rows.
-
-
-cdef void forward(Problem* o, const double* w, double* z) noexcept nogil:
-    """Fill z = X w."""
+cdef bint move(Problem* o, double step) noexcept nogil:
+    """Go along the direction, if it is a step."""
     cdef Py_ssize_t i, j
-    cdef const double* x = o.X
-    cdef double a, b, first = w[o.d] if o.q > o.d else 0.0
-    for i in range(o.n):
-        a, b = first, 0.0
-        for j in range(0, o.d - 1, 2):
-            a += x[j] * w[j]
-            b += x[j + 1] * w[j + 1]
-        if o.d % 2:
-            a += x[o.d - 1] * w[o.d - 1]
-        z[i] = a + b
-        x += o.d
-
-
-cdef void gradient(Problem* o) noexcept nogil:
-    """Fill g = alpha w + Xᵀu."""
-    cdef Py_ssize_t i, j
-    cdef const double* x = o.X
-    cdef double u
+    if step == 0.0 or not fabs(step) < INFINITY:
+        return False
     for j in range(o.q):
-        o.g[j] = o.alpha * o.w[j] if j < o.n_penalized else 0.0
-    for i in range(o.n):
-        u = slope_of(o, i)
-        if u != 0.0:
-            for j in range(o.d):
-                o.g[j] += u * x[j]
-            if o.q > o.d:
-                o.g[o.d] += u
-        x += o.d
-
-
-cdef void hessian(Problem* o) noexcept nogil:
-    """Fill the upper half of H = alpha I + Xᵀ diag(bend) X, four rows at once."""
-    cdef Py_ssize_t i = 0, j, k, m, size, q = o.q, d = o.d
-    cdef const double* x[4]
-    cdef double[4] c
-    cdef double[4] a
-    cdef double* H
-    memset(o.H, 0, q * q * sizeof(double))
-    for j in range(o.n_penalized):
-        o.H[j * q + j] = o.alpha
-    while i < o.n:
-        size = 0
-        while i < o.n and size < 4:
-            if o.bend[i] > 0.0:
-                x[size], c[size] = o.X + i * d, o.bend[i]
-                size += 1
-            i += 1
-        if not size:
-            return
-        for m in range(size, 4):
-            x[m], c[m] = x[0], 0.0
-        for j in range(d):
-            H = o.H + j * q
-            for m in range(4):
-                a[m] = c[m] * x[m][j]
-            for k in range(j, d):
-                H[k] += (a[0] * x[0][k] + a[1] * x[1][k]) + (a[2] * x[2][k] + a[3] * x[3][k])
-            if q > d:
-                H[d] += (a[0] + a[1]) + (a[2] + a[3])
-        if q > d:
-            o.H[d * q + d] += (c[0] + c[1]) + (c[2] + c[3])
-
-
-cdef bint solve(double* H, const double* g, double* p, Py_ssize_t q) noexcept nogil:
-    """Fill p with -H⁻¹ g by H = RᵀR, the upper half of H becoming R."""
-    cdef Py_ssize_t i, j, k
-    cdef double a
-    for i in range(q):
-        a = H[i * q + i]
-        if not 0.0 < a < INFINITY:
-            return False
-        a = 1.0 / sqrt(a)
-        for j in range(i, q):
-            H[i * q + j] *= a
-        for k in range(i + 1, q):
-            a = H[i * q + k]
-            for j in range(k, q):
-                H[k * q + j] -= a * H[i * q + j]
-    for i in range(q):
-        p[i] = -g[i]
-    for i in range(q):
-        p[i] /= H[i * q + i]
-        for j in range(i + 1, q):
-            p[j] -= H[i * q + j] * p[i]
-    for i in range(q - 1, -1, -1):
-        for j in range(i + 1, q):
-            p[i] -= H[i * q + j] * p[j]
-        p[i] /= H[i * q + i]
+        o.w[j] += step * o.p[j]
+    for i in range(o.rows.n):
+        o.rows.z[i] += step * o.dz[i]
     return True
+
+
+cdef void evaluate(Problem* o) noexcept nogil:
+    """Find v, u and the gradient, J and what is left of it by (3)."""
+    cdef FewRows* rows = &o.rows
+    cdef Py_ssize_t i, j
+    cdef double t, reach = 0.0, excess, steepest = o.l1, c = 1.0, e, r, w
+    o.value = o.excess = o.left = 0.0
+    exponentials_at(rows, 0.0, o.dz)
+    for i in range(rows.n):
+        t = argument(rows, i, rows.z[i])
+        rows.v[i] = variable(rows, i, t, &rows.bend[i])
+        rows.bend[i] *= rows.s[i]
+        o.value += rows.s[i] * loss_at(rows, i, t, &excess)
+        o.excess += rows.s[i] * excess
+        reach += rows.s[i] * fabs(t)
+    adjoint(rows, o.g)
+    for j in range(o.n_penalized):
+        w, r = o.w[j], -o.g[j]
+        o.value += o.l1 * fabs(w) + 0.5 * o.l2 * w * w
+        o.g[j] += o.l2 * w
+        if o.l2 > 0.0:
+            e = r - min(max(r, -o.l1), o.l1)
+            o.left += 0.5 * (o.l2 * w - e) * (w - e / o.l2)
+            r -= e
+        steepest = max(steepest, fabs(r))
+        o.left += o.l1 * fabs(w) - r * w
+    # What balancing u may take: variables shrink by as much as these sum to.
+    for j in range(o.n_penalized, o.q):
+        o.left += fabs(o.g[j]) * reach
+    if steepest > o.l1:
+        c = o.l1 / steepest
+        o.left = c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
+
+
+cdef bint find_direction(Problem* o) noexcept nogil:
+    """Fill in the step to the minimum of the quadratic model."""
+    cdef Py_ssize_t j
+    if o.l1 > 0.0:
+        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, o.p, o.room)
+    for j in range(o.q):
+        o.p[j] = -o.g[j]
+    return solve(o.H, o.p, o.q)
+
+
+cdef void slope_along(
+    Problem* o, double step, double* left, double* right
+) noexcept nogil:
+    """Set both slopes of J along p, at a step by the penalty alone, at 0 in all."""
+    cdef Py_ssize_t j
+    cdef double w, total = 0.0, jump = 0.0
+    for j in range(o.n_penalized):
+        w = o.w[j] + step * o.p[j]
+        if step != 0.0:
+            total += o.l2 * w * o.p[j]
+        if w == 0.0:
+            jump += o.l1 * fabs(o.p[j])
+        else:
+            total += o.l1 * sign_of(w) * o.p[j]
+    if step == 0.0:
+        for j in range(o.q):
+            total += o.g[j] * o.p[j]
+    left[0], right[0] = total - jump, total + jump
 
 
 cdef double line_search(Problem* o, double slope) noexcept nogil:
     """Return a step to where little of the slope is left, by bracketed Newton steps."""
+    cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double low = 0.0, high = INFINITY, step = 1.0, wp = 0.0, pp = 0.0
-    cdef double first, second, bend, dt, v, t, following, linear = 0.0
+    cdef double low = 0.0, high = INFINITY, step = 1.0, following, linear = 0.0
+    cdef double first, second, bend, dt, left, right, squares = 0.0
     cdef int k
-    if not slope < 0.0:
-        return 0.0
     for j in range(o.n_penalized):
-        wp += o.w[j] * o.p[j]
-        pp += o.p[j] * o.p[j]
-    for i in range(o.n):
-        linear -= o.s[i] * o.linear * o.y[i] * o.dz[i]
+        squares += o.l2 * o.p[j] * o.p[j]
+    for i in range(rows.n):
+        linear -= rows.s[i] * rows.linear * rows.y[i] * o.dz[i]
     for k in range(MOST_TRIALS):
-        first, second = linear + o.alpha * (wp + step * pp), o.alpha * pp
-        for i in range(o.n):
-            dt = change(o, i) * o.dz[i]
-            t = argument(o, i, o.z[i]) + step * dt
-            v = variable(o, t, o.center[i], o.width, &bend)
-            first += o.s[i] * dt * v
-            second += o.s[i] * dt * dt * bend
-        if fabs(first) <= LEFT * -slope:
+        first, second = linear, squares
+        exponentials_at(rows, step, o.dz)
+        for i in range(rows.n):
+            dt = change(rows, i) * o.dz[i]
+            first += rows.s[i] * dt * variable(
+                rows, i, argument(rows, i, rows.z[i]) + step * dt, &bend
+            )
+            second += rows.s[i] * dt * dt * bend
+        slope_along(o, step, &left, &right)
+        left += first
+        right += first
+        if left <= LEFT * -slope and right >= LEFT * slope:
             break
-        if first < 0.0:
-            low = step
+        if right < 0.0:
+            low, first = step, right
         else:
-            high = step
+            high, first = step, left
         following = step - first / second if second > 0.0 else INFINITY
         if not low < following < high or following > 10.0 * step:
             following = 0.5 * (low + high) if high < INFINITY else 4.0 * step
+        if following == step:
+            break
         step = following
     return step

@@ -108,7 +108,8 @@ _MOST_COLUMNS = 100
 
 def is_small(f: Facts) -> bool:
     """The problem is small enough for one compiled loop, which has its loss."""
-    fits = f.l2 and not f.several and f.in_one_place and f.n_params <= _MOST_COLUMNS
+    fits = (f.l2 or f.l1) and not f.several and f.in_one_place
+    fits = fits and f.n_params <= _MOST_COLUMNS
     few = fits and f.n_rows * f.n_params <= _MOST_ENTRIES
     return few and f.objective.loss.oracle.looped is not None
 

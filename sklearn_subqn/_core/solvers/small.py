@@ -1,7 +1,7 @@
 """Problems of few dense rows by one compiled loop, ``kernels/small.pyx``.
 
-It has the same method as ``alm`` and, of smooth losses, ``newton``. Calls of Python
-functions would take most of the time of these where rows and features are few. Points,
+It has the same method as ``alm`` and, of smooth losses, ``newton``, both in proximal form
+with an L1 norm. Calls of Python functions would take most of the time of these where rows and features are few. Points,
 bounds and dual points come from the objective as everywhere.
 """
 
@@ -12,9 +12,12 @@ import numpy as np
 from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..kernels import small as kernel
 from ..objectives.objective import Dual, Objective
+from ..regularizers import L2
 from ..rows.row_views import dense_rows
 from .alm import alm
+from .cd import cd
 from .newton import newton
+from .sparse_alm import sparse_alm
 from .widths import first_width
 
 # The loop is asked for a tenth of the gap before if that was not small enough.
@@ -40,7 +43,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     Parameters
     ----------
     objective : Objective
-        With an L2 penalty, and a loss that has ``looped``.
+        With an L2 penalty or an elastic net, and a loss that has ``looped``.
     start : Start
         Its dual point, if any, is the first center.
     stopping : Stopping
@@ -67,12 +70,13 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         width = first_width(o) * risk.score_scale(point.scores)
         center = risk.center(point.dual if start.dual is None else start.dual)
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
-    data = rows, targets, offsets, o.weights, *loss, o.alpha, n_penalized
+    l1, l2 = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
+    data = rows, targets, offsets, o.weights, *loss, l1, l2, n_penalized
     aim, reached = max(_OF_TOL * stopping.tol, _LEAST), True
     while reached and aim >= _LEAST:
         reached, width = kernel.minimize(*data, aim, infimum, width, w, center, dual)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
-        point, bound = o.at(w.copy()), o.dual_value(o.cut(proof))
+        point, bound = o.at(w.copy()), o.dual_bound(proof)
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
     if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):
@@ -80,6 +84,10 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     if point.value > first.value:
         # Where targets are as small as 1e-20 its line search does not reach them.
         point, proof = first, Dual(first.dual)
+    start = Start.from_point(point, proof.u)
+    if l1:
+        method = cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
+        return (yield from method)
     if o.loss.smooth:
         return (yield from newton(o, point.w))
-    return (yield from alm(o, Start.from_point(point, proof.u)))
+    return (yield from alm(o, start))

@@ -1,0 +1,185 @@
+"""Few dense rows of one score each: their losses, and sums over them.
+
+The loss of a row is the maximum over its dual variable v in [low, high] of
+
+    v t - tube |v| - h(v),                                                          (1)
+
+where h is ridge / 2 v² and t = sign (y - z), as in ``box.pyx``; or the entropy of v in
+[0, 1] and t = -y z; or v ln v - v and t = -y z of labels, t = z of counts y, from which
+y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of counts and
+else zero.
+"""
+
+from .exponentials cimport exponentials
+from .standard cimport fabs, log, memset
+
+cdef enum:
+    BOX
+    LOGISTIC
+    EXPONENTIAL
+    # Exponential functions go on as their tangents from here on.
+    STEEPEST = 50
+
+
+cdef struct FewRows:
+    const double* X
+    const double* y
+    const double* s
+    # There is an intercept if q parameters are one more than d features.
+    Py_ssize_t n, d, q
+    int kind
+    double labels, linear, low, high, tube, ridge
+    # The center and the width of envelopes, which are smooth losses.
+    double* center
+    double width
+    # Scores, dual variables with their derivatives by t times s, and exponentials.
+    double* z
+    double* v
+    double* bend
+    double* e
+
+
+cdef inline double change(const FewRows* o, Py_ssize_t i) noexcept nogil:
+    """Return dt/dz."""
+    if o.labels > 0.0:
+        return -o.y[i]
+    return 1.0 if o.kind == EXPONENTIAL else -1.0
+
+
+cdef inline double argument(const FewRows* o, Py_ssize_t i, double z) noexcept nogil:
+    """Return t."""
+    if o.kind == BOX:
+        return change(o, i) * (z - o.y[i])
+    return change(o, i) * z
+
+
+cdef inline double in_box(
+    const FewRows* o, double t, double center, double width, double* bend
+) noexcept nogil:
+    """Return v = clip(soft(center + t / width, tube / width)), and dv/dt."""
+    cdef double r = 1.0 / (o.ridge + width), edge = o.tube * r
+    cdef double v = (width * center + t) * r
+    v -= min(max(v, -edge), edge)
+    bend[0] = r if o.low < v < o.high and (v != 0.0 or edge == 0.0) else 0.0
+    return min(max(v, o.low), o.high)
+
+
+cdef inline double variable(
+    const FewRows* o, Py_ssize_t i, double t, double* bend
+) noexcept nogil:
+    """Return v and dv/dt, after ``exponentials_at`` the same t."""
+    cdef double e
+    if o.kind == BOX:
+        return in_box(o, t, o.center[i], o.width, bend)
+    e = o.e[i]
+    if o.kind == EXPONENTIAL:
+        bend[0] = e
+        return e
+    bend[0] = e / ((1.0 + e) * (1.0 + e))
+    return (1.0 if t > 0.0 else e) / (1.0 + e)
+
+
+cdef inline void exponentials_at(
+    const FewRows* o, double step, const double* dz
+) noexcept nogil:
+    """Fill in what losses at z + step dz need of exponential functions."""
+    cdef Py_ssize_t i
+    cdef double t
+    if o.kind == BOX:
+        return
+    for i in range(o.n):
+        t = argument(o, i, o.z[i] + step * dz[i])
+        o.e[i] = -fabs(t) if o.kind == LOGISTIC else min(t, STEEPEST)
+    exponentials(o.e, o.n)
+
+
+cdef inline double loss_at(
+    const FewRows* o, Py_ssize_t i, double t, double* excess
+) noexcept nogil:
+    """Return the loss, and what the dual variable v leaves of it."""
+    cdef double loss, bound, ignored, v = o.v[i]
+    excess[0] = 0.0
+    if o.kind == LOGISTIC:
+        return max(t, 0.0) + log(1.0 + o.e[i])
+    if o.kind == EXPONENTIAL:
+        return v * (1.0 + max(t - STEEPEST, 0.0)) - o.linear * o.y[i] * t
+    bound = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
+    if o.width == 0.0:
+        return bound
+    if o.ridge > 0.0:
+        v = in_box(o, t, 0.0, 0.0, &ignored)
+        loss = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
+    else:
+        loss = max(t - o.tube, 0.0) * o.high + min(t + o.tube, 0.0) * o.low
+    excess[0] = max(loss - bound, 0.0)
+    return loss
+
+
+cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:
+    """Return u."""
+    return o.s[i] * (change(o, i) * o.v[i] - o.linear * o.y[i])
+
+
+cdef inline void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
+    """Fill z = X w."""
+    cdef Py_ssize_t i, j
+    cdef const double* x = o.X
+    cdef double a, b, first = w[o.d] if o.q > o.d else 0.0
+    for i in range(o.n):
+        a, b = first, 0.0
+        for j in range(0, o.d - 1, 2):
+            a += x[j] * w[j]
+            b += x[j + 1] * w[j + 1]
+        if o.d % 2:
+            a += x[o.d - 1] * w[o.d - 1]
+        z[i] = a + b
+        x += o.d
+
+
+cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
+    """Fill g = Xᵀu."""
+    cdef Py_ssize_t i, j
+    cdef const double* x = o.X
+    cdef double u
+    memset(g, 0, o.q * sizeof(double))
+    for i in range(o.n):
+        u = subgradient(o, i)
+        if u != 0.0:
+            for j in range(o.d):
+                g[j] += u * x[j]
+            if o.q > o.d:
+                g[o.d] += u
+        x += o.d
+
+
+cdef inline void curvature(const FewRows* o, double* H) noexcept nogil:
+    """Fill the upper half of H = Xᵀ diag(bend) X, four rows at once."""
+    cdef Py_ssize_t i = 0, j, k, m, size, q = o.q, d = o.d
+    cdef const double* x[4]
+    cdef double[4] c
+    cdef double[4] a
+    cdef double* row
+    memset(H, 0, q * q * sizeof(double))
+    while i < o.n:
+        size = 0
+        while i < o.n and size < 4:
+            if o.bend[i] > 0.0:
+                x[size], c[size] = o.X + i * d, o.bend[i]
+                size += 1
+            i += 1
+        if not size:
+            return
+        for m in range(size, 4):
+            x[m], c[m] = x[0], 0.0
+        for j in range(d):
+            row = H + j * q
+            for m in range(4):
+                a[m] = c[m] * x[m][j]
+            for k in range(j, d):
+                row[k] += (a[0] * x[0][k] + a[1] * x[1][k]) + (
+                    a[2] * x[2][k] + a[3] * x[3][k]
+                )
+            if q > d:
+                row[d] += (a[0] + a[1]) + (a[2] + a[3])
+        if q > d:
+            H[d * q + d] += (c[0] + c[1]) + (c[2] + c[3])

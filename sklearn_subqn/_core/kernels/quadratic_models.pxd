@@ -1,0 +1,120 @@
+"""Minima of g p + ½ pᵀHp + l1 ||w + p||₁ for few parameters, of which some are free."""
+
+from .standard cimport INFINITY, fabs, memcpy, sqrt
+
+cdef enum:
+    MOST_SWEEPS = 200
+
+
+cdef inline bint solve(double* H, double* p, Py_ssize_t q) noexcept nogil:
+    """Replace p by H⁻¹ p by H = RᵀR, the upper half of H becoming R."""
+    cdef Py_ssize_t i, j, k
+    cdef double a
+    for i in range(q):
+        a = H[i * q + i]
+        if not 0.0 < a < INFINITY:
+            return False
+        a = 1.0 / sqrt(a)
+        for j in range(i, q):
+            H[i * q + j] *= a
+        for k in range(i + 1, q):
+            a = H[i * q + k]
+            for j in range(k, q):
+                H[k * q + j] -= a * H[i * q + j]
+    for i in range(q):
+        p[i] /= H[i * q + i]
+        for j in range(i + 1, q):
+            p[j] -= H[i * q + j] * p[i]
+    for i in range(q - 1, -1, -1):
+        for j in range(i + 1, q):
+            p[i] -= H[i * q + j] * p[j]
+        p[i] /= H[i * q + i]
+    return True
+
+
+cdef inline double soft(double x, double threshold) noexcept nogil:
+    return x - min(max(x, -threshold), threshold)
+
+
+cdef inline int sign_of(double x) noexcept nogil:
+    return (x > 0.0) - (x < 0.0)
+
+
+cdef inline bint descend(
+    double* H,
+    const double* g,
+    const double* w,
+    double l1,
+    Py_ssize_t n_penalized,
+    Py_ssize_t q,
+    double* p,
+    double* room,
+) noexcept nogil:
+    """Fill p by sweeps over coordinates, and by solving for those that are not zero.
+
+    A sweep finds signs, for which the minimum is that of a linear system: it is the
+    solution if it has them, and else the way to it is followed until one changes. The
+    room is for q (q + 2) numbers and q indices; the lower half of H becomes its upper.
+    """
+    cdef Py_ssize_t i, j, k, m
+    cdef Py_ssize_t* some = <Py_ssize_t*> (room + q * (q + 2))
+    cdef double* r = room + q * q
+    cdef double* x = room + q * q + q
+    cdef double h, new, change, largest, first = 0.0, part
+    cdef bint same
+    cdef int sweep
+    for i in range(q):
+        for j in range(i):
+            H[i * q + j] = H[j * q + i]
+    memcpy(r, g, q * sizeof(double))
+    memcpy(x, w, q * sizeof(double))
+    for sweep in range(MOST_SWEEPS):
+        largest, same = 0.0, True
+        for j in range(q):
+            h = H[j * q + j]
+            if not 0.0 < h < INFINITY:
+                return False
+            new = soft(x[j] - r[j] / h, l1 / h if j < n_penalized else 0.0)
+            change = new - x[j]
+            if change != 0.0:
+                same = same and sign_of(new) == sign_of(x[j])
+                x[j] = new
+                largest = max(largest, h * change * change)
+                for k in range(q):
+                    r[k] += change * H[j * q + k]
+        first = max(first, largest)
+        # Changes are rounding errors where they are 1e-13 of the first ones.
+        if largest <= 1e-26 * first:
+            break
+        if not same:
+            continue
+        m = 0
+        for j in range(q):
+            if x[j] != 0.0 or j >= n_penalized:
+                some[m] = j
+                m += 1
+        for i in range(m):
+            j = some[i]
+            p[i] = -r[j] - (l1 * sign_of(x[j]) if j < n_penalized else 0.0)
+            for k in range(i, m):
+                room[i * m + k] = H[j * q + some[k]]
+        if not solve(room, p, m):
+            continue
+        part = 1.0
+        for i in range(m):
+            j = some[i]
+            if j < n_penalized and x[j] * (x[j] + p[i]) < 0.0:
+                part = min(part, -x[j] / p[i])
+        for i in range(m):
+            j = some[i]
+            change = part * p[i]
+            new = x[j] + change
+            if part < 1.0 and j < n_penalized and x[j] * (x[j] + p[i]) < 0.0:
+                if -x[j] / p[i] <= part:
+                    new, change = 0.0, -x[j]
+            x[j] = new
+            for k in range(q):
+                r[k] += change * H[j * q + k]
+    for j in range(q):
+        p[j] = x[j] - w[j]
+    return True
