@@ -59,12 +59,13 @@ cdef double LEFT = 1e-2, SHARE = 0.05
 cdef double TOO_FAR = 0.5
 
 # Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
-# the rounding errors of t in v. Three centers in a row may bring nothing.
+# the rounding errors of t in v. Twenty centers in a row may bring nothing, as without
+# squares on the way to a vertex, but three where gaps are nearly rounding errors.
 cdef double FACTOR = 0.25, NARROWEST = 1e-2
-cdef int MOST_STUCK = 3
+cdef int MOST_STUCK = 20, MOST_STUCK_AT_END = 3
 
-# Gaps below 1e-15 of J are taken for rounding errors.
-cdef double ROUNDED = 1e-15
+# Gaps below 1e-15 of J are taken for rounding errors, and may be those below 1e-10.
+cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 
 # The curvature of parameters without squares is at least 1e-6 of what it is with all
 # rows bent, and 1e-12 of it for smooth losses.
@@ -139,7 +140,7 @@ def minimize(
     cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = w.shape[0]
     cdef double last, gap = INFINITY, narrowest = NARROWEST * width
     cdef int stuck = 0, k
-    cdef bint done = False
+    cdef bint done = False, at_end
     cdef Problem o
     if q < d or q > d + 1 or n_penalized > q or not n:
         raise ValueError(f"{q} parameters for {n} rows of {d} features")
@@ -174,7 +175,8 @@ def minimize(
                 if done or rows.width == 0.0:
                     break
                 stuck = stuck + 1 if gap > 0.5 * last else 0
-                if stuck == MOST_STUCK:
+                at_end = gap <= NEARLY_ROUNDED * fabs(o.value)
+                if stuck == (MOST_STUCK_AT_END if at_end else MOST_STUCK):
                     break
                 for i in range(n):
                     rows.center[i] = rows.v[i]
