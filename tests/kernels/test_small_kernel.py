@@ -57,6 +57,68 @@ def test_the_dual_point_proves_the_minimum(name, intercept):
             assert abs(dual.sum()) <= 1e-9
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("name", LOOPED)
+def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
+    """By Fenchel's duality, and zeros are exact where products are below the norm."""
+    oracle = LOOPED[name].oracle
+    for seed in range(5):
+        l1 = 0.1 * share
+        given = arguments(name, seed, d=6, l1=l1)
+        X, y, offsets, weights = given[:4]
+        w, dual = given[-3], given[-1]
+        reached, _ = small.minimize(*given)
+        assert reached
+        coef = w[:6]
+        scores = X @ coef + w[6] + offsets
+        value = oracle.value(scores, y, weights) + l1 * np.abs(coef).sum()
+        value += 0.5 * (0.1 - l1) * coef @ coef
+        normal = np.abs(X.T @ dual)
+        # Without squares the dual point has to shrink until its products are bounded.
+        dual = dual * min(1.0, l1 / normal.max()) if share == 1.0 else dual
+        bound = dual @ offsets - oracle.conjugate(dual, y, weights)
+        if share < 1.0:
+            bound -= (np.maximum(normal - l1, 0.0) ** 2).sum() / (0.2 - 2.0 * l1)
+        assert_allclose(bound, value, rtol=1e-9, atol=1e-11)
+        assert abs(dual.sum()) <= 1e-9
+        assert not coef[normal < l1 - 1e-4].any()
+
+
+def test_follows_kinks_without_squares_to_a_vertex():
+    """As many rows are fitted exactly as there are coefficients, which a linear program
+    has at a vertex."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(100, 5)), np.full(100, 0.01)
+    y = X @ rng.normal(size=5) + 2.0 * rng.normal(size=100)
+    w, center, dual = np.zeros(6), np.zeros(100), np.empty(100)
+    loss = 0, False, -0.5, 0.5, 0.0, 0.0
+    numbers = 0.1, 0.0, 5, 1e-12, 0.0, 0.9
+    reached, _ = small.minimize(
+        X, y, np.zeros(100), weights, *loss, *numbers, w, center, dual
+    )
+    assert reached
+    residuals = y - X @ w[:5] - w[5]
+    assert np.sum(np.abs(residuals) < 1e-9) == np.count_nonzero(w)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "poisson"])
+def test_curvature_of_some_rows_leads_to_the_same_minimum(name):
+    """The last rows differ from the first ones, and many are left out at first."""
+    found = []
+    for size in (600, 601):
+        given = arguments(name, 3, n=size)
+        X, y, offsets, weights = (each[:600] for each in given[:4])
+        if size == 601:
+            # A row without weight moves no minimum, but which rows are chosen.
+            X, y = np.vstack([X[:1], X]), np.append(1.0, y)
+            offsets, weights = np.append(0.0, offsets), np.append(0.0, weights)
+        given[:4] = X, y, offsets, weights
+        reached, _ = small.minimize(*given)
+        assert reached
+        found.append(given[-3])
+    assert_allclose(*found, rtol=1e-5)
+
+
 def test_says_where_a_gap_is_out_of_reach():
     given = arguments("log_loss", 0)
     given[-6] = -1.0

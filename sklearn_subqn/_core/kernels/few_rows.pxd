@@ -152,8 +152,13 @@ cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
         x += o.d
 
 
-cdef inline void curvature(const FewRows* o, double* H) noexcept nogil:
-    """Fill the upper half of H = Xᵀ diag(bend) X, four rows at once."""
+cdef inline void curvature(
+    const FewRows* o, Py_ssize_t stride, double* H
+) noexcept nogil:
+    """Fill the upper half of H = Xᵀ diag(bend) X, four rows at once.
+
+    With a stride that is an estimate from some of the rows.
+    """
     cdef Py_ssize_t i = 0, j, k, m, size, q = o.q, d = o.d
     cdef const double* x[4]
     cdef double[4] c
@@ -164,9 +169,9 @@ cdef inline void curvature(const FewRows* o, double* H) noexcept nogil:
         size = 0
         while i < o.n and size < 4:
             if o.bend[i] > 0.0:
-                x[size], c[size] = o.X + i * d, o.bend[i]
+                x[size], c[size] = o.X + i * d, stride * o.bend[i]
                 size += 1
-            i += 1
+            i += stride
         if not size:
             return
         for m in range(size, 4):
