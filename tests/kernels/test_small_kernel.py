@@ -85,8 +85,7 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
 
 
 def test_follows_kinks_without_squares_to_a_vertex():
-    """As many rows are fitted exactly as there are coefficients, which a linear program
-    has at a vertex."""
+    """As many rows are fitted exactly as there are parameters that are not zero."""
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(100, 5)), np.full(100, 0.01)
     y = X @ rng.normal(size=5) + 2.0 * rng.normal(size=100)
@@ -103,20 +102,17 @@ def test_follows_kinks_without_squares_to_a_vertex():
 
 @pytest.mark.parametrize("name", ["log_loss", "poisson"])
 def test_curvature_of_some_rows_leads_to_the_same_minimum(name):
-    """The last rows differ from the first ones, and many are left out at first."""
     found = []
-    for size in (600, 601):
-        given = arguments(name, 3, n=size)
-        X, y, offsets, weights = (each[:600] for each in given[:4])
-        if size == 601:
-            # A row without weight moves no minimum, but which rows are chosen.
-            X, y = np.vstack([X[:1], X]), np.append(1.0, y)
-            offsets, weights = np.append(0.0, offsets), np.append(0.0, weights)
-        given[:4] = X, y, offsets, weights
+    for n_more in range(3):
+        given = arguments(name, 3, n=600)
+        # Rows without weight move no minimum, but which rows are chosen.
+        given[0] = np.vstack([np.ones((n_more, 3)), given[0]])
+        for i in (1, 2, 3, -2, -1):
+            given[i] = np.append(np.zeros(n_more), given[i])
         reached, _ = small.minimize(*given)
         assert reached
         found.append(given[-3])
-    assert_allclose(*found, rtol=1e-5)
+    assert_allclose(found[1:], found[:1] * 2, rtol=1e-5)
 
 
 def test_says_where_a_gap_is_out_of_reach():

@@ -1,8 +1,8 @@
 """Problems of few dense rows by one compiled loop, ``kernels/small.pyx``.
 
-It has the same method as ``alm`` and, of smooth losses, ``newton``, both in proximal form
-with an L1 norm. Calls of Python functions would take most of the time of these where rows and features are few. Points,
-bounds and dual points come from the objective as everywhere.
+It has the same method as ``alm`` and, of smooth losses, ``newton``, in proximal form with
+an L1 norm. Calls of Python functions would take most of the time of these where rows and
+features are few. Points, bounds and dual points come from the objective as everywhere.
 """
 
 from __future__ import annotations
