@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.kernels import small
-from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.kernels import small, small_softmax
+from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.losses._box import regression_losses
 
 LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3)}
@@ -142,3 +142,60 @@ def test_refuses_kinks_without_a_width():
     given[-4] = 0.0
     with pytest.raises(ValueError, match="need a width"):
         small.minimize(*given)
+
+
+def arguments_of_classes(seed, n=60, d=4, k=3, intercept=True):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)) + np.arange(k)
+    labels, weights = scores.argmax(axis=1), rng.dirichlet(np.ones(n))
+    labels[:k] = np.arange(k)
+    W = np.zeros((d + intercept, k))
+    return [X, labels, weights, 0.1, d * k, 1e-11, W, np.empty((n, k))]
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_the_dual_point_of_classes_proves_the_minimum(k, intercept, n):
+    oracle = MULTINOMIAL_LOSS.oracle
+    for seed in range(3):
+        given = arguments_of_classes(seed, n=n, k=k, intercept=intercept)
+        X, labels, weights, *_, W, dual = given
+        assert small_softmax.minimize(*given)
+        targets = labels.astype(float)
+        scores = X @ W[:4] + W[4:].sum(axis=0)
+        value = oracle.value(scores, targets, weights) + 0.05 * (W[:4] ** 2).sum()
+        bound = -oracle.conjugate(dual, targets, weights)
+        bound -= 5.0 * ((X.T @ dual) ** 2).sum()
+        assert_allclose(bound, value, rtol=1e-9)
+        assert_allclose(dual.sum(axis=1), 0.0, atol=1e-15)
+        assert_allclose(dual, oracle.subgradient(scores, targets, weights), atol=1e-7)
+        if intercept:
+            assert_allclose(dual.sum(axis=0), 0.0, atol=1e-9)
+
+
+def test_steps_that_go_too_far_are_shortened():
+    """Classes that are apart have almost no curvature where all are certain."""
+    given = arguments_of_classes(0)
+    given[3] = 1e-6
+    given[6][:] = 30.0 * np.random.default_rng(1).normal(size=(5, 3))
+    assert small_softmax.minimize(*given)
+    assert_allclose(given[0].T @ given[7], -1e-6 * given[6][:4], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (1, np.zeros(59, np.intp), "59 labels, 60 weights for 60 rows"),
+        (1, np.full(60, 3), "the label 3 is none of 3 classes"),
+        (4, 13, "for 60 rows of 4 features"),
+        (6, np.zeros((7, 3)), r"shape \(7, 3\) for 60 rows of 4 features"),
+        (7, np.zeros((60, 2)), r"not of shape \(60, 3\)"),
+    ],
+)
+def test_refuses_classes_of_wrong_shapes(place, value, message):
+    given = arguments_of_classes(0)
+    given[place] = value
+    with pytest.raises(ValueError, match=message):
+        small_softmax.minimize(*given)

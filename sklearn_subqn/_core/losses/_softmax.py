@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rounding import EPS, ROUNDED, TINY
 from ._balance import FlowOracle
-from ._base import Derivatives, Floats, Mask, Rows
+from ._base import Derivatives, Floats, Looped, Mask, Rows
 from ._curvature import Curvature
 from ._smoothings import entropy, rest_entropy
 
@@ -21,6 +21,10 @@ class Softmax(FlowOracle):
     """
 
     analytic = True
+
+    @property
+    def looped(self) -> Looped:
+        return Looped(3, True, 0.0, 1.0, 0.0, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         shifted = scores - scores.max(axis=1, keepdims=True)

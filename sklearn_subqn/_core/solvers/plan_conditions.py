@@ -105,13 +105,19 @@ _MOST_ENTRIES = 160_000
 # the figures.
 _MOST_COLUMNS = 100
 
+# With several scores the loop is for at most 200 parameters in all.
+_MOST_JOINT = 200
+
 
 def is_small(f: Facts) -> bool:
     """The problem is small enough for one compiled loop, which has its loss."""
-    fits = (f.l2 or f.l1) and not f.several and f.in_one_place
-    fits = fits and f.n_params <= _MOST_COLUMNS
-    few = fits and f.n_rows * f.n_params <= _MOST_ENTRIES
-    return few and f.objective.loss.oracle.looped is not None
+    o = f.objective
+    fits = f.in_one_place and f.n_rows * f.n_params <= _MOST_ENTRIES
+    if f.several:
+        fits = fits and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
+    else:
+        fits = fits and (f.l2 or f.l1) and f.n_params <= _MOST_COLUMNS
+    return fits and o.loss.oracle.looped is not None
 
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend

@@ -1,17 +1,22 @@
 """Problems of few dense rows by one compiled loop, ``kernels/small.pyx``.
 
-It has the same method as ``alm`` and, of smooth losses, ``newton``, in proximal form with
-an L1 norm. Calls of Python functions would take most of the time of these where rows and
-features are few. Points, bounds and dual points come from the objective as everywhere.
+It has the same method as ``alm`` and, of smooth losses, ``newton``, in proximal form
+with an L1 norm; the logistic loss of several classes has ``kernels/small_softmax.pyx``.
+Calls of Python functions would take most of the time of these where rows and features
+are few. Points, bounds and dual points come from the objective as everywhere.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..kernels import small as kernel
-from ..objectives.objective import Dual, Objective
+from ..kernels import small_softmax
+from ..losses._base import Floats
+from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
 from ..rows.row_views import dense_rows
 from .alm import alm
@@ -57,24 +62,15 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     o, risk = objective, objective.risk
     first = point = start.at(o)
     yield Iterate(first, phase="loop")
-    loss = o.loss.oracle.looped
-    assert loss is not None, "one of the table of plans"
-    n_rows, n_penalized = o.design.n_rows, o.regularizer.n_penalized
-    targets, offsets = o.targets, np.zeros(n_rows)
-    if targets.ndim == 2:
-        targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
-    rows = np.ascontiguousarray(dense_rows(o.design.X))
-    w, dual = start.w.copy(), np.empty(n_rows)
-    width, center = 0.0, np.zeros(n_rows)
-    if not o.loss.smooth:
-        width = first_width(o) * risk.score_scale(point.scores)
-        center = risk.center(point.dual if start.dual is None else start.dual)
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
-    l1, l2 = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
-    data = rows, targets, offsets, o.weights, *loss, l1, l2, n_penalized
+    w, dual = start.w.copy(), np.empty(first.scores.shape)
+    if o.design.several_scores:
+        minimize = _loop_of_classes(o, w, dual)
+    else:
+        minimize = _loop(o, first, start.dual, infimum, w, dual)
     aim, reached = max(_OF_TOL * stopping.tol, _LEAST), True
     while reached and aim >= _LEAST:
-        reached, width = kernel.minimize(*data, aim, infimum, width, w, center, dual)
+        reached = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         yield Iterate(point, None, bound, "loop", proof)
@@ -85,9 +81,52 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         # Where targets are as small as 1e-20 its line search does not reach them.
         point, proof = first, Dual(first.dual)
     start = Start.from_point(point, proof.u)
-    if l1:
+    if not isinstance(o.regularizer, L2):
         method = cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
         return (yield from method)
     if o.loss.smooth:
         return (yield from newton(o, point.w))
     return (yield from alm(o, start))
+
+
+def _loop(
+    o: Objective,
+    first: Point,
+    dual: Floats | None,
+    infimum: float,
+    w: Floats,
+    found: Floats,
+) -> Callable[[float], bool]:
+    """Return what minimizes to a relative gap, and says whether that was reached.
+
+    It starts at w and, if given, at a dual point, and leaves its own there.
+    """
+    loss = o.loss.oracle.looped
+    assert loss is not None, "one of the table of plans"
+    targets, offsets = o.targets, np.zeros(len(found))
+    if targets.ndim == 2:
+        targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
+    rows = np.ascontiguousarray(dense_rows(o.design.X))
+    width, center = 0.0, np.zeros(len(found))
+    if not o.loss.smooth:
+        width = first_width(o) * o.risk.score_scale(first.scores)
+        center = o.risk.center(first.dual if dual is None else dual)
+    penalties = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
+    data = rows, targets, offsets, o.weights, *loss, *penalties
+    n_penalized = o.regularizer.n_penalized
+
+    def minimize(aim: float) -> bool:
+        nonlocal width
+        numbers = n_penalized, aim, infimum, width
+        reached, width = kernel.minimize(*data, *numbers, w, center, found)
+        return reached
+
+    return minimize
+
+
+def _loop_of_classes(o: Objective, w: Floats, found: Floats) -> Callable[[float], bool]:
+    """Return what ``_loop`` does, for rows with a score for each class."""
+    rows = np.ascontiguousarray(dense_rows(o.design.X))
+    data = rows, o.targets.astype(np.intp), o.weights, o.alpha
+    n_penalized, W = o.regularizer.n_penalized, w.reshape(-1, found.shape[1])
+    return lambda aim: small_softmax.minimize(*data, n_penalized, aim, W, found)

@@ -1,0 +1,281 @@
+"""Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
+
+For few dense rows and classes, with scores z_i = x_i W of k classes y. At probabilities
+P of W, U = s (P - Y) is a dual point, and all that Fenchel-Young's inequality leaves is
+
+    J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
+
+if U sums to zero where there are free intercepts. Newton's method solves systems of all
+parameters (Böhning 1992, eq. 3.1), whose blocks for classes a and b are
+
+    alpha I [a = b] + Xᵀ diag(s p_a ([a = b] - p_b)) X,                             (2)
+
+and takes the full step, or half of it and so on, until the slope there is no more than
+half of what it was.
+"""
+
+from .exponentials cimport exponentials
+from .few_rows cimport FewRows, curvature
+from .quadratic_models cimport solve
+from .rows cimport allocate
+from .standard cimport INFINITY, fabs, free, log, memset
+
+cdef enum:
+    MOST_STEPS = 50
+    MOST_HALVINGS = 60
+    # At first the Hessian is that of 8 rows for each parameter of a class.
+    SAMPLED = 8
+
+# All rows have part in the Hessian once a step leaves more than a quarter of the gap.
+cdef double SLOW = 0.25
+
+# A step may climb with half of the slope with which it began.
+cdef double TOO_FAR = 0.5
+
+# Gaps below 1e-10 of J may be rounding errors, where they fall slowly.
+cdef double NEARLY_ROUNDED = 1e-10
+
+
+cdef struct Problem:
+    const double* X
+    const Py_ssize_t* y
+    const double* s
+    # There are intercepts if q parameters of a class are one more than d features.
+    Py_ssize_t n, d, q, k, n_penalized
+    double alpha
+    # Parameters W and the gradient class by class, scores and probabilities by rows.
+    double* W
+    double* Z
+    double* P
+    double* G
+    # What ``evaluate`` finds: J and its gap.
+    double value, gap
+
+
+def minimize(
+    const double[:, ::1] X,
+    const Py_ssize_t[::1] labels,
+    const double[::1] weights,
+    double alpha,
+    Py_ssize_t n_penalized,
+    double tol,
+    double[:, ::1] W,
+    double[:, ::1] dual,
+):
+    """Minimize until the gap (1) is at most tol |J|, or shrinks no more.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+        y, from 0 to k - 1.
+    weights : ndarray of shape (n,)
+        s.
+    alpha : float
+    n_penalized : int
+        Of q k parameters in the order of W, those from this one on are free: the
+        intercepts or none.
+    tol : float
+    W : ndarray of shape (q, k)
+        The start; on return the minimizer. With q = d + 1 the last row has intercepts.
+    dual : ndarray of shape (n, k)
+        On return U.
+
+    Returns
+    -------
+    reached : bool
+        Whether the gap is so small.
+    """
+    cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = W.shape[0], k = W.shape[1]
+    cdef bint reached
+    cdef Problem o
+    if q < d or q > d + 1 or not n or not k or n_penalized not in (d * k, q * k):
+        raise ValueError(f"parameters of shape {(q, k)} for {n} rows of {d} features")
+    if labels.shape[0] != n or weights.shape[0] != n:
+        raise ValueError(f"{len(labels)} labels, {len(weights)} weights for {n} rows")
+    if dual.shape[0] != n or dual.shape[1] != k:
+        raise ValueError(f"dual variables are not of shape {(n, k)}")
+    for i in range(n):
+        if not 0 <= labels[i] < k:
+            raise ValueError(f"the label {labels[i]} is none of {k} classes")
+    cdef Py_ssize_t c, j, size = n * (3 * k + 1) + q * k * (q * k + 3) + q * q
+    cdef double* room = <double*> allocate(size * sizeof(double))
+    o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
+    o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
+    o.P, o.Z, o.G, o.W = room, room + n * k, room + 2 * n * k, room + (2 * n + q) * k
+    try:
+        with nogil:
+            for c in range(k):
+                for j in range(q):
+                    o.W[c * q + j] = W[j, c]
+            reached = take_steps(&o, tol, o.W + q * k)
+            for c in range(k):
+                for j in range(q):
+                    W[j, c] = o.W[c * q + j]
+            to_dual(&o, &dual[0, 0])
+    finally:
+        free(room)
+    return bool(reached)
+
+
+cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
+    """Take Newton steps; the room is for direction, its scores, and Hessians."""
+    cdef Py_ssize_t i, m = o.q * o.k, size = o.n * o.k
+    cdef Py_ssize_t stride = max(o.n // (SAMPLED * o.q), 1)
+    cdef double* p = room
+    cdef double* dz = p + m
+    cdef double* H = dz + size
+    cdef double step, slope, before = INFINITY
+    cdef int trial, halving
+    forward(o, o.W, o.Z)
+    evaluate(o)
+    for trial in range(MOST_STEPS):
+        if o.gap <= tol * fabs(o.value):
+            return True
+        if o.gap > SLOW * before:
+            if stride == 1 and o.gap <= NEARLY_ROUNDED * fabs(o.value):
+                return False
+            stride = 1
+        before = o.gap
+        hessian(o, stride, H, H + m * m)
+        for i in range(m):
+            p[i] = -o.G[i]
+        if not solve(H, p, m):
+            return False
+        slope = product(o.G, p, m)
+        forward(o, p, dz)
+        step = 1.0
+        for halving in range(MOST_HALVINGS):
+            for i in range(m):
+                o.W[i] += step * p[i]
+            for i in range(size):
+                o.Z[i] += step * dz[i]
+            evaluate(o)
+            if product(o.G, p, m) <= TOO_FAR * -slope:
+                break
+            # Back by half of the way that was gone.
+            step = -0.5 * fabs(step)
+    return False
+
+
+cdef void evaluate(Problem* o) noexcept nogil:
+    """Find probabilities and the gradient, J and the gap (1)."""
+    cdef Py_ssize_t i, j, c, k = o.k
+    cdef const double* x = o.X
+    cdef const double* z = o.Z
+    cdef double* p = o.P
+    cdef double* g
+    cdef const double* w
+    cdef double largest, total, u, reach = 0.0
+    o.value = o.gap = 0.0
+    for i in range(o.n):
+        largest = z[0]
+        for c in range(1, k):
+            largest = max(largest, z[c])
+        for c in range(k):
+            p[c] = z[c] - largest
+        o.value -= o.s[i] * p[o.y[i]]
+        reach -= o.s[i] * p[o.y[i]]
+        z += k
+        p += k
+    exponentials(o.P, o.n * k)
+    memset(o.G, 0, o.q * k * sizeof(double))
+    p = o.P
+    for i in range(o.n):
+        total = 0.0
+        for c in range(k):
+            total += p[c]
+        o.value += o.s[i] * log(total)
+        for c in range(k):
+            p[c] /= total
+        for c in range(k):
+            u = o.s[i] * (p[c] - (1.0 if c == o.y[i] else 0.0))
+            g = o.G + c * o.q
+            for j in range(o.d):
+                g[j] += u * x[j]
+            if o.q > o.d:
+                g[o.d] += u
+        x += o.d
+        p += k
+    for c in range(k):
+        g, w = o.G + c * o.q, o.W + c * o.q
+        for j in range(o.n_penalized):
+            o.value += 0.5 * o.alpha * w[j] * w[j]
+            g[j] += o.alpha * w[j]
+            o.gap += g[j] * g[j] / (2.0 * o.alpha)
+        # What balancing U may take: variables shrink by as much as these sum to.
+        for j in range(o.n_penalized, o.q):
+            o.gap += fabs(g[j]) * (reach + log(<double> k))
+
+
+cdef void hessian(
+    Problem* o, Py_ssize_t stride, double* H, double* block
+) noexcept nogil:
+    """Fill the upper half of H by its blocks (2); those of a class sum to zero."""
+    cdef FewRows rows
+    cdef Py_ssize_t i, j, l, a, b, k = o.k, q = o.q, m = o.q * o.k
+    cdef double* bend = block + q * q
+    cdef double entry
+    rows.X, rows.n, rows.d, rows.q, rows.bend = o.X, o.n, o.d, q, bend
+    memset(H, 0, m * m * sizeof(double))
+    for a in range(k):
+        for b in range(a + 1, k):
+            i = 0
+            while i < o.n:
+                bend[i] = o.s[i] * o.P[i * k + a] * o.P[i * k + b]
+                i += stride
+            curvature(&rows, stride, block)
+            for j in range(q):
+                for l in range(j, q):
+                    entry = block[j * q + l]
+                    H[(a * q + j) * m + a * q + l] += entry
+                    H[(b * q + j) * m + b * q + l] += entry
+                    H[(a * q + j) * m + b * q + l] = -entry
+                    H[(a * q + l) * m + b * q + j] = -entry
+    for a in range(k):
+        for j in range(o.n_penalized):
+            H[(a * q + j) * (m + 1)] += o.alpha
+        # A constant in all intercepts changes nothing: here it costs something.
+        for j in range(o.n_penalized, q):
+            for b in range(a, k):
+                H[(a * q + j) * m + b * q + j] += 1.0 / k
+
+
+cdef void forward(const Problem* o, const double* W, double* Z) noexcept nogil:
+    """Fill Z = X W."""
+    cdef Py_ssize_t i, j, c
+    cdef const double* x = o.X
+    cdef const double* w
+    cdef double first, second
+    for i in range(o.n):
+        for c in range(o.k):
+            w = W + c * o.q
+            first, second = w[o.d] if o.q > o.d else 0.0, 0.0
+            for j in range(0, o.d - 1, 2):
+                first += x[j] * w[j]
+                second += x[j + 1] * w[j + 1]
+            if o.d % 2:
+                first += x[o.d - 1] * w[o.d - 1]
+            Z[i * o.k + c] = first + second
+        x += o.d
+
+
+cdef double product(const double* a, const double* b, Py_ssize_t m) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double total = 0.0
+    for i in range(m):
+        total += a[i] * b[i]
+    return total
+
+
+cdef void to_dual(const Problem* o, double* dual) noexcept nogil:
+    """Fill in U, whose rows sum to zero."""
+    cdef Py_ssize_t i, c, k = o.k
+    cdef double others
+    for i in range(o.n):
+        others = 0.0
+        for c in range(k):
+            if c != o.y[i]:
+                dual[i * k + c] = o.s[i] * o.P[i * k + c]
+                others += dual[i * k + c]
+        dual[i * k + o.y[i]] = -others
