@@ -125,6 +125,19 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     def joint(name: str) -> tuple[Any, Any]:
         return datasets.load_joint(name, data_dir)
 
+    for n, d in ((100, 5), (3000, 50)):
+        yield Case(
+            "one compiled loop",
+            f"{n} x {d}, quantile regression",
+            lambda n=n, d=d: targets(n, d, 3),
+            BMRMRegressor(1e-2, loss="quantile"),
+        )
+        yield Case(
+            "one compiled loop",
+            f"{n} x {d}, 3 classes",
+            lambda n=n, d=d: normal(n, d, 3),
+            L1LogisticOWLQN(1e-2, l1_ratio=0),
+        )
     yield Case(
         "smaller units",
         "6000 x 3, times in seconds",
