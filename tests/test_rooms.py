@@ -58,8 +58,10 @@ def test_what_kernels_share_is_left_out_of_wheels():
     folder = PACKAGE / "_core" / "kernels"
     build = (folder / "meson.build").read_text(encoding="utf-8")
     listed = build.partition("shared_sources = [")[2].partition("]")[0]
-    files = {path.name for path in folder.glob("*.px[di]")}
-    assert set(re.findall(r"'(\w+\.px[di])'", listed)) == files
+    shared = {
+        path for path in folder.iterdir() if path.suffix in (".pxd", ".pxi", ".h")
+    }
+    assert set(re.findall(r"'([\w.]+)'", listed)) == {path.name for path in shared}
 
 
 def test_bytecode_is_left_out_of_wheels():

@@ -4,12 +4,13 @@ cdef extern from *:
     """
     #include <stddef.h>
     #include <string.h>
+    #include "widest.h"
 
     /* Write exp(x) over each x, which is at most 700; below -708 that is zero.
 
        With x = n ln 2 + r it is 2^n times Taylor's polynomial of exp(r) of degree 12,
        whose rest is below 2e-16 for |r| <= ln 2 / 2. */
-    static inline void exponentials(double *x, ptrdiff_t size)
+    WIDEST static void exponentials(double *x, ptrdiff_t size)
     {
         const double rounder = 6755399441055744.0;  /* 1.5 * 2^52 */
         for (ptrdiff_t j = 0; j < size; j++) {

@@ -1,4 +1,4 @@
-"""Natural logarithms of numbers up to one, without branches, so that loops vectorize.
+"""Natural logarithms of numbers, without branches, so that loops vectorize.
 
 By x = 2^k (1 + f) with 1 + f between √½ and √2, and the rational approximation of
 ln(1 + f) of FreeBSD's ``e_log.c``, off by less than a unit in the last place.
@@ -6,8 +6,10 @@ ln(1 + f) of FreeBSD's ``e_log.c``, off by less than a unit in the last place.
 
 cdef extern from *:
     """
+    #include <stddef.h>
     #include <stdint.h>
     #include <string.h>
+    #include "widest.h"
 
     /* Return k ln 2 + ln(1 + f). */
     static inline double logarithm_of_parts(double f, double k)
@@ -63,7 +65,23 @@ cdef extern from *:
         logarithm_parts(1.0 - x, &f, &k);
         return logarithm_of_parts(x > 0.25 ? f : -x, x > 0.25 ? k : 0.0);
     }
+
+    /* Write ln x of each number x, and zero for x = 0, which may be where x is. */
+    WIDEST static void logarithms(const double *x, ptrdiff_t size, double *out)
+    {
+        for (ptrdiff_t j = 0; j < size; j++)
+            out[j] = log_of(x[j] < 2.2250738585072014e-308 ? 1.0 : x[j]);
+    }
+
+    /* Write ln(1 + x) over each number x from 0 to 1. */
+    WIDEST static void logarithms_of_one_more(double *x, ptrdiff_t size)
+    {
+        for (ptrdiff_t j = 0; j < size; j++)
+            x[j] = log_of_one_more(x[j]);
+    }
     """
+    void logarithms(const double* x, Py_ssize_t size, double* out) noexcept nogil
+    void logarithms_of_one_more(double* x, Py_ssize_t size) noexcept nogil
     double log_of_one_more(double x) noexcept nogil
     double log_of(double x) noexcept nogil
     double log_of_one_less(double x) noexcept nogil

@@ -7,7 +7,7 @@ at a time: each block's numbers stay in the cache, and loops over them vectorize
 """
 
 from .exponentials cimport exponentials
-from .logarithms cimport log_of, log_of_one_less, log_of_one_more
+from .logarithms cimport log_of, log_of_one_less, logarithms_of_one_more
 from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, fabs
 from .sums cimport Sum, add_all, result
 
@@ -27,9 +27,9 @@ def value(
                 t[i] = -targets[start + i] * scores[start + i]
                 e[i] = -fabs(t[i])
             exponentials(e, size)
+            logarithms_of_one_more(e, size)
             for i in range(size):
-                e[i] = log_of_one_more(e[i]) + (t[i] if t[i] > 0.0 else 0.0)
-                e[i] = weights[start + i] * e[i]
+                e[i] = weights[start + i] * (e[i] + (t[i] if t[i] > 0.0 else 0.0))
             add_all(&total, e, size)
     return result(&total)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._base import Floats, Intervals
-from ._box_entropies import BoxEntropy, BoxLogistic
+from ._box_entropies import BoxCounts, BoxEntropy, BoxLogistic
 from ._box_oracle import Interval
 from ._box_piecewise import BoxHinge, BoxQuadratic
 from ._composition import DualSet, Smoothing
@@ -44,7 +44,9 @@ class Box(Interval, DualSet):
         assert isinstance(smoothing, Entropy), "an entropy of one variable"
         if (self.low, self.high, self.tube) != (0.0, np.inf, 0.0):
             raise ValueError("Entropy is one of the numbers from zero on.")
-        return BoxEntropy(self, smoothing)
+        if self.map.labels:
+            return BoxEntropy(self, smoothing)
+        return BoxCounts(self)
 
     def envelope(self, center: Floats, width: float) -> Quadratic:
         return Quadratic(width, center)

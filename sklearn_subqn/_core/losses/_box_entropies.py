@@ -6,15 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from ..kernels import logistic
+from ..kernels import deviance, logistic
 from ._base import Derivatives, Floats, Looped
 from ._box_oracle import BoxOracle, Interval
 from ._curvature import DiagonalCurvature
+from ._deviance import derivatives_on_line
 from ._smoothings import Entropy
 
 
 class BoxEntropy(BoxOracle):
-    """The maximum over v >= 0 less v ln v - v.
+    """The maximum over v >= 0 less v ln v - v, of labels.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class BoxEntropy(BoxOracle):
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         maxima = self.entropy.maximum(self.map.argument(scores, targets))
-        return float(weights @ maxima) + self.map.linear(scores, targets, weights)
+        return float(weights @ maxima)
 
     def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
         t = self.map.argument(scores, targets)
@@ -48,22 +49,17 @@ class BoxEntropy(BoxOracle):
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = sum_i s_i h(v_i), infinite out of the box."""
         v = self._variables(dual, targets, weights)
-        # By rounding v may leave the box a little.
-        if (v + self.map.slack(targets)).min(initial=0.0) < 0.0:
+        if v.min(initial=0.0) < 0.0:
             return np.inf
         return float(weights @ self.entropy.penalty(np.maximum(v, 0.0, out=v)))
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return the size for u, and for u = 0 towards which dual variables shrink."""
-        size = abs(conjugate)
-        # With labels, u = 0 has v = 0, whose size is zero.
-        for u in (dual,) if self.map.labels else (dual, np.zeros_like(dual)):
-            v = self._variables(u, targets, weights)
-            sizes = self.entropy.penalty_size(np.maximum(v, 0.0, out=v))
-            size += float(weights @ sizes)
-        return size
+        """Return the size for u; that of v = 0, towards which v shrinks, is zero."""
+        v = self._variables(dual, targets, weights)
+        sizes = self.entropy.penalty_size(np.maximum(v, 0.0, out=v))
+        return abs(conjugate) + float(weights @ sizes)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -74,7 +70,6 @@ class BoxEntropy(BoxOracle):
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        constant = self.map.linear(dscores, targets, weights)
         t = self.map.argument(scores, targets)
         dt = self.map.change(dscores, targets)
         slopes = weights * dt
@@ -82,22 +77,81 @@ class BoxEntropy(BoxOracle):
 
         def at(step: float) -> tuple[float, float]:
             v = self.entropy.maximizer(t + step * dt)
-            return float(slopes @ v) + constant, float(curvatures @ v)
+            return float(slopes @ v), float(curvatures @ v)
 
         return at
 
+
+class BoxCounts(BoxOracle):
+    """The maximum over v >= 0 less v ln v - v, of expected counts: Poisson's loss.
+
+    By compiled loops.
+
+    Parameters
+    ----------
+    box : Interval
+        Its argument is t = z.
+    """
+
+    analytic = True
+    steep = True
+
+    @property
+    def looped(self) -> Looped:
+        return Looped(2, *self._box, 0.0, 0.0)
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return deviance.value(scores, targets, weights, 0.0, 1.0)
+
+    def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
+        return bool(np.any(scores[weights > 0.0] > Entropy.largest_argument))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        u = np.empty_like(scores)
+        deviance.subgradient(scores, targets, weights, 0.0, 1.0, u)
+        return u
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = sum_i s_i h(v_i), infinite out of the box."""
+        return self.conjugate_and_size(dual, targets, weights)[0]
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return the size for u, and for u = 0 towards which dual variables shrink."""
+        sums = deviance.conjugate(dual, targets, weights, 0.0, 1.0)
+        return abs(conjugate) + sums[1]
+
+    def conjugate_and_size(
+        self, dual: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        sums = deviance.conjugate(dual, targets, weights, 0.0, 1.0)
+        return sums[0], abs(sums[0]) + sums[1]
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        h = np.empty_like(scores)
+        deviance.curvature(scores, targets, weights, 0.0, 1.0, h)
+        return DiagonalCurvature(h)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        return derivatives_on_line(scores, dscores, targets, weights, 0.0, 1.0)
+
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale all means of counts alike, to the mean of the targets."""
-        if self.map.labels:
-            return super().balance(dual, targets, weights)
         means = self.map.weighted(dual, targets, weights)
         total = float(means.sum())
         if total <= 0.0:
             return dual
-        return means * (float(weights @ targets) / total) - weights * targets
+        means *= float(weights @ targets) / total
+        means -= weights * targets
+        return means
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        return 1.0 if self.map.labels else float(weights @ targets)
+        return float(weights @ targets)
 
 
 class BoxLogistic(BoxOracle):

@@ -53,10 +53,6 @@ class Margin:
         change = dscores * targets
         return np.negative(change, out=change)
 
-    def linear(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the part of the risk outside of maxima."""
-        return 0.0
-
     def dual(self, v: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the subgradient u of dual variables."""
         u = weights * targets
@@ -106,9 +102,6 @@ class Counts(Margin):
 
     def change(self, dscores: Floats, targets: Floats) -> Floats:
         return dscores
-
-    def linear(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return -float(weights @ (targets * scores))
 
     def dual(self, v: Floats, targets: Floats, weights: Floats) -> Floats:
         return weights * (v - targets)

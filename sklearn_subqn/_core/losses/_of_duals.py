@@ -94,6 +94,16 @@ class OfDuals(ABC):
             size += 2.0 * float(np.vdot(np.abs(dual), np.abs(targets)))
         return size
 
+    def conjugate_and_size(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, float]:
+        """Return ``conjugate`` and ``conjugate_size``.
+
+        For losses that compute them together.
+        """
+        conjugate = self.conjugate(dual, targets, weights)
+        return conjugate, self.conjugate_size(dual, targets, weights, conjugate)
+
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return how far u is from the point at which R* is evaluated.
 

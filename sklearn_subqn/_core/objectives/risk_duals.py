@@ -50,8 +50,7 @@ class DualsOfRisk(RowNumbers):
     def conjugate_and_size(self, dual: Floats) -> Floats:
         """Return R*(u), and about what the sizes of its terms sum to, in an array."""
         args = dual, self.targets, self.weights
-        conjugate = self.oracle.conjugate(*args)
-        return np.array([conjugate, self.oracle.conjugate_size(*args, conjugate)])
+        return np.array(self.oracle.conjugate_and_size(*args))
 
     @summed
     def conjugate_rest(self, dual: Floats) -> float:
