@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from ._core.solvers import L1_SOLVERS
+from ._core.solvers import SOLVERS
 from ._estimators.classifier import (
     LinearClassifier,
     predict_log_proba,
@@ -25,7 +25,7 @@ from ._solving.solution import Progress
 class BaseL1Logistic(LinearClassifier):
     """What the classifiers with logistic loss share."""
 
-    _solvers = L1_SOLVERS
+    _solvers = SOLVERS
 
     predict_proba = predict_proba
     predict_log_proba = predict_log_proba

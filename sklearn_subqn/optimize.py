@@ -14,8 +14,7 @@ from ._core.objectives.generic import Function, penalized
 from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
 from ._core.solvers import (
-    BUNDLE_SOLVERS,
-    L1_SOLVERS,
+    SOLVERS,
     Options,
     Result,
     Start,
@@ -203,7 +202,7 @@ def minimize(
     proves = False
     if chosen.by_cuts or chosen.l1:
         assert objective is not None, "checked"
-        spec = (BUNDLE_SOLVERS if chosen.by_cuts else L1_SOLVERS)[method]
+        spec = SOLVERS[method]
         proves = spec.proves or l1_ratio > 0.0
         solver = spec.start(objective, Start(w), Options(stopping=stopping, **given))
     else:

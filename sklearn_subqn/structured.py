@@ -16,7 +16,7 @@ from ._checks import (
     total_of,
 )
 from ._checks.state import unchanged_on_failure
-from ._core.regularizers import Regularizer, elastic_net
+from ._core.regularizers import ElasticNet, Regularizer, elastic_net
 from ._core.solvers import STRUCTURED_SOLVERS, History
 from ._estimators.estimator import Estimator
 from ._problems import Problems
@@ -324,7 +324,9 @@ class StructuredSVM(Estimator):
             if self.l1_ratio > 1.0:
                 raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
         if self._l1_ratio > 0.0:
-            fitting = [k for k in known if k == "auto" or not self._solvers[k].l2_only]
+            penalty = ElasticNet(0, self._l1_ratio)
+            able = [k for k, v in self._solvers.items() if v.takes_penalty(penalty)]
+            fitting = ["auto", *able]
             if self.solver not in fitting:
                 raise ValueError(
                     f"solver={self.solver!r} does not support penalty="

@@ -11,7 +11,7 @@ from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import elastic_net
 from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
+from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
 
 
 def data(n=120, d=12, *, n_classes=2, seed=0):
@@ -39,5 +39,5 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
 
 def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
     start = Start(np.zeros(objective.n_params))
-    solver = L1_SOLVERS[solver].start(objective, start, Options())
+    solver = SOLVERS[solver].start(objective, start, Options())
     return run(solver, Stopping(tol), max_iter=max_iter)

@@ -8,13 +8,14 @@ from functools import partial
 from .._core.objectives.objective import Objective
 from .._core.solvers import (
     BUNDLE_SOLVERS,
-    L1_SOLVERS,
+    SOLVERS,
     Options,
     Solver,
     SolverSpec,
     Start,
 )
 from .._core.solvers.common_options import MEMORY, WOLFE
+from .._core.solvers.spec import ANY
 from .ascent import chain_ascent
 from .auto import chain_auto, chain_lbfgs
 from .passes import CHAIN_STREAMS, chain_online, options_of_chains
@@ -36,14 +37,14 @@ def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver
 
 #: Solvers of losses of chains: "auto" takes any of them and any penalty.
 CHAIN_SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_chain_auto, proves=True, l2_only=False, first_order=True),
+    "auto": SolverSpec(_chain_auto, proves=True, penalties=ANY, first_order=True),
     "dual-ascent": SolverSpec(
-        _chain_ascent, proves=True, l2_only=False, first_order=True
+        _chain_ascent, proves=True, penalties=ANY, first_order=True
     ),
     "lbfgs": SolverSpec(
         _chain_lbfgs, smooth=True, first_order=True, options=MEMORY | WOLFE
     ),
-    "owlqn": replace(L1_SOLVERS["owlqn"], first_order=True),
+    "owlqn": replace(SOLVERS["owlqn"], first_order=True),
     "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
     **{
         name: SolverSpec(

@@ -25,7 +25,7 @@ from .._checks import as_sample_weights, check_sample_weight, check_targets
 from .._checks.callers import user_level
 from .._checks.signatures import parameters_of
 from .._checks.state import unchanged_on_failure
-from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
+from .._core.solvers import SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
 from .._estimators.export import coef_table, to_sklearn
 from .._estimators.linear_estimator import LinearEstimator
@@ -46,7 +46,7 @@ class DropIn(LinearEstimator):
     #: Parameters without effect, with the reason.
     _without_effect: ClassVar[Mapping[str, str]] = {}
 
-    _solvers: ClassVar[dict[str, SolverSpec]] = {"auto": CATALOGUE_SOLVERS["auto"]}
+    _solvers: ClassVar[dict[str, SolverSpec]] = {"auto": SOLVERS["auto"]}
 
     # Estimators whose original lacks these parameters have these values.
     solver: str = "auto"

@@ -19,7 +19,7 @@ from .._core.regularizers import (
     SquaredNorm,
     elastic_net,
 )
-from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
+from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds
 from .._solving.solution import Floats, Progress
 from .estimator import loss_name
@@ -41,7 +41,7 @@ PENALTIES = (
 class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = CATALOGUE_SOLVERS
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = SOLVERS
     _penalties: ClassVar[tuple[str, ...]] = PENALTIES
 
     to_sklearn = to_sklearn

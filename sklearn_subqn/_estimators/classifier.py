@@ -21,7 +21,7 @@ from .._checks import (
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
 from .._core.regularizers import L2, Regularizer
-from .._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
+from .._core.solvers import BUNDLE_SOLVERS, SOLVERS
 from .._features.strength import Rule, rule_of_labels
 from .._problems import LinearProblems, Problems
 from .._solving.callbacks import with_callbacks
@@ -292,7 +292,7 @@ class JointHingeClassifier(LinearClassifier):
     they know no bound where intercepts are not penalized.
     """
 
-    _solvers = JOINT_SOLVERS
+    _solvers = SOLVERS
 
     def _takes(self, solver: str, loss: Any, regularizer: Regularizer) -> bool:
         by_cuts = solver in BUNDLE_SOLVERS or not isinstance(regularizer, L2)

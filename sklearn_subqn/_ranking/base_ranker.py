@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +34,6 @@ from .._core.losses import (
     SquaredPairs,
 )
 from .._core.names import check_same_rows
-from .._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
@@ -75,10 +74,6 @@ class BaseRanker(BundleEstimator):
     k: int | None
     empty_queries: str
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = {
-        **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
-        **BUNDLE_SOLVERS,
-    }
     _penalties = ("l2", "l1", "elasticnet")
 
     #: Error messages say by this text what to give where there are no queries.

@@ -23,11 +23,10 @@ from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import L1_SOLVERS, minimize_intercept, run
+from sklearn_subqn._core.solvers import SOLVERS, minimize_intercept, run
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
 
-SOLVERS = list(L1_SOLVERS)
 ROUNDING = 1e-12
 
 
@@ -204,7 +203,7 @@ def test_all_solvers_enclose_the_optimum(solver, n_classes, l1_ratio, fit_interc
     weights = np.random.default_rng(3).random(len(y))
     options = {"l1_ratio": l1_ratio, "weights": weights, "fit_intercept": fit_intercept}
     objective = problem(X, y, **options)
-    if not L1_SOLVERS[solver].supports(objective.loss, objective.regularizer):
+    if not SOLVERS[solver].supports(objective.loss, objective.regularizer):
         pytest.skip("Another penalty.")
     best = solve(objective, "cd" if l1_ratio else "newton-cg", tol=1e-12)
     assert best.gap <= 1e-11 * best.point.value

@@ -9,9 +9,6 @@ from _parts import LOSSES, D, pair, pair_that_compares_rows
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.regularizers import L2, elastic_net
 from sklearn_subqn._core.solvers import (
-    BUNDLE_SOLVERS,
-    CATALOGUE_SOLVERS,
-    L1_SOLVERS,
     SOLVERS,
     Options,
     Start,
@@ -29,9 +26,9 @@ _LEFT_OUT = {"cd", "bmrm-aggregated"}
 CASES = [
     (name, l1_ratio, solver)
     for name, (loss, *_) in LOSSES.items()
-    for l1_ratio, registry in ((None, {**SOLVERS, **BUNDLE_SOLVERS}), (0.5, L1_SOLVERS))
-    for solver in sorted(registry.keys() - _LEFT_OUT)
-    if registry[solver].supports(loss, elastic_net(1, l1_ratio or 0.0))
+    for l1_ratio in (None, 0.5)
+    for solver in sorted(SOLVERS.keys() - _LEFT_OUT)
+    if SOLVERS[solver].supports(loss, elastic_net(1, l1_ratio or 0.0))
 ]
 
 
@@ -46,8 +43,7 @@ def solved(objective, spec, start=None):
 
 @pytest.mark.parametrize(("name", "l1_ratio", "solver"), CASES)
 def test_solvers_find_the_same_optimum(name, l1_ratio, solver):
-    registry = L1_SOLVERS if l1_ratio else CATALOGUE_SOLVERS
-    spec = registry[solver]
+    spec = SOLVERS[solver]
     one, three = pair(name, l1_ratio=l1_ratio, alpha=0.02)
     a, b = (solved(objective, spec) for objective in (one, three))
     assert (a.status == "converged") == (b.status == "converged")
@@ -61,7 +57,7 @@ def test_solvers_find_the_same_optimum(name, l1_ratio, solver):
 @pytest.mark.parametrize("name", ["hinge", "multiclass", "squared_hinge", "softmax"])
 def test_warm_starts_with_dual_points(name):
     l1_ratio = 0.5 if name == "softmax" else None
-    spec = (L1_SOLVERS if l1_ratio else CATALOGUE_SOLVERS)["auto"]
+    spec = SOLVERS["auto"]
     counts = []
     for objective in pair(name, l1_ratio=l1_ratio, alpha=0.02):
         first = solved(objective.with_alpha(0.1), spec)
@@ -76,19 +72,19 @@ def test_warm_starts_with_dual_points(name):
 )
 def test_tall_data_begin_with_a_sample_in_one_place(name):
     one, three = pair(name, n=8000)
-    result = solved(three, CATALOGUE_SOLVERS["auto"])
+    result = solved(three, SOLVERS["auto"])
     assert result.plan == "sample, proximal method of multipliers"
     assert "sample" in result.history.phase
     assert result.status == "converged"
     assert three.passes < 60.0
-    expected = solved(one, CATALOGUE_SOLVERS["auto"]).point.value
+    expected = solved(one, SOLVERS["auto"]).point.value
     assert result.point.value == pytest.approx(expected, rel=3.0 * TOL)
 
 
 @pytest.mark.parametrize("name", ["hinge", "multiclass", "squared_hinge", "huber"])
 def test_small_alphas(name):
     one, three = pair(name, alpha=1e-9)
-    a, b = (solved(o, CATALOGUE_SOLVERS["auto"]) for o in (one, three))
+    a, b = (solved(o, SOLVERS["auto"]) for o in (one, three))
     assert b.point.value == pytest.approx(a.point.value, rel=3.0 * TOL, abs=1e-12)
     assert b.lower_bound <= a.point.value * (1.0 + 1e-12)
 
@@ -97,7 +93,7 @@ def test_small_alphas(name):
 def test_losses_that_compare_rows_of_different_parts(loss):
     one, three = pair_that_compares_rows(loss)
     for name in ("auto", "ls-bmrm"):
-        spec = CATALOGUE_SOLVERS[name]
+        spec = SOLVERS[name]
         a, b = (solved(objective, spec) for objective in (one, three))
         assert a.status == b.status == "converged"
         assert b.point.value == pytest.approx(a.point.value, rel=3.0 * TOL)
@@ -108,11 +104,11 @@ def test_losses_that_compare_rows_of_different_parts(loss):
 def test_proximal_newton_steps(name):
     """The only method for an L1 penalty on parts that needs few iterations."""
     one, three = pair(name, l1_ratio=1.0, alpha=1e-3)
-    result = solved(three, L1_SOLVERS["auto"])
+    result = solved(three, SOLVERS["auto"])
     assert result.plan == "proximal Newton method"
     assert result.n_iter <= 10
     # Against a method of no second derivatives.
-    other = L1_SOLVERS["fista"].start(one, Start(np.zeros(one.n_params)), Options())
+    other = SOLVERS["fista"].start(one, Start(np.zeros(one.n_params)), Options())
     expected = run(other, Stopping(1e-6), max_iter=20_000)
     assert result.lower_bound <= expected.point.value * (1.0 + 1e-14)
     assert expected.lower_bound <= result.point.value
@@ -122,11 +118,11 @@ def test_proximal_newton_steps(name):
 @pytest.mark.parametrize("name", ["log_loss", "squared_hinge", "huber"])
 def test_tall_data_with_an_l1_penalty_begin_with_a_sample_in_one_place(name):
     one, three = pair(name, n=9000, l1_ratio=1.0, alpha=1e-4)
-    result = solved(three, L1_SOLVERS["auto"])
+    result = solved(three, SOLVERS["auto"])
     assert result.plan == "sample, proximal Newton method"
     assert result.status == "converged"
     assert three.passes < 16.0
-    expected = solved(one, L1_SOLVERS["auto"])
+    expected = solved(one, SOLVERS["auto"])
     assert result.point.value == pytest.approx(expected.point.value, rel=3.0 * TOL)
     assert result.lower_bound <= expected.point.value
 
@@ -147,7 +143,7 @@ def test_models_of_parts_are_damped():
 
 def test_proximal_newton_ends_at_zero_where_the_penalty_is_large():
     _, three = pair("log_loss", l1_ratio=1.0, alpha=10.0)
-    result = solved(three, L1_SOLVERS["auto"])
+    result = solved(three, SOLVERS["auto"])
     assert result.status == "converged"
     assert not result.point.w[:D].any()
     assert list(proximal_newton(three, Start(result.point.w)))[-1].gap < 1e-12
@@ -157,4 +153,4 @@ def test_proximal_newton_ends_at_zero_where_the_penalty_is_large():
 def test_coordinate_descent_refuses_parts(name):
     _, three = pair(name, l1_ratio=1.0, alpha=0.02)
     with pytest.raises(TypeError, match="needs all rows in one place"):
-        solved(three, L1_SOLVERS["cd"])
+        solved(three, SOLVERS["cd"])

@@ -33,7 +33,7 @@ from sklearn_subqn._core.regularizers import (
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
-    CATALOGUE_SOLVERS,
+    SOLVERS,
     Options,
     Start,
     aggregated_bmrm,
@@ -76,7 +76,7 @@ class SlowHinge(Oracle):
 
 
 def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
-    spec = CATALOGUE_SOLVERS[solver]
+    spec = SOLVERS[solver]
     start = Start(objective.regularizer.center(objective.n_params))
     bundle = None if spec.proves or solver == "auto" else CutBundle(objective)
     generator = spec.start(objective, start, Options(**options))
@@ -514,7 +514,7 @@ def test_steep_losses_from_where_cuts_would_be_useless():
     )
     result = solve("ls-bmrm", objective, tol=1e-4)
     assert result.status == "converged"
-    assert not CATALOGUE_SOLVERS["bmrm"].supports(regression_losses()["poisson"])
+    assert not SOLVERS["bmrm"].supports(regression_losses()["poisson"])
 
 
 # Regularizers in bundle methods, against SciPy

@@ -16,7 +16,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
+from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
 from sklearn_subqn._core.solvers.orthant_newton import orthant_newton
 
 TOL = 1e-9
@@ -44,9 +44,7 @@ def wide(alpha, loss, *, n_parts=1, fit_intercept=True):
 
 def solved(objective, solver):
     start = Start(np.zeros(objective.n_params))
-    iterates = L1_SOLVERS[solver].start(
-        objective, start, Options(stopping=Stopping(TOL))
-    )
+    iterates = SOLVERS[solver].start(objective, start, Options(stopping=Stopping(TOL)))
     return run(iterates, Stopping(TOL), max_iter=1000)
 
 

@@ -17,7 +17,7 @@ from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.objectives.objective import Dual
 from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.solvers import (
-    L1_SOLVERS,
+    SOLVERS,
     Options,
     Start,
     minimize_intercept,
@@ -404,9 +404,7 @@ def test_the_last_model_is_known_before(alpha, monkeypatch):
     n_iter = []
     for move in (cd_module._LAST_MOVE, 0.0):
         monkeypatch.setattr(cd_module, "_LAST_MOVE", move)
-        solver = L1_SOLVERS["cd"].start(
-            objective, start, Options(stopping=Stopping(1e-3))
-        )
+        solver = SOLVERS["cd"].start(objective, start, Options(stopping=Stopping(1e-3)))
         result = run(solver, Stopping(1e-3), max_iter=100)
         assert result.status == "converged"
         n_iter.append(result.n_iter)

@@ -28,6 +28,7 @@ from sklearn.utils.estimator_checks import (
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier, StructuredSVM
 from sklearn_subqn._core.objectives.risk_by_oracle import CandidateHinge
+from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import STRUCTURED_SOLVERS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -35,7 +36,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # Objectives here are about one.
 ROUNDING = 1e-12
 
-WITH_L1 = [name for name, spec in STRUCTURED_SOLVERS.items() if not spec.l2_only]
+WITH_L1 = [
+    name
+    for name, spec in STRUCTURED_SOLVERS.items()
+    if spec.takes_penalty(ElasticNet(1))
+]
 
 
 def example(name):

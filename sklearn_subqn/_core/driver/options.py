@@ -44,6 +44,10 @@ class Options:
         Share of the model's minimizer in the point of the next cut.
     cut_at_best : bool
         Whether the best point gives a cut as well.
+    eta0, tau : float or None
+        First step size of methods along gradients, and how fast steps decrease.
+    restart : bool
+        Whether accelerated methods begin anew where the objective rises.
     online : dict
         Settings of an online method that runs pass by pass.
     """
@@ -64,4 +68,7 @@ class Options:
     patience: int | None = 10
     theta: float = 0.2
     cut_at_best: bool = True
+    eta0: float | None = None
+    tau: float | None = 10.0
+    restart: bool = True
     online: Mapping[str, Any] = field(default_factory=dict)

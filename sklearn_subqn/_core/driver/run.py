@@ -111,6 +111,9 @@ def run(
                 result.status = Status.CONVERGED
             _record_bound(result)
             break
+        if bundle is None and iterate.lower_bound == -np.inf:
+            # Where cuts are not combined, those of single points are bounds, too.
+            iterate = iterate._replace(lower_bound=iterate.point.lower_bound)
         value = iterate.point.value
         if not np.isfinite(value):
             raise FloatingPointError(f"the objective became {value}")

@@ -22,6 +22,7 @@ class FlowOracle(Oracle):
     """
 
     invariant = True
+    by_columns = False
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the rows' sums."""

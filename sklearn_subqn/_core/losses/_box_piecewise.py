@@ -132,6 +132,7 @@ class BoxQuadratic(PiecewiseBox):
         super().__init__(box)
         self._ridge, self._center = smoothing.ridge, smoothing.center
         self.analytic = box.low == -np.inf and box.high == np.inf and not box.tube
+        self.quadratic = self.analytic
         self._smoothed = *self._box, box.tube, smoothing.ridge, smoothing.center
 
     @property

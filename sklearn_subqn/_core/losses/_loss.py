@@ -69,6 +69,10 @@ class Loss:
         Whether it has kinks, and ``envelope``.
     narrows : bool
         Whether it has kinks, and ``narrowed``.
+    by_columns : bool
+        Whether second derivatives of R make quadratic models by columns of X.
+    quadratic : bool
+        Whether R is a quadratic function of one score for each row.
     analytic, invariant, ranks, counts_rows, steep, joint, has_margin : bool
         As of ``Oracle``.
     rows_each : float
@@ -99,9 +103,13 @@ class Loss:
         enveloped = oracle is not dual_set or offers(oracle, "envelope")
         self.has_envelope = known and has_variables and enveloped and not self.smooth
         self.narrows = not self.smooth and offers(oracle, "narrowed")
+        quadratic = oracle.quadratic
         if not score_map.is_identity:
             mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped
             oracle = mapped(oracle, score_map)
+        apart = not (oracle.ranks or oracle.joint)
+        self.by_columns = self.smooth and apart and oracle.by_columns
+        self.quadratic = quadratic and not oracle.joint
         self.oracle: Oracle = oracle
         self.has_conjugate = oracle.has_conjugate
         self.analytic, self.invariant = oracle.analytic, oracle.invariant

@@ -24,6 +24,8 @@ class Mapped(Oracle):
         A.
     """
 
+    by_columns = False
+
     def __init__(self, oracle: Oracle, score_map: ScoreMap) -> None:
         self._R, self._A = oracle, score_map
         self.analytic, self.ranks = oracle.analytic, oracle.ranks

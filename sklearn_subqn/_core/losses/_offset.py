@@ -30,6 +30,8 @@ class Offsets(ScoreMap):
 class OffsetLoss(Mapped):
     """R(z + o) for the R of another oracle, of one score per row."""
 
+    by_columns = True
+
     @property
     def looped(self) -> Looped | None:
         return self._R.looped

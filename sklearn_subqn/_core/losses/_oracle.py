@@ -54,6 +54,11 @@ class Oracle(OfDuals):
         Whether it takes all columns of y at once, where regressors fit each by itself.
     has_margin : bool
         Whether scores have no loss that are far enough on their right side.
+    quadratic : bool
+        Whether R is a quadratic function.
+    by_columns : bool
+        Whether second derivatives, where there are any, make models by columns of X:
+        those of rows with several scores have to offer ``rank_one``.
     rows_each : float
         How many rows one row counts as where the size of a problem decides how exactly
         it is solved; more than one where a row is a sequence of tokens.
@@ -94,6 +99,8 @@ class Oracle(OfDuals):
     steep: bool = False
     joint: bool = False
     has_margin: bool = False
+    quadratic: bool = False
+    by_columns: bool = True
     rows_each: float = 1.0
 
     # Attributes, None at first, that remember what was computed last. They hold the

@@ -21,6 +21,7 @@ class Softmax(FlowOracle):
     """
 
     analytic = True
+    by_columns = True
 
     @property
     def looped(self) -> Looped:

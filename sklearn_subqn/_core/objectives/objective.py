@@ -55,7 +55,9 @@ class Objective(Bounds):
 
     @property
     def elastic_net(self) -> ElasticNet:
-        """The regularizer, for methods that need an ``ElasticNet``."""
+        """The regularizer, for methods that need an ``ElasticNet``; L2 is one."""
+        if isinstance(self.regularizer, L2):
+            return ElasticNet(self.regularizer.n_penalized, 0.0)
         if not isinstance(self.regularizer, ElasticNet):
             name = type(self.regularizer).__name__
             raise TypeError(f"The method needs an ElasticNet penalty, not {name}.")

@@ -112,6 +112,10 @@ class Bounded(Regularizer):
         )
         return inside
 
+    def prox(self, v: Floats, step: float) -> Floats:
+        """Return soft thresholds, as of the penalty without bounds, and clipped."""
+        return self.nearest(self._penalty.prox(v, step))
+
     def longest_step(self, w: Floats, p: Floats) -> float:
         w, p = w[: self.n_penalized], p[: self.n_penalized]
         ends = np.where(p > 0.0, self._high, self._low) - w

@@ -38,6 +38,11 @@ class L2(Regularizer):
     def curvature(self, w: Floats) -> Floats:
         return (np.arange(len(w)) < self.n_penalized).astype(np.float64)
 
+    def prox(self, v: Floats, step: float) -> Floats:
+        w = v.copy()
+        w[: self.n_penalized] /= 1.0 + step
+        return w
+
     def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
         n = self.n_penalized
         return PiecewiseQuadratic.smooth(float(w[:n] @ p[:n]), float(p[:n] @ p[:n]))
@@ -46,13 +51,13 @@ class L2(Regularizer):
 class ElasticNet(Regularizer):
     """Omega(w) = rho ||w||_1 + (1 - rho) / 2 ||w||²; the L1 norm for rho = 1.
 
-    For rho = 0 there is ``L2``.
+    For rho = 0 there is ``L2``, which methods of coordinates read as this.
 
     Parameters
     ----------
     n_penalized : int
     l1_ratio : float
-        rho, in (0, 1].
+        rho, in [0, 1].
     """
 
     smooth = False

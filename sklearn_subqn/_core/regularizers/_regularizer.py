@@ -84,6 +84,10 @@ class Regularizer(ABC):
         """Return the diagonal of the Hessian of Omega, zero for free parameters."""
         raise TypeError(f"{type(self).__name__} has no diagonal Hessian.")
 
+    def prox(self, v: Floats, step: float) -> Floats:
+        """Return argmin_w step * Omega(w) + ||w - v||² / 2, of shape (q,)."""
+        raise TypeError(f"{type(self).__name__} has no proximity operator here.")
+
     def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
         """Return Omega(w + eta * p) as a function of the step size eta."""
         raise TypeError(f"{type(self).__name__} is not piecewise quadratic.")

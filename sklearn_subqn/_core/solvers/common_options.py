@@ -148,3 +148,48 @@ BETWEEN = {
         flag=True,
     ),
 }
+
+#: Options of methods that go along gradients with steps of a given size.
+STEP = {
+    "eta0": Option(
+        "step size (Aggarwal 2020, α of sections 5.8.1 and 5.8.2); None: chosen anew "
+        "in each step",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    )
+}
+
+#: Options of the subgradient method, whose steps decrease.
+DECAY = {
+    "tau": Option(
+        "τ of the factors τ / (τ + t) of step sizes; None: none, as in the source",
+        10.0,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    )
+}
+
+#: Options of the subgradient method, for an L1 norm.
+SLOPES_AT_ZERO = {
+    "random_state": Option(
+        "seed of the slopes s_j of an L1 norm where w_j = 0, drawn from [-1, 1] "
+        "(Aggarwal 2020, eq. 5.29); None: zero",
+        None,
+        low=0,
+        integer=True,
+        optional=True,
+    )
+}
+
+#: Options of accelerated methods.
+RESTART = {
+    "restart": Option(
+        "whether momentum begins anew whenever J rises (O'Donoghue and Candès 2015); "
+        "without, it is Beck and Teboulle (2009, eq. 4.1-4.3)",
+        True,
+        flag=True,
+    )
+}

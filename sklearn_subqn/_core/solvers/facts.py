@@ -7,7 +7,6 @@ import numpy as np
 from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
-from ..losses._curvature import Curvature
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
 from ..steps.intercepts import minimize_intercept
@@ -129,15 +128,10 @@ class Facts:
         """The mean number of stored entries of a row."""
         return self.objective.design.row_size
 
-    @cached_property
+    @property
     def columnwise(self) -> bool:
         """Whether the loss has a curvature for coordinate descent on columns."""
-        if not self.in_one_place:
-            return False
-        if self.pairs or not self.smooth or not self.several:
-            return self.smooth and not self.pairs
-        curvature = self.objective.origin().curvature
-        return type(curvature).rank_one is not Curvature.rank_one
+        return self.in_one_place and self.objective.loss.by_columns
 
     @cached_property
     def forms_hessian(self) -> bool:

@@ -1,0 +1,111 @@
+"""What a solver needs of a loss and of a penalty: the entries of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..driver import Options, Solver, Start
+from ..losses._loss import AnyLoss, Loss
+from ..objectives.objective import Objective
+from ..options import Option
+from ..regularizers import (
+    L2,
+    Bounded,
+    ElasticNet,
+    QuadraticForm,
+    Regularizer,
+    SquaredNorm,
+)
+
+#: Kinds of penalties: the first one that has an object is its kind.
+Penalties = tuple[type[Regularizer], ...]
+
+#: Squares alone.
+SQUARES: Penalties = (L2,)
+
+#: Squares and L1 norms, which go by coordinates.
+BY_COORDINATES: Penalties = (L2, ElasticNet)
+
+#: Penalties with an L1 norm.
+WITH_L1: Penalties = (ElasticNet,)
+
+#: Penalties whose proximity operator has a closed form.
+PROXIMAL: Penalties = (L2, ElasticNet, Bounded)
+
+#: Differentiable penalties of all parameters.
+DIFFERENTIABLE: Penalties = (L2, QuadraticForm, SquaredNorm)
+
+#: Penalties that are finite everywhere.
+FINITE: Penalties = (L2, ElasticNet, QuadraticForm, SquaredNorm)
+
+#: All penalties.
+ANY: Penalties = (Regularizer,)
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """The record of a solver: how it is started, and what it needs.
+
+    Attributes
+    ----------
+    start : callable
+        From objective, starting point and options to the generator of iterates.
+    smooth : bool or None
+        Whether the loss must be differentiable, or must not be; None for any loss.
+    proves : bool
+        Whether it proves lower bounds by itself, so that its cuts need not be kept.
+    penalties : tuple of type
+        The kinds of penalties that it takes.
+    first_order : bool
+        Whether values and subgradients of the loss are enough.
+    steep : bool
+        Whether the loss may grow exponentially.
+    envelope : bool
+        Whether losses that are not smooth must have an envelope.
+    narrows : bool
+        Whether the loss must offer ``narrowed`` ones.
+    by_columns : bool
+        Whether the loss must have second derivatives for models by columns.
+    quadratic : bool
+        Whether the loss must be quadratic.
+    options : dict
+        What it takes besides the parameters of estimators, by name.
+    """
+
+    start: Callable[[Objective, Start, Options], Solver]
+    smooth: bool | None = None
+    proves: bool = False
+    penalties: Penalties = SQUARES
+    first_order: bool = False
+    steep: bool = True
+    envelope: bool = False
+    narrows: bool = False
+    by_columns: bool = False
+    quadratic: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
+        """Return whether the solver can minimize an objective; L2 is the default."""
+        return self.takes_loss(loss) and self.takes_penalty(regularizer or L2(0))
+
+    def takes_penalty(self, regularizer: Regularizer) -> bool:
+        """Return whether the solver takes a penalty."""
+        return isinstance(regularizer, self.penalties)
+
+    def takes_loss(self, loss: AnyLoss) -> bool:
+        """Return whether the solver takes a loss."""
+        loss = Loss.of(loss)
+        if self.narrows and not loss.narrows:
+            return False
+        if loss.steep and not self.steep:
+            return False
+        if not (loss.has_lines or self.first_order):
+            return False
+        if self.envelope and not (loss.smooth or loss.has_envelope):
+            return False
+        if self.by_columns and not loss.by_columns:
+            return False
+        if self.quadratic and not loss.quadratic:
+            return False
+        return self.smooth is None or self.smooth == loss.smooth
