@@ -152,7 +152,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         each feature: an array, or a dict or Series by the names of features. Zero has
         to be between them. Both parameters are for losses of one score per sample with
         penalty="l2" or an elastic net with ``l1_ratio < 1``, and the solvers "auto",
-        "ls-bmrm" and "bmrm".
+        "ls-bmrm" and "bmrm", and for smooth losses "fista" and "ista".
     solver : str, default="auto"
         Optimization method.
 
@@ -165,11 +165,22 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
-        - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
-          "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
-          :class:`SubLBFGSLinearSVC`. "narrowing" for hinges of pairs with L2
-          ("roc_area", "ordinal", "ordinal_linear"): Newton's method on smooth losses
-          ever closer to the hinge.
+        - "sublbfgs", "subbfgs"; "lbfgs", "bfgs", "cg" for smooth losses: with
+          differentiable penalties, as in :class:`SubLBFGSLinearSVC`.
+        - "alm" for piecewise linear losses, "newton-cg" and "trust-region" for smooth
+          ones: with L2.
+        - "cd": coordinate descent on quadratic models of smooth losses; "cyclic-cd":
+          of squared errors, one coefficient after the other: with L1, L2 and both.
+        - "fista", "ista": proximal gradient descent for smooth losses, accelerated or
+          not, with L1, L2, both, and bounds of coefficients.
+        - "owlqn", "owlqn*": orthant-wise quasi-Newton methods for smooth losses, with
+          an L1 norm.
+        - "subgradient": the subgradient method, of which the best point counts.
+        - "narrowing": Newton's method on smooth losses ever closer to a hinge of pairs
+          ("roc_area", "ordinal", "ordinal_linear"), with L2.
+
+        What each of them takes is in a table, `docs/solvers.md`; errors name the ones
+        that take a loss with a penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
         for their thresholds, which are not penalized either, and so does "f_beta". With

@@ -94,7 +94,9 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         - "ls-bmrm": the bundle method with line search; takes any penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
-        - "sublbfgs", "subbfgs", "alm": with L2 only, as in :class:`SubLBFGSLinearSVC`.
+        - "sublbfgs", "subbfgs" with differentiable penalties, "alm" with L2, as in
+          :class:`SubLBFGSLinearSVC`.
+        - "subgradient": the subgradient method, as in :class:`BMRMRegressor`.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.

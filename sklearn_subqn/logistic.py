@@ -108,8 +108,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
         With ``alpha="auto"`` they come on top of the scales of the features. A dict or
         Series is matched to the features by their names.
-    solver : {"auto", "cd", "owlqn", "owlqn*", "fista", "newton-cg", "lbfgs"}, \
-            default="auto"
+    solver : str, default="auto"
         Optimization method.
 
         - "auto": "cd", started from the solution on samples of the rows where there
@@ -120,10 +119,15 @@ class L1LogisticOWLQN(BaseL1Logistic):
           minimized by coordinate descent over a working set of features.
         - "owlqn": orthant-wise limited-memory quasi-Newton method.
         - "owlqn*": the same with the direction search of subLBFGS.
-        - "fista": accelerated proximal gradient descent.
-        - "newton-cg", "lbfgs": Newton's method, by conjugate gradients where the matrix
-          is large, and limited-memory BFGS; with ``l1_ratio=0`` only, which the other
-          ones but "auto" refuse.
+        - "fista", "ista": proximal gradient descent, accelerated or not.
+        - "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle",
+          "trust-region-bundle": bundle methods.
+        - "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "sublbfgs", "subbfgs":
+          Newton's method, by conjugate gradients where the matrix is large, or in a
+          trust region, BFGS of limited memory or with a full matrix, conjugate
+          gradients, and subgradient BFGS; with ``l1_ratio=0`` only, which "owlqn" and
+          "owlqn*" refuse.
+        - "subgradient": the subgradient method, of which the best point counts.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3

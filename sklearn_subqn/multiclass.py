@@ -54,7 +54,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
         With ``alpha="auto"`` they come on top of the scales of the features. A dict or
         Series is matched to the features by their names.
-    solver : {"auto", "alm", "sublbfgs", "subbfgs", "ls-bmrm", "bmrm"}, default="auto"
+    solver : str, default="auto"
         Optimization method.
 
         - "auto": "alm", after dual coordinate ascent with margin rescaling, or from the
@@ -66,9 +66,11 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix of the squared number of parameters. Their bounds are poor, the more so
           with intercepts.
-        - "ls-bmrm", "bmrm": bundle methods, with and without line search, for
-          ``fit_intercept=False``. With a positive ``l1_ratio`` they are the only ones,
-          and "auto" is "ls-bmrm"; a small ``alpha`` then takes hundreds of iterations.
+        - "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle",
+          "trust-region-bundle": bundle methods, for ``fit_intercept=False``. With a
+          positive ``l1_ratio`` they are the only ones, but for "bmrm-aggregated", and
+          "auto" is "ls-bmrm"; a small ``alpha`` then takes hundreds of iterations.
+        - "subgradient": the subgradient method, of which the best point counts.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
     tol : float, default=1e-3

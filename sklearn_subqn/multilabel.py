@@ -90,11 +90,13 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
-    solver : {"auto", "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "alm", \
-            "sublbfgs", "subbfgs", "ls-bmrm", "bmrm"}, default="auto"
-        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg"; for "max"
-        it is as in :class:`MulticlassHingeClassifier`, and "alm", "sublbfgs" and
-        "subbfgs" are the others, with "ls-bmrm" and "bmrm" for ``fit_intercept=False``.
+    solver : str, default="auto"
+        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and others
+        are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
+        as in :class:`MulticlassHingeClassifier`, and "alm" is another. For both there
+        are "sublbfgs", "subbfgs" and "subgradient", and the bundle methods "ls-bmrm",
+        "bmrm", "bmrm-aggregated", "proximal-bundle" and "trust-region-bundle", with
+        "max" for ``fit_intercept=False``.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3

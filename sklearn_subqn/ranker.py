@@ -87,9 +87,7 @@ class BMRMRanker(BaseRanker):
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
         otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
         A dict or Series is matched to the features by their names.
-    solver : {"auto", "narrowing", "newton-cg", "ls-bmrm", "bmrm", \
-            "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, \
-            default="auto"
+    solver : str, default="auto"
         Optimization method.
 
         - "auto": for L2 "newton-cg" for smooth losses, and "narrowing" for other pairs
@@ -97,11 +95,14 @@ class BMRMRanker(BaseRanker):
           orthant-wise quasi-Newton steps for smooth losses; else "ls-bmrm".
         - "narrowing": Newton's method on smooth losses of pairs ever closer to the
           hinge, with L2.
-        - "newton-cg": Newton's method, for squares and logistic losses with L2.
+        - "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "sublbfgs", "subbfgs":
+          Newton's method, quasi-Newton methods and conjugate gradients, for squares and
+          logistic losses with L2; for these losses also "fista" and "ista" with all
+          penalties, "owlqn" and "owlqn*" with an L1 norm.
         - Bundle methods for all losses: "ls-bmrm" with a line search and "bmrm" without
-          for all penalties; "bmrm-aggregated" with two cuts only, "proximal-bundle" and
-          "trust-region-bundle", which stay near the best point, for L2 and to compare
-          with.
+          for all penalties; "bmrm-aggregated" with two cuts only, for L2,
+          "proximal-bundle" and "trust-region-bundle", which stay near the best point,
+          and "subgradient", to compare with.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.

@@ -70,8 +70,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
-    solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg", \
-            "trust-region", "cg"}, default="auto"
+    solver : str, default="auto"
         Optimization method.
 
         - "auto": for the hinge a start by the shape of the data (dual coordinate ascent
@@ -92,6 +91,11 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         - "trust-region", squared hinge only: Newton's method with steps bounded by a
           trust region instead of a line search.
         - "cg", squared hinge only: nonlinear conjugate gradients.
+        - "cd", "fista", "ista", squared hinge only: coordinate descent on quadratic
+          models, and proximal gradient descent, accelerated or not.
+        - "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle",
+          "trust-region-bundle", "subgradient": bundle methods and the subgradient
+          method, as in :class:`BMRMClassifier`.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3

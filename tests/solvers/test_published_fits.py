@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import (
     BMRMClassifier,
+    BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
@@ -563,3 +564,134 @@ def test_owlqn(solver, published, options, memory):
     iterates = published(J, np.zeros(30), options)
     assert_same(models, iterates)
     assert 0 < np.count_nonzero(models[-1].coef_) < 30
+
+
+class Lasso:
+    """||D w - y||² / 2 + lambda_1 ||w||_1 + lambda_2 ||w||² / 2 (Aggarwal 2020, 5.8.1).
+
+    The estimator's objective is that over n, its alpha so much smaller.
+    """
+
+    def __init__(self, n, d, seed, lambda_1, lambda_2=0.0):
+        rng = np.random.default_rng(seed)
+        # Columns have much in common, so that no method arrives in a few steps.
+        self.D = rng.normal(size=(n, d)) + 3.0 * rng.normal(size=(n, 1))
+        w = np.where(np.arange(d) % 3 == 0, rng.normal(size=d), 0.0)
+        self.y = self.D @ w + rng.normal(size=n)
+        self.lambda_1, self.lambda_2 = lambda_1, lambda_2
+
+    def value(self, w):
+        r = self.D @ w - self.y
+        squares = 0.5 * self.lambda_2 * w @ w
+        return 0.5 * r @ r + self.lambda_1 * np.abs(w).sum() + squares
+
+    def fits(self, solver, options, **others):
+        total, found = self.lambda_1 + self.lambda_2, []
+        for k in range(1, STEPS + 1):
+            model = BMRMRegressor(
+                total / len(self.y),
+                penalty="elasticnet",
+                l1_ratio=self.lambda_1 / total,
+                solver=solver,
+                solver_options=options,
+                fit_intercept=False,
+                tol=0.0,
+                max_iter=k,
+                **others,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                found.append(model.fit(self.D, self.y))
+        return found
+
+
+def shrunk(w, threshold):
+    """Eq. 5.35."""
+    return np.where(np.abs(w) <= threshold, 0.0, w - np.sign(w) * threshold)
+
+
+def ista_steps(J, alpha):
+    """Aggarwal 2020, section 5.8.2, with step size alpha; squares are part of G."""
+    w = np.zeros(J.D.shape[1])
+    while True:
+        w = w - alpha * J.D.T @ (J.D @ w - J.y)
+        w = shrunk(w, alpha * J.lambda_1) / (1.0 + alpha * J.lambda_2)
+        yield w
+
+
+def fista_steps(J, alpha):
+    """Beck and Teboulle 2009, eq. 4.1 to 4.3, with a constant step size 1 / L."""
+    w = y = np.zeros(J.D.shape[1])
+    t = 1.0
+    while True:
+        new = y - alpha * J.D.T @ (J.D @ y - J.y)
+        new = shrunk(new, alpha * J.lambda_1) / (1.0 + alpha * J.lambda_2)
+        t, last = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)), t
+        y = new + (last - 1.0) / t * (new - w)
+        w = new
+        yield w
+
+
+def subgradient_steps(J, alpha, seed):
+    """Section 5.8.1.1 with eq. 5.29: all w, of which the best one is kept."""
+    rng = None if seed is None else np.random.default_rng(seed)
+    w = np.zeros(J.D.shape[1])
+    while True:
+        s = np.sign(w)
+        if rng is not None:
+            s[w == 0.0] = rng.uniform(-1.0, 1.0, np.count_nonzero(w == 0.0))
+        w = (
+            w
+            - alpha * (J.lambda_1 * s + J.lambda_2 * w)
+            - alpha * J.D.T @ (J.D @ w - J.y)
+        )
+        yield w
+
+
+def cyclic_cycles(J):
+    """Eq. 5.32, and problem 5.8.2, once for each coefficient."""
+    w = np.zeros(J.D.shape[1])
+    while True:
+        for i in range(len(w)):
+            d = J.D[:, i]
+            r = J.y - J.D @ w
+            scale = d @ d + J.lambda_2
+            least = (w[i] * (d @ d) + d @ r) / scale
+            inside = -J.lambda_1 / scale <= least <= J.lambda_1 / scale
+            w[i] = 0.0 if inside else least - J.lambda_1 / scale * np.sign(least)
+        yield w.copy()
+
+
+@pytest.mark.parametrize("lambda_2", [0.0, 5.0])
+def test_proximal_gradients_and_coordinates(lambda_2):
+    J = Lasso(60, 15, 7, 8.0, lambda_2)
+    alpha = 0.9 / np.linalg.norm(J.D, 2) ** 2
+    step = {"eta0": alpha * len(J.y)}
+    methods = {
+        "ista": (step, ista_steps(J, alpha)),
+        "fista": ({**step, "restart": False}, fista_steps(J, alpha)),
+        "cyclic-cd": (None, cyclic_cycles(J)),
+    }
+    for solver, (options, published) in methods.items():
+        best = np.zeros(15)
+        for model, w in zip(J.fits(solver, options), published, strict=False):
+            # FISTA may raise J; the best point counts.
+            best = min(best, w, key=J.value)
+            assert_allclose(model.coef_, best, rtol=0.0, atol=tol(best))
+            np.testing.assert_array_equal(model.coef_ == 0.0, best == 0.0)
+        assert 0 < np.count_nonzero(best) < 15
+
+
+@pytest.mark.parametrize("seed", [None, 0, 3])
+def test_the_subgradient_method_keeps_the_best_point(seed):
+    J = Lasso(60, 15, 7, 8.0)
+    alpha = 2.02 / np.linalg.norm(J.D, 2) ** 2
+    options = {"eta0": alpha * len(J.y), "tau": None, "random_state": seed}
+    best, n_worse = np.zeros(15), 0
+    steps = subgradient_steps(J, alpha, seed)
+    for model, w in zip(J.fits("subgradient", options), steps, strict=False):
+        n_worse += J.value(w) > J.value(best)
+        best = min(best, w, key=J.value)
+        assert_allclose(model.coef_, best, rtol=0.0, atol=tol(best))
+        assert_allclose(len(J.y) * model.objective_, J.value(best), rtol=1e-9)
+    assert n_worse

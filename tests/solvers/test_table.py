@@ -281,6 +281,10 @@ def test_all_estimators_go_by_the_table(name):
         least = model.objective_ - model.dual_gap_
         assert least <= best.objective_ + 1e-8 * size, solver
     assert len(taken) >= 3
+    text = make.func.__doc__.partition("\n    solver : ")[2].partition("_intercept : ")[
+        0
+    ]
+    assert set(taken) <= set(re.findall('"([^"]+)"', text))
     if len(taken) < len(SOLVERS):
         assert named == taken
 
