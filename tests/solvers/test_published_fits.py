@@ -685,7 +685,7 @@ def test_proximal_gradients_and_coordinates(lambda_2):
 @pytest.mark.parametrize("seed", [None, 0, 3])
 def test_the_subgradient_method_keeps_the_best_point(seed):
     J = Lasso(60, 15, 7, 8.0)
-    alpha = 2.02 / np.linalg.norm(J.D, 2) ** 2
+    alpha = 2.3 / np.linalg.norm(J.D, 2) ** 2
     options = {"eta0": alpha * len(J.y), "tau": None, "random_state": seed}
     best, n_worse = np.zeros(15), 0
     steps = subgradient_steps(J, alpha, seed)
