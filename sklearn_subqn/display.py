@@ -190,6 +190,69 @@ class ConvergenceDisplay:
             fill_kw=fill_kw,
         )
 
+    @classmethod
+    def from_result(
+        cls,
+        result: Any,
+        *,
+        x: str = "iterations",
+        kind: str = "gap",
+        reference: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        bound_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+    ) -> ConvergenceDisplay:
+        """Plot the ``history`` of a result of :func:`minimize`.
+
+        Parameters
+        ----------
+        result : scipy.optimize.OptimizeResult
+            What :func:`minimize` returned.
+        x : {"iterations", "seconds"}, default="iterations"
+            What to plot against.
+        kind : {"gap", "objective"}, default="gap"
+            What to plot, as in :meth:`from_estimator`.
+        reference : float, default=None
+            A known optimum, from which the gap is measured.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
+        name : str, default=None
+            Name for the legend.
+        line_kw, bound_kw, fill_kw : dict, default=None
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If the result has no history, or if ``x`` or ``kind`` is not one of the
+            accepted strings.
+        """
+        history = getattr(result, "history", None)
+        if not isinstance(history, History):
+            raise TypeError(
+                "result must be what minimize returned, with a history; got "
+                f"{type(result).__name__}."
+            )
+        check_option("x", x, ["iterations", "seconds"])
+        return cls(histories=[history], estimator_name=name).plot(
+            x,
+            kind,
+            reference=reference,
+            ax=ax,
+            line_kw=line_kw,
+            bound_kw=bound_kw,
+            fill_kw=fill_kw,
+        )
+
     def plot(
         self,
         x: str = "passes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
 from ._core.solvers import (
     SOLVERS,
-    Options,
     Result,
     Start,
     Status,
@@ -25,8 +25,20 @@ from ._core.solvers import (
 from ._core.steps.certificate import CutBundle
 from ._minimizing.minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
 from ._minimizing.own_function import OwnFunction, shielded, shown, with_squares
+from ._minimizing.published import (
+    descent_direction,
+    exact_line_search,
+    exact_line_search_of_maxima,
+    maximum_of_lines,
+)
 
-__all__ = ["minimize"]
+__all__ = [
+    "descent_direction",
+    "exact_line_search",
+    "exact_line_search_of_maxima",
+    "maximum_of_lines",
+    "minimize",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,6 +55,7 @@ def minimize(
     alpha: float = 0.0,
     l1_ratio: float = 0.0,
     steepest: Callable[..., Any] | None = None,
+    restrict: Callable[..., Any] | None = None,
     infimum: float = -np.inf,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -72,10 +85,14 @@ def minimize(
           matrix. At iterates on kinks of f they need ``steepest``.
         - "lbfgs", "bfgs": the classical methods, for differentiable functions.
         - "owlqn", "owlqn*": for differentiable f with a positive ``l1_ratio``.
+        - "fista", "ista": proximal gradient descent for differentiable f and ``alpha >
+          0``, with any ``l1_ratio``.
         - "ls-bmrm", "bmrm": bundle methods, with and without line search, for any f
           and ``alpha > 0``. They take any ``l1_ratio``.
         - "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other bundle
-          methods, for ``alpha > 0`` and ``l1_ratio=0``.
+          methods, for ``alpha > 0``, the first one with ``l1_ratio=0``.
+        - "subgradient": the subgradient method, for any f and ``alpha > 0``; the best
+          point counts.
     args : tuple, default=()
         Further arguments of the functions.
     alpha : float, default=0.0
@@ -88,6 +105,11 @@ def minimize(
         ``steepest(w, p, *args)`` returns the subgradient g of f at w with the largest
         ``g @ p``. By it "sublbfgs" and "subbfgs" find directions of descent at kinks.
         Without, f counts as differentiable at the iterates.
+    restrict : callable, optional
+        ``restrict(w, p, *args)`` returns f on the line ``w + step * p`` as a function
+        of the step: a :class:`~sklearn_subqn.losses.PiecewiseQuadratic`, or of smooth f
+        a function from a step to slope and curvature. The option
+        ``line_search="exact"`` then calls f but once in a step.
     infimum : float, default=-inf
         A lower bound of f that is known. It is needed by "ls-bmrm" and "bmrm" with
         ``l1_ratio=1``.
@@ -99,19 +121,30 @@ def minimize(
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     options : dict, optional
-        Options of the method, also of one chosen by default:
+        Options of the method, also of one chosen by default. They are those of the
+        solvers of this name, in the table of `docs/methods.md`, among them:
 
-        - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*";
-        - ``direction_tol``, 1e-5, and ``direction_max_iter``, 100: tolerance, relative
-          to F, and limit of the search for a direction of "sublbfgs", "subbfgs" and
-          "owlqn*";
-        - ``c1``, 1e-4, and ``c2``, 0.9: constants of the Wolfe conditions of
-          "sublbfgs", "subbfgs", "lbfgs" and "bfgs", ``0 < c1 < c2 < 1``;
-        - ``bundle_size``, None: number of cuts that "ls-bmrm" and "bmrm" keep, None for
-          no limit.
+        - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*"; of
+          "sublbfgs" also 0, for subgradient descent;
+        - ``epsilon``, ``epsilon_0`` and ``k_max``, 100: tolerances and limit of the
+          search for a direction of "sublbfgs", "subbfgs" and "owlqn*"; instead of
+          ``epsilon`` there is ``direction_tol``, 1e-5, relative to F, and
+          ``direction_max_iter`` is another name of ``k_max``;
+        - ``line_search`` of "sublbfgs", "subbfgs", "lbfgs" and "bfgs": "wolfe", for
+          steps by the Wolfe conditions with ``c1``, 1e-4, and ``c2``, 0.9, or "exact",
+          for the minimizer on the line;
+        - ``h``, 1e-8: least ratio of a pair of "sublbfgs" and "subbfgs";
+        - ``bundle_size``, None, and ``patience``, 10: number of cuts that "ls-bmrm" and
+          "bmrm" keep, None for no limit, and how long unused ones stay; ``theta``, 0.2,
+          and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute gap in
+          place of ``tol`` for all bundle methods;
+        - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
+          has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional
         Called after every iteration with an ``OptimizeResult`` of the best point so
-        far; the run stops if it returns True or raises ``StopIteration``.
+        far, as in the result, and of the current one, which may be another: ``current``
+        with ``x``, ``fun`` and ``jac``. The run stops if it returns True or raises
+        ``StopIteration``.
 
     Returns
     -------
@@ -186,25 +219,33 @@ def minimize(
     check_penalty(method, float(alpha), float(l1_ratio), infimum)
     given = options_of(method, options)
     chosen = MINIMIZERS[method]
-    called = OwnFunction(value_and_subgradient, steepest, args, w.shape)
-    if steepest is not None and (chosen.by_cuts or chosen.smooth):
+    called = OwnFunction(value_and_subgradient, steepest, restrict, args, w.shape)
+    if steepest is not None and method not in ("sublbfgs", "subbfgs"):
         raise ValueError(
             f"steepest has no effect with method={method!r}; 'sublbfgs' and 'subbfgs' "
             "take it."
         )
+    searches = "line_search" in chosen.options and given.line_search == "exact"
+    if restrict is not None and not searches:
+        raise ValueError(
+            "restrict has no effect without the option line_search='exact' of "
+            "'sublbfgs', 'subbfgs', 'lbfgs' and 'bfgs'."
+        )
     # Objectives may be zero.
     stopping = Stopping(tol, least_size=1.0)
+    if given.gap is not None:
+        stopping = Stopping(given.gap, absolute=True)
     objective = None
     if alpha:
         function = Function(shielded(called, infimum, w), infimum)
         regularizer = elastic_net(len(w), float(l1_ratio))
         objective = penalized(function, regularizer, float(alpha))
     proves = False
-    if chosen.by_cuts or chosen.l1:
+    if chosen.penalized:
         assert objective is not None, "checked"
         spec = SOLVERS[method]
         proves = spec.proves or l1_ratio > 0.0
-        solver = spec.start(objective, Start(w), Options(stopping=stopping, **given))
+        solver = spec.start(objective, Start(w), replace(given, stopping=stopping))
     else:
         whole = with_squares(called, objective, infimum)
         solver = quasi_newton(method, whole, w, given)
@@ -251,15 +292,22 @@ class _Report:
 
     def __call__(self, result: Result) -> bool:
         point = result.point
-        if self._by_gradient and result.lower_bound == -np.inf:
+        asked = self._callback is not None and self._asks_to_stop(result)
+        if not asked and self._by_gradient and result.lower_bound == -np.inf:
             largest = np.abs(_smallest_subgradient(point)).max()
             if self._stopping.is_reached(largest, point.value):
                 self._reason = Status.SMALL
                 return True
-        if self._callback is None:
-            return False
+        return asked
+
+    def _asks_to_stop(self, result: Result) -> bool:
+        """Report an iteration; return whether the callback asks to stop."""
+        reported, current = self._reported(result), result.current
+        reported.current = OptimizeResult(
+            x=current.w.copy(), fun=float(current.value), jac=current.gradient.copy()
+        )
         try:
-            return bool(self._callback(self._reported(result)))
+            return bool(self._callback(reported))
         except StopIteration:
             return True
 

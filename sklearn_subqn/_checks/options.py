@@ -39,17 +39,11 @@ def checked_options(estimator: Any) -> dict[str, Any]:
                 + (f"Its options are {accepted}." if known else "It has no options.")
                 + did_you_mean(name, known)
             )
-    values = {name: option.default for name, option in known.items()} | dict(given)
     kind: Any = type(estimator)
     defaults = parameters_of(kind)
     for name, value in given.items():
         option = known[name]
-        _check_option_of_solver(f"solver_options[{name!r}]", value, option)
-        if option.needs is not None and values[option.needs[0]] != option.needs[1]:
-            raise ValueError(
-                f"solver_options[{name!r}] has no effect without "
-                f"{option.needs[0]}={option.needs[1]!r}."
-            )
+        check_option_of_solver(f"solver_options[{name!r}]", value, option)
         parameter = option.parameter
         if parameter in defaults:
             other = getattr(estimator, parameter)
@@ -58,18 +52,32 @@ def checked_options(estimator: Any) -> dict[str, Any]:
                     f"{parameter}={other!r} and solver_options[{name!r}]={value!r} "
                     "contradict each other. Give one of them."
                 )
+    check_together("solver_options", f"solver={solver!r}", given, known)
+    return {known[name].setting or name: value for name, value in given.items()}
+
+
+def check_together(
+    where: str, method: str, given: Mapping[str, Any], known: Mapping[str, Option]
+) -> None:
+    """Raise ValueError where options contradict, or have no effect without others."""
+    values = {name: option.default for name, option in known.items()} | dict(given)
+    for name in given:
+        needs = known[name].needs
+        if needs is not None and values[needs[0]] != needs[1]:
+            raise ValueError(
+                f"{where}[{name!r}] has no effect without {needs[0]}={needs[1]!r}."
+            )
     for name, option in known.items():
         limit = values.get(option.below)
         if limit is not None and not values[name] < limit:
             raise ValueError(
-                f"The option {name} of solver={solver!r} must be less than "
+                f"The option {name} of {method} must be less than "
                 f"{option.below}, got {name}={values[name]!r} and "
                 f"{option.below}={limit!r}."
             )
-    return {known[name].setting or name: value for name, value in given.items()}
 
 
-def _check_option_of_solver(name: str, value: Any, option: Option) -> None:
+def check_option_of_solver(name: str, value: Any, option: Option) -> None:
     """Raise unless a value is in the range of an option."""
     if option.optional and value is None:
         return

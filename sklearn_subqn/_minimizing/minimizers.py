@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._checks import check_number
 from .._checks.foreign_names import did_you_mean
+from .._checks.options import check_option_of_solver, check_together
 from .._core.objectives.generic import FunctionObjective
-from .._core.solvers import Solver, bfgs, subbfgs
-from .._core.steps.line_search import wolfe
+from .._core.options import Option
+from .._core.regularizers import L2, ElasticNet
+from .._core.solvers import SOLVERS, Options, Solver, bfgs, subbfgs
+from .._core.steps.line_search import exact_on_function, wolfe
 from .._core.steps.quasi_newton import (
     DenseInverseHessian,
     InverseHessian,
@@ -21,17 +23,11 @@ from .._core.steps.quasi_newton import (
 )
 from .._solving.solution import Floats
 
-# What options may be: the default, and the limits of ``check_number``.
-_OPTIONS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "memory": (15, {"low": 1, "integer": True}),
-    "direction_tol": (1e-5, {"low": 0.0}),
-    "direction_max_iter": (100, {"low": 1, "integer": True}),
-    "c1": (1e-4, {"low": 0.0, "low_included": False, "high": 1.0}),
-    "c2": (0.9, {"low": 0.0, "high": 1.0, "high_included": False}),
-    "bundle_size": (None, {"low": 2, "integer": True}),
+#: Names of options of estimators' parameters, under which the solvers read them.
+_RELATIVE = {
+    "direction_tol": Option("tolerance of Alg. 3.2, relative to F", 1e-5, low=0.0),
+    "direction_max_iter": Option("k_max by another name", 100, low=1, integer=True),
 }
-_DIRECTION = ("direction_tol", "direction_max_iter")
-_WOLFE = ("c1", "c2")
 
 
 @dataclass(frozen=True)
@@ -40,8 +36,10 @@ class Minimizer:
 
     Attributes
     ----------
-    options : tuple of str
+    options : dict of Option
     by_cuts : bool
+        Whether it is a bundle method.
+    penalized : bool
         Whether it needs a penalty.
     l1 : bool or None
         Whether the penalty must have an L1 norm, or must not; None for any.
@@ -49,40 +47,76 @@ class Minimizer:
         Whether it is for differentiable functions.
     """
 
-    options: tuple[str, ...] = ()
-    by_cuts: bool = False
-    l1: bool | None = False
-    smooth: bool = False
+    options: Mapping[str, Option]
+    by_cuts: bool
+    penalized: bool
+    l1: bool | None
+    smooth: bool
+
+
+def _minimizer(name: str) -> Minimizer:
+    """Return what a solver of the table takes of functions of one's own."""
+    spec = SOLVERS[name]
+    options = dict(spec.options)
+    if "k_max" in options:
+        options |= _RELATIVE
+    if "line_search" in options:
+        # Steps by Wolfe's conditions take the fewest calls of a function.
+        options["line_search"] = replace(options["line_search"], default="wolfe")
+    takes_l2, takes_l1 = map(spec.takes_penalty, (L2(1), ElasticNet(1)))
+    return Minimizer(
+        options,
+        by_cuts="bmrm" in name or "bundle" in name,
+        penalized=name not in ("sublbfgs", "subbfgs", "lbfgs", "bfgs"),
+        l1=None if takes_l2 and takes_l1 else takes_l1,
+        smooth=spec.smooth is True,
+    )
 
 
 MINIMIZERS = {
-    "sublbfgs": Minimizer(("memory", *_DIRECTION, *_WOLFE)),
-    "subbfgs": Minimizer((*_DIRECTION, *_WOLFE)),
-    "lbfgs": Minimizer(("memory", *_WOLFE), smooth=True),
-    "bfgs": Minimizer(_WOLFE, smooth=True),
-    "owlqn": Minimizer(("memory",), l1=True, smooth=True),
-    "owlqn*": Minimizer(("memory", *_DIRECTION), l1=True, smooth=True),
-    "ls-bmrm": Minimizer(("bundle_size",), by_cuts=True, l1=None),
-    "bmrm": Minimizer(("bundle_size",), by_cuts=True, l1=None),
-    "bmrm-aggregated": Minimizer(by_cuts=True),
-    "proximal-bundle": Minimizer(by_cuts=True),
-    "trust-region-bundle": Minimizer(by_cuts=True),
+    name: _minimizer(name)
+    for name in (
+        "sublbfgs",
+        "subbfgs",
+        "lbfgs",
+        "bfgs",
+        "owlqn",
+        "owlqn*",
+        "fista",
+        "ista",
+        "subgradient",
+        "ls-bmrm",
+        "bmrm",
+        "bmrm-aggregated",
+        "proximal-bundle",
+        "trust-region-bundle",
+    )
 }
 
 
 def quasi_newton(
-    method: str, function: FunctionObjective, w: Floats, given: Mapping[str, Any]
+    method: str, function: FunctionObjective, w: Floats, options: Options
 ) -> Solver:
-    """Return a run of a quasi-Newton method with steps by Wolfe's conditions."""
-    settings = {name: given.get(name, _OPTIONS[name][0]) for name in _OPTIONS}
+    """Return a run of a quasi-Newton method."""
     hessian: InverseHessian = DenseInverseHessian(len(w))
     if method.endswith("lbfgs"):
-        hessian = LimitedMemoryInverseHessian(len(w), settings["memory"])
-    search = partial(wolfe, c1=settings["c1"], c2=settings["c2"])
+        hessian = LimitedMemoryInverseHessian(len(w), options.memory)
+    search: Any = exact_on_function
+    if options.line_search == "wolfe":
+        search = partial(wolfe, c1=options.c1, c2=options.c2)
     if not method.startswith("sub"):
         return bfgs(function, w, hessian, search=search)
-    direction = {name: settings[name] for name in _DIRECTION}
-    return subbfgs(function, w, hessian, search=search, **direction)
+    return subbfgs(
+        function,
+        w,
+        hessian,
+        direction_tol=options.direction_tol,
+        direction_max_iter=options.direction_max_iter,
+        epsilon=options.epsilon,
+        epsilon_0=options.epsilon_0,
+        search=search,
+        h=options.h,
+    )
 
 
 def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) -> None:
@@ -90,8 +124,8 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
     chosen, l1 = MINIMIZERS[method], l1_ratio > 0.0
     if l1 and not alpha:
         raise ValueError(f"l1_ratio={l1_ratio!r} needs alpha > 0, got alpha=0.")
-    if not alpha and (chosen.by_cuts or chosen.l1):
-        names = [k for k, v in MINIMIZERS.items() if not (v.by_cuts or v.l1)]
+    if not alpha and chosen.penalized:
+        names = [k for k, v in MINIMIZERS.items() if not v.penalized]
         raise ValueError(
             f"method={method!r} needs a penalty, alpha > 0, got alpha=0; methods "
             f"without one are {', '.join(map(repr, names))}."
@@ -102,17 +136,17 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
             f"method={method!r} does not support l1_ratio={l1_ratio!r}; methods that "
             f"do are {', '.join(map(repr, names))}."
         )
-    if chosen.by_cuts and l1_ratio == 1.0 and infimum == -np.inf:
+    if "bmrm" in method and l1_ratio == 1.0 and infimum == -np.inf:
         raise ValueError(
             f"method={method!r} with l1_ratio=1 needs infimum, a lower bound of the "
             "function: cuts plus an L1 norm alone may fall without end."
         )
 
 
-def options_of(method: str, options: Any) -> dict[str, Any]:
+def options_of(method: str, options: Any) -> Options:
     """Return options that the method takes."""
     if options is None:
-        return {}
+        options = {}
     if not isinstance(options, Mapping):
         raise TypeError(
             f"options must be a dict or None, got {options!r} of type "
@@ -128,10 +162,10 @@ def options_of(method: str, options: Any) -> dict[str, Any]:
                 f"options has {name!r}, but of method={method!r} {its}."
                 + (other or did_you_mean(name, known))
             )
-        default, limits = _OPTIONS[name]
-        if value is not None or default is not None:
-            check_number(f"options[{name!r}]", value, **limits)
-    c1, c2 = (options.get(name, _OPTIONS[name][0]) for name in _WOLFE)
-    if not c1 < c2:
-        raise ValueError(f"options must have c1 < c2, got c1={c1!r} and c2={c2!r}.")
-    return dict(options)
+        check_option_of_solver(f"options[{name!r}]", value, known[name])
+    check_together("options", f"method={method!r}", options, known)
+    if {"k_max", "direction_max_iter"} <= options.keys():
+        raise ValueError("options has k_max and direction_max_iter. Give one of them.")
+    defaults = {"line_search": "wolfe"} if "line_search" in known else {}
+    given = {known[name].setting or name: value for name, value in options.items()}
+    return Options(**defaults | given)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.losses import OwnLoss
-from .._core.objectives.generic import Function, FunctionObjective
+from .._core.losses import OwnLoss, PiecewiseQuadratic
+from .._core.objectives.generic import Function, FunctionObjective, OnLine
 from .._core.objectives.objective import Objective
 from .._solving.solution import Floats
 
@@ -22,8 +22,10 @@ class OwnFunction:
         From w to f(w) and a subgradient.
     steepest : callable or None
         From w and p to the subgradient g with the largest <g, p>.
+    restrict : callable or None
+        From w and p to f(w + eta * p) as a function of eta.
     args : tuple
-        Further arguments of both.
+        Further arguments of all.
     shape : tuple
         That of w.
 
@@ -34,13 +36,19 @@ class OwnFunction:
     """
 
     def __init__(
-        self, function: Any, steepest: Any, args: Any, shape: tuple[int, ...]
+        self,
+        function: Any,
+        steepest: Any,
+        restrict: Any,
+        args: Any,
+        shape: tuple[int, ...],
     ) -> None:
         for name, given in (
             ("value_and_subgradient", function),
             ("steepest", steepest),
+            ("restrict", restrict),
         ):
-            if not (callable(given) or (given is None and name == "steepest")):
+            if not callable(given) and (given is not None or given is function):
                 raise TypeError(
                     f"{name} must be callable, got {given!r} of type "
                     f"{type(given).__name__}."
@@ -50,6 +58,7 @@ class OwnFunction:
                 f"args must be a tuple, got {args!r} of type {type(args).__name__}."
             )
         self._function, self._steepest = function, steepest
+        self._restrict = restrict
         self._args, self._shape = args, shape
         self.n_calls = 0
 
@@ -84,6 +93,21 @@ class OwnFunction:
         """Return the steepest subgradient of f along p."""
         returned = self._steepest(w.copy(), p.copy(), *self._args)
         return self._vector("steepest must return", returned, 0.0)
+
+    @property
+    def knows_lines(self) -> bool:
+        """Whether restrictions to lines are known."""
+        return self._restrict is not None
+
+    def restrict(self, w: Floats, p: Floats) -> OnLine:
+        """Return f on the line w + eta * p, as a function of eta."""
+        returned = self._restrict(w.copy(), p.copy(), *self._args)
+        if not (isinstance(returned, PiecewiseQuadratic) or callable(returned)):
+            raise TypeError(
+                "restrict must return a PiecewiseQuadratic, or a function from a step "
+                f"to slope and curvature; got {type(returned).__name__}."
+            )
+        return returned
 
     def _vector(self, what: str, given: Any, value: float) -> Floats:
         """Return a subgradient as float64; where the value is infinite it may be."""
@@ -132,8 +156,18 @@ def with_squares(
     def steepest(w: Floats, p: Floats) -> Floats:
         return called.steepest(w, p) + alpha * w
 
-    oracle = steepest if called.knows_steepest else None
-    return FunctionObjective(value, subgradient, oracle, objective)
+    def restrict(w: Floats, p: Floats) -> OnLine:
+        squares = PiecewiseQuadratic.smooth(alpha * float(w @ p), alpha * float(p @ p))
+        f = called.restrict(w, p)
+        return f + squares if isinstance(f, PiecewiseQuadratic) else squares.plus(f)
+
+    return FunctionObjective(
+        value,
+        subgradient,
+        steepest if called.knows_steepest else None,
+        objective,
+        restrict if called.knows_lines else None,
+    )
 
 
 def shown(w: Floats) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.solvers import Result
 from .callbacks import FitTask
-from .solution import Floats, Progress, Settings, Solution, Watch
+from .solution import Current, Floats, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 
@@ -99,5 +99,9 @@ class Report:
             unit * result.gap,
             history.passes[-1],
             history.seconds[-1],
+        )
+        point = result.current
+        progress.current = Current(
+            unit * point.value, lambda: self._fitted(point.w.copy())
         )
         return self.iteration(progress, result.point.w)

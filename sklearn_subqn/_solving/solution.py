@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective
 from .._core.solvers import History, SolverSpec, Start, Status, size_of
 from .tolerance import Shrinkage, relative
@@ -17,7 +18,53 @@ from .tolerance import Shrinkage, relative
 Floats = npt.NDArray[np.float64]
 
 
-class Progress(NamedTuple):
+class Numbers(NamedTuple):
+    """The numbers of which ``Progress`` is a tuple."""
+
+    n_iter: int
+    objective: float
+    dual_gap: float
+    passes: float
+    seconds: float
+
+
+class Current:
+    """The point at which a solver is, which need not be the best one so far.
+
+    Parameters
+    ----------
+    objective : float
+    fitted : callable
+        Returns the attributes that a fit that ends at the point would set.
+
+    Attributes
+    ----------
+    objective : float
+        The objective there.
+    coef, intercept : ndarray or float
+        Of the shape of ``coef_`` and ``intercept_``, computed when asked for.
+    """
+
+    def __init__(self, objective: float, fitted: Callable[[], dict[str, Any]]) -> None:
+        self.objective = objective
+        self._fitted = fitted
+
+    @cached_property
+    def _attributes(self) -> dict[str, Any]:
+        return self._fitted()
+
+    @property
+    def coef(self) -> Any:
+        """Coefficients."""
+        return self._attributes["coef_"]
+
+    @property
+    def intercept(self) -> Any:
+        """Intercepts."""
+        return self._attributes["intercept_"]
+
+
+class Progress(Numbers):
     """What a ``callback`` gets after each iteration.
 
     Attributes
@@ -32,13 +79,12 @@ class Progress(NamedTuple):
         Products with X or its transpose so far.
     seconds : float
         Wall-clock time so far.
+    current : Current or None
+        The point of this iteration: its ``objective``, ``coef`` and ``intercept``. None
+        where there is none, as in streams.
     """
 
-    n_iter: int
-    objective: float
-    dual_gap: float
-    passes: float
-    seconds: float
+    current: Current | None = None
 
 
 class Settings(Protocol):

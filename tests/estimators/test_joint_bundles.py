@@ -137,12 +137,12 @@ def test_automatic_strength_does_not_depend_on_units():
             MulticlassHingeClassifier,
             {"solver": "bmrm"},
             "fit_intercept=True; solvers that do are "
-            "'auto', 'sublbfgs', 'subbfgs', 'alm'\\.",
+            "'auto', 'sublbfgs', 'subbfgs', 'alm', 'subgradient'\\.",
         ),
         (
             MulticlassHingeClassifier,
             {"solver": "sublbfgs", "fit_intercept": False, "l1_ratio": 0.5},
-            "l1_ratio=0.5 and .*; solvers that do are 'auto', 'ls-bmrm', 'bmrm'\\.",
+            "l1_ratio=0.5 and .*; solvers that do are 'auto', 'subgradient', 'ls-bmrm'",
         ),
         (
             MulticlassHingeClassifier,
@@ -158,7 +158,7 @@ def test_automatic_strength_does_not_depend_on_units():
             MultilabelHingeClassifier,
             {"solver": "ls-bmrm", "reduction": "max"},
             "reduction='max' with fit_intercept=True; solvers that do are "
-            "'auto', 'sublbfgs', 'subbfgs', 'alm'\\.",
+            "'auto', 'sublbfgs', 'subbfgs', 'alm', 'subgradient'\\.",
         ),
     ],
 )

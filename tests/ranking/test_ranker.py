@@ -265,7 +265,7 @@ def test_what_is_not_reached_is_said():
         ({"loss": "precision"}, {}, "loss='precision' needs a rank k"),
         ({"loss": "recall-assignment"}, {}, "needs a rank k"),
         ({"k": 0}, {}, "k must be finite and >= 1"),
-        ({"solver": "alm"}, {}, "solver must be one of 'auto', 'narrowing'"),
+        ({"solver": "alm"}, {}, "solvers that do are 'auto', 'narrowing'"),
         ({"solver": "newton-cg"}, {}, "does not support loss='pairwise-linear'"),
         ({"solver": "narrowing", "loss": "ndcg"}, {}, "solvers that do are 'auto'"),
         ({"solver": "narrowing", "loss": "pairwise-squared"}, {}, "'newton-cg'"),

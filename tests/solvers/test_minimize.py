@@ -301,7 +301,8 @@ def test_what_functions_return_is_checked(returned, error, message):
         (
             {"method": "bfgs", "alpha": 1.0, "l1_ratio": 0.5},
             ValueError,
-            "methods that do are 'owlqn', 'owlqn\\*', 'ls-bmrm', 'bmrm'\\.",
+            "methods that do are 'owlqn', 'owlqn\\*', 'fista', 'ista', 'subgradient', "
+            "'ls-bmrm', 'bmrm', 'proximal-bundle', 'trust-region-bundle'\\.",
         ),
         ({"l1_ratio": 0.5}, ValueError, "l1_ratio=0.5 needs alpha > 0"),
         (
@@ -325,11 +326,11 @@ def test_what_functions_return_is_checked(returned, error, message):
         (
             {"method": "bfgs", "options": {"memory": 3}},
             ValueError,
-            "'memory', but of method='bfgs' are c1, c2",
+            "'memory', but of method='bfgs' are line_search, c1, c2",
         ),
         ({"options": {"memry": 3}}, ValueError, "Did you mean 'memory'"),
-        ({"options": {"memory": 0}}, ValueError, r"options\['memory'\] must be"),
-        ({"options": {"c1": 0.95}}, ValueError, "c1 < c2, got c1=0.95 and c2=0.9"),
+        ({"options": {"memory": -1}}, ValueError, r"options\['memory'\] must be"),
+        ({"options": {"c1": 0.95}}, ValueError, "less than c2, got c1=0.95 and c2=0.9"),
         ({"callback": 3}, TypeError, "callback must be callable"),
         ({"w0": [[1.0]]}, ValueError, r"shape \(d,\) with d >= 1, got \(1, 1\)"),
         ({"w0": []}, ValueError, r"got \(0,\)"),

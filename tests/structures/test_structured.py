@@ -39,7 +39,7 @@ ROUNDING = 1e-12
 WITH_L1 = [
     name
     for name, spec in STRUCTURED_SOLVERS.items()
-    if spec.takes_penalty(ElasticNet(1))
+    if spec.proves and spec.takes_penalty(ElasticNet(1))
 ]
 
 
@@ -573,7 +573,7 @@ ERRORS = [
     ({"penalty": "elasticnet", "l1_ratio": 2.0}, ValueError, "l1_ratio must be <= 1"),
     ({"solver": "lbfgs"}, ValueError, "solver must be one of 'auto', 'n-slack'"),
     (
-        {"solver": "proximal-bundle", "penalty": "l1"},
+        {"solver": "bmrm-aggregated", "penalty": "l1"},
         ValueError,
         "does not support penalty='l1'; solvers that do are 'auto', 'n-slack'",
     ),

@@ -79,12 +79,15 @@ class Result:
     status : Status
         How the run ended.
     history : History
+    current : Point
+        That of the last iterate, which need not be the best one.
     """
 
     best: Iterate
     n_iter: int
     status: Status
     history: History
+    current: Any = None
 
     @property
     def point(self) -> Any:

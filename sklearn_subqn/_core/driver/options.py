@@ -36,6 +36,8 @@ class Options:
         Constants of the Wolfe conditions.
     random_state : int or None
         Seed of subgradients that are drawn at random.
+    h : float
+        Least ratio of displacements and changes of subgradients in subBFGS.
     gap : float or None
         Absolute gap at which the run is to end, in place of ``tol``.
     patience : int or None
@@ -64,6 +66,7 @@ class Options:
     c1: float = 1e-4
     c2: float = 0.9
     random_state: int | None = None
+    h: float = 1e-8
     gap: float | None = None
     patience: int | None = 10
     theta: float = 0.2

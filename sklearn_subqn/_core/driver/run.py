@@ -121,6 +121,7 @@ def run(
             result = Result(iterate, -1, Status.STOPPED, history)
             result.raise_bound(least)
         result.n_iter += 1
+        result.current = iterate.point
         result.best = result.best.or_better(iterate)
         if bundle is not None and iterate.cut is not None:
             bundle.add(iterate.cut)

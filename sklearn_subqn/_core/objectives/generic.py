@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..lazy import cached_property
-from ..losses._base import Floats
+from ..losses._base import Derivatives, Floats, PiecewiseQuadratic
 from ..losses._oracle import Oracle
 from ..regularizers import Regularizer
 from ..rows.design import Identity
 from .objective import Cut, Dual, Objective
 from .risk import Risk
+
+#: A function of a step size, by kinks, or by slope and curvature at a step.
+OnLine = PiecewiseQuadratic | Derivatives
 
 
 class Function(Oracle):
@@ -74,6 +77,8 @@ class FunctionObjective:
         for differentiable functions: the gradient.
     risk : Objective, optional
         The same J as a convex risk plus squares, for bounds.
+    restrict : callable, optional
+        ``restrict(w, p)`` returns J(w + eta * p) as a function of eta.
     """
 
     n_free = 0
@@ -84,7 +89,9 @@ class FunctionObjective:
         subgradient: Callable[[Floats], Floats],
         oracle: Callable[[Floats, Floats], Floats] | None = None,
         risk: Objective | None = None,
+        restrict: Callable[[Floats, Floats], OnLine] | None = None,
     ) -> None:
+        self.restrict = restrict
         self.value = value
         self.subgradient = subgradient
         self.risk = risk
@@ -149,6 +156,12 @@ class FunctionLine:
     def __init__(self, point: FunctionPoint, p: Floats) -> None:
         self.start = point
         self.p = p
+
+    @cached_property
+    def restriction(self) -> OnLine | None:
+        """J(w + eta * p) as a function of eta, where the function offers that."""
+        restrict = self.start.objective.restrict
+        return None if restrict is None else restrict(self.start.w, self.p)
 
     def value(self, step: float) -> float:
         """Return J(w + step * p)."""

@@ -58,6 +58,16 @@ FIRST_DIRECTION = {
     )
 }
 
+#: Options of the update of B in subBFGS.
+CURVATURE = {
+    "h": Option(
+        "least ratio h of <s, y> and <y, y> of a pair (Yu 2009, Alg. 3.1, line 14)",
+        1e-8,
+        low=0.0,
+        low_included=False,
+    )
+}
+
 #: Options of the search along a direction.
 LINE_SEARCH = {
     "line_search": Option(

@@ -13,9 +13,6 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import exact
 from ..steps.quasi_newton import InverseHessian, has_curvature
 
-# The ratio <dw, dg> / <dg, dg> has to exceed the safeguard h > 0 (line 14).
-_LEAST_CURVATURE = 1e-8
-
 
 def subbfgs(
     objective: Any,
@@ -27,6 +24,7 @@ def subbfgs(
     epsilon: float | None = None,
     epsilon_0: float | None = None,
     search: Callable[[Any], float] = exact,
+    h: float = 1e-8,
 ) -> Solver:
     """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
 
@@ -48,6 +46,8 @@ def subbfgs(
         That of the first search, in place of ``epsilon``.
     search : callable
         Line search, from a line to a step size.
+    h : float
+        What the ratio <dw, dg> / <dg, dg> has to exceed, positive (line 14).
 
     Returns
     -------
@@ -113,7 +113,7 @@ def subbfgs(
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
-            shift = max(0.0, _LEAST_CURVATURE - float(dw @ dg) / square)
+            shift = max(0.0, h - float(dw @ dg) / square)
             if shift > 0.0:
                 dw += shift * dg
         if has_curvature(dw, dg):

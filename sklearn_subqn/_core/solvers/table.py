@@ -29,6 +29,7 @@ from .cd import cd
 from .cg import cg
 from .common_options import (
     BETWEEN,
+    CURVATURE,
     CUTS,
     DECAY,
     DIRECTION,
@@ -121,6 +122,7 @@ def _by_subgradients(
         **_searching(options),
         epsilon_0=options.epsilon_0,
         search=_search(options),
+        h=options.h,
     )
 
 
@@ -197,7 +199,7 @@ def _n_slack(objective: Objective, start: Start, options: Options) -> Solver:
     )
 
 
-_SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH
+_SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH | CURVATURE
 
 #: Bundle methods: solvers of any convex loss, up to what their entries say.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..losses._base import Floats
-from .quasi_newton import InverseHessian
+
+
+class Multiplies(Protocol):
+    """A positive definite matrix B, known by its products."""
+
+    def apply(self, v: Floats) -> Floats: ...
 
 
 class HasOracle(Protocol):
@@ -51,7 +56,7 @@ class Direction:
 
 
 def descent_direction(
-    point: HasOracle, hessian: InverseHessian, tol: float, max_iter: int
+    point: HasOracle, hessian: Multiplies, tol: float, max_iter: int
 ) -> Direction:
     """Minimize M(p) = <p, B⁻¹ p> / 2 + sup <g, p> approximately (Yu 2009, Alg. 3.2).
 
@@ -63,8 +68,8 @@ def descent_direction(
     ----------
     point : Point
         Offers ``gradient`` and ``steepest``.
-    hessian : InverseHessian
-        Offers B v.
+    hessian : Multiplies
+        B.
     tol : float
         Tolerance epsilon >= 0 on the gap (3.15).
     max_iter : int

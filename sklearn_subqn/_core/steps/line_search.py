@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ..losses._base import PiecewiseQuadratic
+from ..objectives.generic import FunctionLine
 from ..objectives.objective import Line, Point
 from ..rounding import EPS
 from .one_dimension import (
@@ -15,6 +17,7 @@ from .one_dimension import (
     bracket_by_cuts,
     minimize_piecewise,
     minimize_smooth,
+    zero_between,
 )
 
 #: A step is accepted if it lowers a function by 1e-4 times what its slope promises.
@@ -56,6 +59,30 @@ def exact(line: Line) -> float:
     if line.smooth:
         return minimize_smooth(line.derivatives)
     return minimize_piecewise(line.restriction)
+
+
+def exact_on_function(line: FunctionLine) -> float:
+    """Return the smallest minimizer on a line of a function of one's own.
+
+    By the restriction to the line where the function offers it. Else by cutting planes,
+    which find the minimizer between two linear pieces in a few trials, and then by
+    slopes, up to rounding.
+    """
+    f = line.restriction
+    if isinstance(f, PiecewiseQuadratic):
+        return minimize_piecewise(f)
+    if f is not None:
+        return minimize_smooth(f)
+    none = np.empty(0)
+
+    def trial(step: float) -> Trial:
+        return Trial(step, line.value(step), line.slope(step), none)
+
+    ends = bracket_by_cuts(trial)
+    if ends[0].step == np.inf:
+        return np.inf
+    low, high = sorted(ends, key=lambda end: end.slope)
+    return zero_between(trial, low, high).step
 
 
 def newton_step(line: Line, *, rows_apart: bool = False) -> float:

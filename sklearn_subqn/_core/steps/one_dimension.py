@@ -14,6 +14,12 @@ from ..rounding import EPS, MOST_STEPS, ROUNDED
 # A slope this small against that at the start is zero.
 EXACT = 1e-14
 
+# A kink is known by values only where their rounding leaves it to a 1e-12 of a bracket.
+_AT_KINK = 1e-12
+
+# Whether a function is flat is looked for a millionth of a bracket beside a minimizer.
+_AT_SIDE = 1e-6
+
 # A step is near the minimum if the next Newton step would change it by less than a
 # tenth.
 NEAR = 0.1
@@ -71,6 +77,46 @@ def bracket_by_cuts(
         else:
             high = middle
     return (low, high) if low.value <= high.value else (high, low)
+
+
+def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Trial:
+    """Return the first step at which the slope is not negative, up to rounding.
+
+    Between one with a negative slope and one with another. Where the function is linear
+    from the former to the latter, which is a kink then, nothing is tried.
+    """
+    first = abs(low.slope)
+    if not low.slope < 0.0 <= high.slope:
+        return high
+    for i in range(MOST_STEPS):
+        width = high.step - low.step
+        rest = high.value - low.value - low.slope * width
+        # Values are off by so much, and a kink by that over its jump.
+        noise = 4.0 * EPS * max(abs(low.value), abs(high.value))
+        jump = high.slope - low.slope
+        on_kink = abs(rest) <= noise <= _AT_KINK * jump * width
+        if on_kink or width <= 2.0 * EPS * high.step:
+            break
+        flat = high.slope <= EXACT * first
+        if flat:
+            # The function may be flat from further left on.
+            middle = trial(high.step - _AT_SIDE * width)
+            if middle.slope < 0.0:
+                break
+            high = middle
+        step = low.step + low.slope / (low.slope - high.slope) * width
+        if flat:
+            step = low.step + (high.value - low.value) / low.slope
+        if i % 3 == 2:
+            step = 0.5 * (low.step + high.step)
+        if not low.step < step < high.step:
+            break
+        middle = trial(step)
+        if middle.slope < 0.0:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> float:
