@@ -137,7 +137,8 @@ def minimize(
         - ``bundle_size``, None, and ``patience``, 10: number of cuts that "ls-bmrm" and
           "bmrm" keep, None for no limit, and how long unused ones stay; ``theta``, 0.2,
           and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute gap in
-          place of ``tol`` for all bundle methods;
+          place of ``tol`` for all bundle methods, and of "lbfgs" and "bfgs" the norm of
+          the gradient at which to end;
         - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
           has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional
@@ -233,8 +234,8 @@ def minimize(
         )
     # Objectives may be zero.
     stopping = Stopping(tol, least_size=1.0)
-    if given.gap is not None:
-        stopping = Stopping(given.gap, absolute=True)
+    if given.gap is not None or given.gradient is not None:
+        stopping = Stopping(given.gap or 0.0, absolute=True)
     objective = None
     if alpha:
         function = Function(shielded(called, infimum, w), infimum)
@@ -250,7 +251,8 @@ def minimize(
         whole = with_squares(called, objective, infimum)
         solver = quasi_newton(method, whole, w, given)
     bundle = None if objective is None or proves else CutBundle(objective)
-    report = _Report(called, callback, stopping, not chosen.by_cuts)
+    by_gradient = not chosen.by_cuts and given.gradient is None
+    report = _Report(called, callback, stopping, by_gradient)
     try:
         result = run(
             solver,
@@ -334,7 +336,8 @@ class _Report:
             status = Status.CONVERGED
         # A kink is an end as far as the steepest subgradients are known.
         at_end = method.startswith("sub") and self._called.knows_steepest
-        ends = [Status.CONVERGED, Status.SMALL, *[Status.NO_DESCENT] * at_end]
+        ends = [Status.CONVERGED, Status.SMALL, Status.SHORT]
+        ends += [Status.NO_DESCENT] * at_end
         report.success = status in ends and (
             status != Status.NO_DESCENT or report.lower_bound == -np.inf
         )

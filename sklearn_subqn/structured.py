@@ -62,10 +62,11 @@ class StructuredSVM(Estimator):
         ``loss(y, y_hat)`` returns what ``y_hat`` costs in place of the true structure
         y, zero for the latter itself and never negative. ``None`` means one unless
         they are equal.
-    rescaling : {"margin", "slack"}, default="margin"
-        With "slack" the loss is a factor: ``loss_i = max_y loss(y_i, y) * (1 + <w,
-        joint_feature(x_i, y) - joint_feature(x_i, y_i)>)``. ``loss_augmented_argmax``
-        has to find that maximum.
+    rescaling : {"margin", "slack"} or callable, default="margin"
+        ``rescaling(y, y_hat)`` returns the factor of a difference of scores, not
+        negative: ``loss_i = max_y loss(y_i, y) + rescaling(y_i, y) * <w,
+        joint_feature(x_i, y) - joint_feature(x_i, y_i)>``. ``loss_augmented_argmax``
+        has to find that maximum. With "margin" the factor is 1, with "slack" the loss.
     alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, positive. ``C = 1 / (n *
         alpha)`` for n samples, where other packages sum the losses. "auto" is ``0.1 m /
@@ -187,7 +188,7 @@ class StructuredSVM(Estimator):
         loss_augmented_argmax: Callable[[Any, Any, Floats], Any],
         loss: Callable[[Any, Any], float] | None = None,
         *,
-        rescaling: str = "margin",
+        rescaling: str | Callable[..., Any] = "margin",
         alpha: float | str = "auto",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
@@ -314,7 +315,8 @@ class StructuredSVM(Estimator):
                     f"{name} must be callable, got {value!r} of type "
                     f"{type(value).__name__}."
                 )
-        check_option("rescaling", self.rescaling, ["margin", "slack"])
+        if not callable(self.rescaling):
+            check_option("rescaling", self.rescaling, ["margin", "slack"])
         check_option("penalty", self.penalty, _PENALTIES)
         known = ["auto", *self._solvers]
         check_option("solver", self.solver, known)
@@ -350,6 +352,8 @@ class StructuredSVM(Estimator):
             "loss_augmented_argmax": self.loss_augmented_argmax,
             "loss": self.loss or zero_one,
         }
+        if callable(self.rescaling):
+            functions["rescaling"] = self.rescaling
         oracle = StructureOracle(
             functions,
             samples,

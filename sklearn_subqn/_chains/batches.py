@@ -22,7 +22,7 @@ import numpy as np
 
 from .._core.losses._base import Floats, Rows
 from .._core.losses._oracle import Oracle
-from .._core.online.curvature_pairs import consistent_pair
+from .._core.online.curvature_pairs import damped_pair
 from .._core.online.method import State, step_size
 from .._core.online.olbfgs import OLBFGS, OLBFGSState, mean_scale
 from .._core.online.sgd import SGD
@@ -231,7 +231,10 @@ def _olbfgs(
         pairs.append(Pair(dw, dg, sparse.pair.curvature))
     scale = mean_scale(tuple(pairs), method.epsilon)
     p = two_loop(whole, pairs, scale)[at]
-    new = w + step_size(method.eta0, method.tau, state.n_steps) * p
-    pair = consistent_pair(batch, w, gradient, new, method.lambda_)
+    length = step_size(method.eta0, method.tau, state.n_steps)
+    new = w + length * p
+    # Parameters that the batch lacks stay; of B they are left out here.
+    rest = method.lambda_, method.damping, length
+    pair = damped_pair(batch, w, gradient, new, *rest)
     after = OLBFGSState(new, state.n_steps + 1, value, gradient, ())
     return after, pair, scale

@@ -60,6 +60,9 @@ def _minimizer(name: str) -> Minimizer:
     options = dict(spec.options)
     if "k_max" in options:
         options |= _RELATIVE
+    if name in ("sublbfgs", "subbfgs"):
+        # Which rows lie on kinks is for losses of scores to say.
+        options.pop("random_state")
     if "line_search" in options:
         # Steps by Wolfe's conditions take the fewest calls of a function.
         options["line_search"] = replace(options["line_search"], default="wolfe")
@@ -105,7 +108,8 @@ def quasi_newton(
     if options.line_search == "wolfe":
         search = partial(wolfe, c1=options.c1, c2=options.c2)
     if not method.startswith("sub"):
-        return bfgs(function, w, hessian, search=search)
+        epsilon = options.gradient or 0.0
+        return bfgs(function, w, hessian, search=search, epsilon=epsilon)
     return subbfgs(
         function,
         w,

@@ -70,6 +70,11 @@ def solve(
     if options.gap is not None:
         stopping = Stopping(options.gap / problem.unit, absolute=True)
         target = Target(f"epsilon={options.gap:g}", stopping, lambda result: True)
+    if options.gradient is not None:
+        stopping = Stopping(0.0, absolute=True)
+        asked_norm = f"epsilon={options.gradient:g}"
+        target = Target(asked_norm, stopping, lambda result: True)
+        options = replace(options, gradient=options.gradient / problem.unit)
     options = replace(options, stopping=stopping)
     reported = partial(report.of_result, problem.unit)
     try:
@@ -219,7 +224,7 @@ def _certified(
     # A gap within rounding is proven, too, as where equal targets give an optimum of
     # zero.
     status = result.status
-    proven = reached or status in (Status.CALLBACK, Status.ROUNDING)
+    proven = reached or status in (Status.CALLBACK, Status.ROUNDING, Status.SHORT)
     proven = proven or result.gap <= rounding_of(result.point)
     # Rounding coefficients to float32 goes without a warning below that, or where the
     # gap is below rounding of the objective at zero: that of the optimum may vanish.

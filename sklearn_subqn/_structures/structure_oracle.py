@@ -28,11 +28,14 @@ class FoundStructure(NamedTuple):
         Indices of the values; None where there are all d.
     values : ndarray of float64
     cost : float
+    rate : float
+        The factor of the difference of its score from that of the truth.
     """
 
     columns: npt.NDArray[Any] | None
     values: Floats
     cost: float
+    rate: float
 
 
 class Summands(NamedTuple):
@@ -59,12 +62,13 @@ class StructureOracle:
     Parameters
     ----------
     functions : dict of callables
-        The user's "joint_feature", "loss_augmented_argmax" and "loss".
+        The user's "joint_feature", "loss_augmented_argmax" and "loss", and perhaps
+        "rescaling", the factors of differences of scores.
     samples, structures : list of objects
     used : ndarray of int
         Which of them to ask for.
     slack : bool
-        Whether losses are factors on slacks.
+        Whether losses are these factors.
     n_features : int or None
         Number of joint features, None for that of arrays or sparse rows.
     n_jobs : int or None
@@ -115,8 +119,9 @@ class StructureOracle:
         costs = np.array([each.cost for each in found])
         normals = features - self._truths
         terms = abs(features) + abs(self._truths)
-        if self._slack:
-            scale = sparse.diags_array(costs)
+        rates = np.array([each.rate for each in found])
+        if np.any(rates != 1.0):
+            scale = sparse.diags_array(rates)
             normals, terms = scale @ normals, scale @ terms
         answers = Answers(Design(normals, fit_intercept=False), costs)
         heights, summands = answers.heights(w), Summands(terms, costs)
@@ -186,7 +191,22 @@ class StructureOracle:
                 f"joint_feature of sample {index} has values that are not finite, or "
                 f"beyond {LARGEST_VALUE:g} in magnitude."
             )
-        return FoundStructure(columns, values, float(cost))
+        rate = float(cost) if self._slack else 1.0
+        if "rescaling" in self._functions:
+            rate = self._rate(index, y, y_hat)
+        return FoundStructure(columns, values, float(cost), rate)
+
+    def _rate(self, index: int, y: Any, y_hat: Any) -> float:
+        """Return what the user's factor of a difference of scores is."""
+        rate = self._call("rescaling", index, y, y_hat)
+        if not isinstance(rate, (numbers.Real, np.bool_)) or not (
+            0.0 <= float(rate) <= LARGEST_VALUE
+        ):
+            raise ValueError(
+                f"rescaling must return a finite number >= 0, got {rate!r} for sample "
+                f"{index}."
+            )
+        return float(rate)
 
     def _number(self, index: int, features: Any, expected: int | None) -> int:
         """Return the number of features; raise ValueError if it is not as expected."""

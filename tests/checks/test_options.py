@@ -164,7 +164,8 @@ def test_options_of_other_solvers_are_refused_by_name():
         r"memory \(an integer >= 0\), epsilon \(>= 0, or None\), k_max \(an integer "
         r">= 1\), epsilon_0 \(>= 0, or None\), line_search \('exact' or 'wolfe'\), "
         r"c1 \(> 0 and < c2\), c2 "
-        r"\(> 0 and < 1\)\. Did you mean 'epsilon'\?"
+        r"\(> 0 and < 1\), h \(> 0\), random_state \(an integer >= 0, or None\)\. "
+        r"Did you mean 'epsilon'\?"
     )
     with pytest.raises(ValueError, match=words):
         model.fit(X, Y)

@@ -46,6 +46,15 @@ class Options:
         Share of the model's minimizer in the point of the next cut.
     cut_at_best : bool
         Whether the best point gives a cut as well.
+    gradient : float or None
+        Norm of the gradient at which the run is to end, in place of ``tol``.
+    delta, low, high : float or None, float, float
+        First radius of a trust region, and ratios at which it changes.
+    beta : str
+        Formula of conjugate gradients.
+    rho, zeta, kappa : float, float or None, float or None
+        Share of the promise in serious steps of bundle methods, and what holds these
+        near the best point.
     eta0, tau : float or None
         First step size of methods along gradients, and how fast steps decrease.
     restart : bool
@@ -71,6 +80,14 @@ class Options:
     patience: int | None = 10
     theta: float = 0.2
     cut_at_best: bool = True
+    gradient: float | None = None
+    delta: float | None = None
+    low: float = 0.25
+    high: float = 0.75
+    beta: str = "polak-ribiere"
+    rho: float = 0.1
+    zeta: float | None = None
+    kappa: float | None = None
     eta0: float | None = None
     tau: float | None = 10.0
     restart: bool = True

@@ -138,6 +138,23 @@ class Point(Evaluation):
         scores = o.risk.forward(self.w)
         return Point(o, self.w, scores, origin=self.evaluated())
 
+    def with_random_dual(self, random: np.random.Generator) -> Point:
+        """Return the point with dual variables of rows on kinks drawn at random.
+
+        Each row has those that are steepest along a random change of its scores, up or
+        down: for a hinge one of the ends of their interval (Yu 2009, section 4.1).
+        """
+        if not self.n_kinks:
+            return self
+        o = self.objective
+        if not o.risk.in_one_place:
+            raise TypeError("Random subgradients need all rows in one place.")
+        changes = random.choice([-1.0, 1.0], size=self._kink_scores.shape)
+        chosen = o.risk.argsup(self._kink_scores, changes, self.kinks)
+        dual = o.risk.replaced(o.risk.subgradient(self.scores), self.kinks, chosen)
+        origin = self.evaluated()
+        return Point(o, self.w, self.scores, dual, origin=origin, drift=self.drift)
+
     def centered(self) -> Point:
         """Return the point whose outputs sum to zero, if the loss stays the same.
 

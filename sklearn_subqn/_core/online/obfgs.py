@@ -10,7 +10,7 @@ from ..losses._base import Floats
 from ..options import option
 from ..records import stored
 from ..steps.quasi_newton import bfgs_change
-from .curvature_pairs import consistent_pair
+from .curvature_pairs import damped_pair, damping_of_pairs
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
@@ -38,6 +38,9 @@ class OBFGS:
     lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14): B estimates the inverse of
         the Hessian plus lambda I.
+    damping : float
+        The share alpha in (0, 1] of the change of gradients in a damped pair (5.15),
+        whose rest is that of the model; 1 for none.
     c : float
         B estimates c times that inverse, 0 < c <= 1, and steps are divided by c
         (section 5.3.2). Small values forget more slowly what earlier batches showed;
@@ -62,6 +65,7 @@ class OBFGS:
     lambda_: float = option(
         "model-trust region parameter λ (Yu 2009, eq. 5.14)", 0.0, low=0.0
     )
+    damping: float = damping_of_pairs()
     c: float = option(
         "factor c on the curvature update (Yu 2009, Alg. 5.1, lines 8 and 15)",
         1.0,
@@ -77,8 +81,11 @@ class OBFGS:
     def step(self, batch: Batch, state: OBFGSState) -> OBFGSState:
         value, gradient = batch.value_and_gradient(state.w)
         p = state.B @ -gradient
-        w = state.w + step_size(self.eta0, self.tau, state.n_steps) / self.c * p
-        pair = consistent_pair(batch, state.w, gradient, w, self.lambda_)
+        length = step_size(self.eta0, self.tau, state.n_steps) / self.c
+        w = state.w + length * p
+        pair = damped_pair(
+            batch, state.w, gradient, w, self.lambda_, self.damping, length
+        )
         B, pristine = state.B, state.pristine
         if pair is not None:
             if pristine:

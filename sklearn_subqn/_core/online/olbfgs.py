@@ -10,7 +10,7 @@ from ..losses._base import Floats
 from ..options import option
 from ..records import stored
 from ..steps.quasi_newton import Pair, two_loop
-from .curvature_pairs import consistent_pair
+from .curvature_pairs import damped_pair, damping_of_pairs
 from .method import (
     Batch,
     State,
@@ -44,6 +44,8 @@ class OLBFGS:
         Multiple of the negative gradient taken as direction while there is no pair.
     lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14).
+    damping : float
+        As of ``OBFGS``.
 
     Notes
     -----
@@ -63,6 +65,7 @@ class OLBFGS:
     lambda_: float = option(
         "model-trust region parameter λ (Yu 2009, eq. 5.14)", 0.0, low=0.0
     )
+    damping: float = damping_of_pairs()
 
     def start(self, w0: Floats) -> OLBFGSState:
         return OLBFGSState(w0, 0, np.nan, np.zeros_like(w0), ())
@@ -71,8 +74,11 @@ class OLBFGS:
         value, gradient = batch.value_and_gradient(state.w)
         scale = mean_scale(state.pairs, self.epsilon)
         p = two_loop(-gradient, state.pairs, scale)
-        w = state.w + step_size(self.eta0, self.tau, state.n_steps) * p
-        pair = consistent_pair(batch, state.w, gradient, w, self.lambda_)
+        length = step_size(self.eta0, self.tau, state.n_steps)
+        w = state.w + length * p
+        pair = damped_pair(
+            batch, state.w, gradient, w, self.lambda_, self.damping, length
+        )
         pairs = state.pairs
         if pair is not None:
             pairs = (*pairs, pair)[-self.memory :]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..steps.intercepts import minimize_intercept
@@ -17,6 +19,7 @@ def bfgs(
     hessian: InverseHessian,
     *,
     search: Callable[[Any], float],
+    epsilon: float = 0.0,
 ) -> Solver:
     """Yield the iterates of BFGS (Alg. 2.1) or, with limited memory, L-BFGS (Alg. 2.2).
 
@@ -31,20 +34,25 @@ def bfgs(
     search : callable
         Line search, from a line to a step size; its steps obey the curvature condition
         (2.8), so that B stays positive definite.
+    epsilon : float
+        The norm of the gradient at which the method ends.
 
     Returns
     -------
     status : str
-        "stationary": the gradient vanishes. "no_descent": -B g is no descent direction,
+        "stationary": the gradient vanishes. "short": its norm is at most ``epsilon``.
+        "no_descent": -B g is no descent direction,
         as happens on nonsmooth objectives. "unbounded", "no_step": outcome of the line
         search.
     """
     point = objective.at(w)
     yield Iterate(point, point.cut, point.lower_bound, "bfgs")
     while True:
-        p = -hessian.apply(point.gradient)
         if not point.gradient.any():
             return Status.STATIONARY
+        if epsilon and float(np.linalg.norm(point.gradient)) <= epsilon:
+            return Status.SHORT
+        p = -hessian.apply(point.gradient)
         if not float(point.steepest(p) @ p) < 0.0:
             if hessian.pristine:
                 return Status.NO_DESCENT

@@ -11,13 +11,11 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import exact
 
 
-def cg(objective: Objective, w: Floats) -> Solver:
+def cg(objective: Objective, w: Floats, *, beta: str = "polak-ribiere") -> Solver:
     """Yield the iterates of conjugate gradients with an exact line search.
 
-    A direction is the negative gradient plus ``beta`` times the last direction, with
-    beta = max(0, <g', g' - g> / <g, g>) (Polak and Ribière). As conjugacy deteriorates
-    beta becomes zero by itself, which is a restart; so is a direction that does not
-    descend.
+    A direction is the negative gradient plus a multiple of the last direction. A
+    direction that does not descend is replaced by the negative gradient, a restart.
 
     Parameters
     ----------
@@ -25,6 +23,12 @@ def cg(objective: Objective, w: Floats) -> Solver:
         Differentiable.
     w : ndarray of shape (q,)
         Starting point.
+    beta : {"fletcher-reeves", "hestenes-stiefel", "polak-ribiere"}
+        The multiple, of gradients g, g' before and after a step along p:
+        ``<g', g'> / <g, g>``; ``<g', g' - g> / <p, g' - g>``, which conjugacy asks for
+        where the gradient is linear along p (eq. 5.22 and 5.23); ``<g', g' - g> / <g,
+        g>``. As conjugacy deteriorates the last two become zero by themselves, which is
+        a restart: they are taken to be not less.
 
     Returns
     -------
@@ -41,8 +45,16 @@ def cg(objective: Objective, w: Floats) -> Solver:
         if not 0.0 < step < np.inf:
             return Status.NO_STEP
         new = minimize_intercept(line.point(step))
-        beta = float(new.gradient @ (new.gradient - old)) / float(old @ old)
-        p = max(0.0, beta) * p - new.gradient
+        p = _multiple(beta, old, new.gradient, p) * p - new.gradient
         if not float(new.gradient @ p) < 0.0:
             p = -new.gradient
         point = new
+
+
+def _multiple(beta: str, old: Floats, new: Floats, p: Floats) -> float:
+    """Return by how much of the last direction the next one bends."""
+    if beta == "fletcher-reeves":
+        return float(new @ new) / float(old @ old)
+    change = new - old
+    scale = float(p @ change) if beta == "hestenes-stiefel" else float(old @ old)
+    return max(0.0, float(new @ change) / scale) if scale > 0.0 else 0.0

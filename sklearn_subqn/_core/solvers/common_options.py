@@ -203,3 +203,97 @@ RESTART = {
         flag=True,
     )
 }
+
+#: Options of methods that end at a small gradient.
+GRADIENT = {
+    "epsilon": Option(
+        "norm ε of the gradient at which to stop (Yu 2009, Alg. 2.1, 2.2); None: tol",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+        setting="gradient",
+    )
+}
+
+#: Options of Newton's method in a trust region.
+TRUST = {
+    "delta": Option(
+        "first radius δ, of Euclidean lengths (Aggarwal 2020, section 5.6.3.1); None: "
+        "that of a gradient step, in lengths by the diagonal of the Hessian",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    ),
+    "low": Option(
+        "improvement ratio below which δ is halved",
+        0.25,
+        low=0.0,
+        below="high",
+    ),
+    "high": Option(
+        "improvement ratio above which δ is doubled after full steps",
+        0.75,
+        low=0.0,
+        low_included=False,
+    ),
+}
+
+#: Options of nonlinear conjugate gradients.
+FORMULA = {
+    "beta": Option(
+        "formula of β, the last two at least zero: Fletcher and Reeves (1964); "
+        "Hestenes and Stiefel (1952), which is Aggarwal (2020, eq. 5.22) with products "
+        "by finite differences (eq. 5.23) along a step; Polak and Ribière (1969)",
+        "polak-ribiere",
+        choices=("fletcher-reeves", "hestenes-stiefel", "polak-ribiere"),
+    )
+}
+
+#: Options of bundle methods that stay near the best point.
+SERIOUS = {
+    "rho": Option(
+        "share ρ of the promised gain in a serious step (Teo et al. 2010, Alg. 1)",
+        0.1,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+        high_included=False,
+    )
+}
+
+#: Options of the proximal bundle method.
+PROXIMITY = {
+    "zeta": Option(
+        "weight ζ of the squared distance (Teo et al. 2010, eq. 5), constant as in "
+        "Alg. 1, with one cut in each iteration; None: adapted",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    )
+}
+
+#: Options of the bundle method with a trust region.
+REGION = {
+    "kappa": Option(
+        "half the squared radius κ (Teo et al. 2010, eq. 6), constant; None: adapted",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    )
+}
+
+#: Options of what is chosen at kinks of the loss.
+AT_KINKS = {
+    "random_state": Option(
+        "seed of subgradients in line 12 of Alg. 3.1, drawn at random as the β_i of "
+        "rows on the margin in Yu (2009, section 4.1); None: the steepest",
+        None,
+        low=0,
+        integer=True,
+        optional=True,
+    )
+}

@@ -18,9 +18,6 @@ from ..steps.line_search import exact
 from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 
-# A step is serious if it gains a tenth of what the model promises (rho of Alg. 1).
-_SERIOUS = 0.1
-
 # After a step that gains half of what the model promises, the next one may be longer.
 _EXCELLENT = 0.5
 
@@ -89,7 +86,9 @@ class CenteredModel:
         return normal / -zeta, promise
 
 
-def proximal_bundle(objective: Objective, w: Floats) -> Solver:
+def proximal_bundle(
+    objective: Objective, w: Floats, *, rho: float = 0.1, zeta: float | None = None
+) -> Solver:
     """Yield the iterates of the proximal bundle method with line search (Alg. 1).
 
     Parameters
@@ -98,6 +97,10 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
         With any loss, and L2.
     w : ndarray of shape (q,)
         Starting point.
+    rho : float
+        A step is serious if it gains this share of what the model promises.
+    zeta : float, optional
+        Weight of half the squared distance, constant; by default it is adapted.
 
     Returns
     -------
@@ -106,14 +109,16 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
 
     Notes
     -----
-    zeta is halved after steps of more than one or an excellent gain, and doubled after
-    three null steps, the cut of the last one passing further below the center than the
-    model promised, as by Kiwiel (1990). Cuts that pass closer improve the model enough.
+    A given zeta makes the method that of Alg. 1, with a cut where the line search ends,
+    and no other. Else zeta is halved after steps of more than one or an excellent gain,
+    and doubled after three null steps, the cut of the last one passing further below
+    the center than the model promised, as by Kiwiel (1990). Cuts that pass closer
+    improve the model enough.
     """
     center = minimize_intercept(objective.at(w))
     yield Iterate(center, center.cut, phase="proximal-bundle", proof=Dual(center.dual))
-    model = CenteredModel(center)
-    zeta = _first_zeta(center)
+    model, fixed = CenteredModel(center), zeta is not None
+    zeta = _first_zeta(center) if zeta is None else zeta
     n_null = 0
     while True:
         step, promise = model.step(zeta)
@@ -125,12 +130,13 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
         point = minimize_intercept(line.point(length if 0.0 < length < np.inf else 1.0))
         gain = center.value - point.value
         model.add(point)
-        if gain >= _SERIOUS * promise:
+        serious = gain >= rho * promise
+        if serious:
             model.center = center = point
             n_null = 0
-            if length > 1.0 or gain >= _EXCELLENT * promise:
-                zeta *= 0.5
-        else:
+        if not fixed and serious and (length > 1.0 or gain >= _EXCELLENT * promise):
+            zeta *= 0.5
+        elif not (fixed or serious):
             # A cut where the search ended helps less than one at the model's minimizer.
             point = minimize_intercept(line.point(1.0))
             n_null += 1
@@ -143,7 +149,9 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
         )
 
 
-def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
+def trust_region_bundle(
+    objective: Objective, w: Floats, *, rho: float = 0.1, kappa: float | None = None
+) -> Solver:
     """Yield the iterates of a bundle method with a trust region (eq. 6).
 
     The radius follows the ratio of the gain to what the model promises, in the manner
@@ -157,6 +165,11 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         With any loss, and L2.
     w : ndarray of shape (q,)
         Starting point.
+    rho : float
+        As of ``proximal_bundle``.
+    kappa : float, optional
+        Half the squared radius, constant, which the steps meet exactly; by default it
+        is adapted.
 
     Returns
     -------
@@ -170,10 +183,11 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
     model = CenteredModel(center)
     zeta = _first_zeta(center)
     step, _ = model.step(zeta)
-    radius = float(np.linalg.norm(step))
+    radius = float(np.linalg.norm(step) if kappa is None else np.sqrt(2.0 * kappa))
+    accuracy = _RADIUS_TOLERANCE if kappa is None else rounding(1.0)
     n_losses = 0
     while True:
-        step, zeta = _step_within(model, radius, zeta)
+        step, zeta = _step_within(model, radius, zeta, accuracy)
         # What the model itself promises, without the term of the distance.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
@@ -184,12 +198,14 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         model.add(point)
         gain = center.value - point.value
         n_losses = n_losses + 1 if gain < 0.0 else 0
-        if gain >= _EXCELLENT * promise:
+        if kappa is not None:
+            pass
+        elif gain >= _EXCELLENT * promise:
             radius *= 2.0
         elif n_losses >= _MAX_LOSSES or (gain < 0.0 and error > promise):
             radius = 0.5 * min(radius, float(np.linalg.norm(step)))
             n_losses = 0
-        if gain >= _SERIOUS * promise:
+        if gain >= rho * promise:
             model.center = center = point
         yield Iterate(
             center, point.cut, phase="trust-region-bundle", proof=Dual(center.dual)
@@ -197,7 +213,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
 
 
 def _step_within(
-    model: CenteredModel, radius: float, zeta: float
+    model: CenteredModel, radius: float, zeta: float, accuracy: float
 ) -> tuple[Floats, float]:
     """Return the step to the model's minimizer within a radius, and its multiplier.
 
@@ -210,9 +226,9 @@ def _step_within(
         length = float(np.linalg.norm(step))
         if length > radius:
             low = zeta
-        elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
+        elif length < (1.0 - accuracy) * radius:
             high = zeta
-            if 0.5 * zeta * radius**2 <= _RADIUS_TOLERANCE * promise:
+            if 0.5 * zeta * radius**2 <= accuracy * promise:
                 break
         else:
             break

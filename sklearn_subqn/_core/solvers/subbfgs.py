@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual
@@ -25,6 +27,7 @@ def subbfgs(
     epsilon_0: float | None = None,
     search: Callable[[Any], float] = exact,
     h: float = 1e-8,
+    random: np.random.Generator | None = None,
 ) -> Solver:
     """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
 
@@ -48,6 +51,9 @@ def subbfgs(
         Line search, from a line to a step size.
     h : float
         What the ratio <dw, dg> / <dg, dg> has to exceed, positive (line 14).
+    random : Generator, optional
+        Draw the subgradient of line 12 at random where rows lie on kinks, as in section
+        4.1, in place of the steepest one along the step.
 
     Returns
     -------
@@ -107,6 +113,8 @@ def subbfgs(
             continue
         # What many updates leave in the scores would lower the cuts.
         new = line.point(step).refreshed(at_kinks=False)
+        if random is not None:
+            new = new.with_random_dual(random)
         best = minimize_intercept(new)
         if best is not new:
             new.compute_gradients(best)

@@ -28,20 +28,27 @@ from .bundle import bmrm, ls_bmrm
 from .cd import cd
 from .cg import cg
 from .common_options import (
+    AT_KINKS,
     BETWEEN,
     CURVATURE,
     CUTS,
     DECAY,
     DIRECTION,
     FIRST_DIRECTION,
+    FORMULA,
     GAP,
+    GRADIENT,
     LINE_SEARCH,
     MEMORY,
     MEMORY_OR_NONE,
+    PROXIMITY,
+    REGION,
     RESTART,
+    SERIOUS,
     SLOPES_AT_ZERO,
     STEP,
     SUBGRADIENT,
+    TRUST,
 )
 from .cyclic import cyclic
 from .fista import fista
@@ -123,17 +130,29 @@ def _by_subgradients(
         epsilon_0=options.epsilon_0,
         search=_search(options),
         h=options.h,
+        random=_random(options),
     )
 
 
 def _lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    hessian = _limited(objective, options)
-    return bfgs(objective, start.w, hessian, search=_search(options))
+    return _by_gradients(objective, start, options, _limited(objective, options))
 
 
 def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = DenseInverseHessian(objective.n_params)
-    return bfgs(objective, start.w, hessian, search=_search(options))
+    return _by_gradients(objective, start, options, hessian)
+
+
+def _by_gradients(
+    objective: Objective, start: Start, options: Options, hessian: InverseHessian
+) -> Solver:
+    return bfgs(
+        objective,
+        start.w,
+        hessian,
+        search=_search(options),
+        epsilon=options.gradient or 0.0,
+    )
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
@@ -174,6 +193,26 @@ def _narrowing(objective: Objective, start: Start, options: Options) -> Solver:
     return narrowing(objective, start)
 
 
+def _trust_region(objective: Objective, start: Start, options: Options) -> Solver:
+    return trust_region(
+        objective, start.w, delta=options.delta, low=options.low, high=options.high
+    )
+
+
+def _cg(objective: Objective, start: Start, options: Options) -> Solver:
+    return cg(objective, start.w, beta=options.beta)
+
+
+def _proximal_bundle(objective: Objective, start: Start, options: Options) -> Solver:
+    return proximal_bundle(objective, start.w, rho=options.rho, zeta=options.zeta)
+
+
+def _trust_region_bundle(
+    objective: Objective, start: Start, options: Options
+) -> Solver:
+    return trust_region_bundle(objective, start.w, rho=options.rho, kappa=options.kappa)
+
+
 def _ista(objective: Objective, start: Start, options: Options) -> Solver:
     return ista(objective, start.w, eta0=options.eta0)
 
@@ -199,7 +238,7 @@ def _n_slack(objective: Objective, start: Start, options: Options) -> Solver:
     )
 
 
-_SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH | CURVATURE
+_SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH | CURVATURE | AT_KINKS
 
 #: Bundle methods: solvers of any convex loss, up to what their entries say.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
@@ -227,18 +266,18 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
         options=GAP,
     ),
     "proximal-bundle": SolverSpec(
-        _from_w(proximal_bundle),
+        _proximal_bundle,
         penalties=FINITE,
         first_order=True,
         steep=False,
-        options=GAP,
+        options=GAP | SERIOUS | PROXIMITY,
     ),
     "trust-region-bundle": SolverSpec(
-        _from_w(trust_region_bundle),
+        _trust_region_bundle,
         penalties=FINITE,
         first_order=True,
         steep=False,
-        options=GAP,
+        options=GAP | SERIOUS | REGION,
     ),
 }
 
@@ -251,10 +290,16 @@ SOLVERS: dict[str, SolverSpec] = {
     ),
     "subbfgs": SolverSpec(_subbfgs, penalties=DIFFERENTIABLE, options=_SUBBFGS),
     "lbfgs": SolverSpec(
-        _lbfgs, smooth=True, penalties=DIFFERENTIABLE, options=MEMORY | LINE_SEARCH
+        _lbfgs,
+        smooth=True,
+        penalties=DIFFERENTIABLE,
+        options=MEMORY | LINE_SEARCH | GRADIENT,
     ),
     "bfgs": SolverSpec(
-        _bfgs, smooth=True, penalties=DIFFERENTIABLE, options=LINE_SEARCH
+        _bfgs,
+        smooth=True,
+        penalties=DIFFERENTIABLE,
+        options=LINE_SEARCH | GRADIENT,
     ),
     "owlqn": SolverSpec(
         _owlqn, smooth=True, penalties=WITH_L1, options=MEMORY | SUBGRADIENT
@@ -269,11 +314,11 @@ SOLVERS: dict[str, SolverSpec] = {
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
     "narrowing": SolverSpec(_narrowing, first_order=True, narrows=True),
     "newton-cg": SolverSpec(_from_w(newton), smooth=True),
-    "trust-region": SolverSpec(_from_w(trust_region), smooth=True),
+    "trust-region": SolverSpec(_trust_region, smooth=True, options=TRUST),
     "cd": SolverSpec(_cd, smooth=True, penalties=BY_COORDINATES, by_columns=True),
     "cyclic-cd": SolverSpec(_from_w(cyclic), penalties=BY_COORDINATES, quadratic=True),
     # Gradients alone.
-    "cg": SolverSpec(_from_w(cg), smooth=True, penalties=DIFFERENTIABLE),
+    "cg": SolverSpec(_cg, smooth=True, penalties=DIFFERENTIABLE, options=FORMULA),
     "fista": SolverSpec(
         _fista, smooth=True, penalties=PROXIMAL, options=STEP | RESTART
     ),

@@ -11,16 +11,15 @@ from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import conjugate_gradients, preconditioner
 
-# The radius is halved if the objective falls by less than a quarter of what the model
-# promises.
-_POOR = 0.25
 
-# The radius is doubled if the objective falls by more than three quarters of what the
-# model promises, and it was the radius that ended the step.
-_GOOD = 0.75
-
-
-def trust_region(objective: Objective, w: Floats) -> Solver:
+def trust_region(
+    objective: Objective,
+    w: Floats,
+    *,
+    delta: float | None = None,
+    low: float = 0.25,
+    high: float = 0.75,
+) -> Solver:
     """Yield the iterates of Newton's method with steps bounded by a trust region.
 
     The quadratic model is minimized within the region by conjugate gradients, which
@@ -34,6 +33,12 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
         Its loss is smooth and has second derivatives, or generalized ones.
     w : ndarray of shape (q,)
         Starting point.
+    delta : float, optional
+        First radius, of Euclidean lengths; by default see the notes.
+    low, high : float
+        The radius is halved if the objective falls by less than the share ``low`` of
+        what the model promises, and doubled if it falls by more than ``high``, and it
+        was the radius that ended the step.
 
     Returns
     -------
@@ -42,14 +47,17 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
 
     Notes
     -----
-    The source leaves the norm open. Lengths are measured by the diagonal of the first
-    Hessian, so that features of different scale are treated alike, and the first radius
-    is that of a gradient step in this norm.
+    By default lengths are measured by the diagonal of the first Hessian, so that
+    features of different scale are treated alike, and the first radius is that of a
+    gradient step in this norm.
     """
     point = minimize_intercept(objective.at(w))
     yield Iterate(point, point.cut, point.lower_bound, "trust-region", Dual(point.dual))
-    diagonal = preconditioner(point.hessian)
-    radius = float(np.sqrt(point.gradient @ (point.gradient / diagonal)))
+    if delta is None:
+        diagonal = preconditioner(point.hessian)
+        radius = float(np.sqrt(point.gradient @ (point.gradient / diagonal)))
+    else:
+        diagonal, radius = np.ones_like(w), delta
     while True:
         hessian, g = point.hessian, point.gradient
         while True:
@@ -65,9 +73,9 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
             new = minimize_intercept(point.along(p).point(1.0))
             ratio = (point.value - new.value) / promised
             length = float(np.sqrt(p @ (diagonal * p)))
-            if ratio < _POOR:
+            if ratio < low:
                 radius = 0.5 * min(radius, length)
-            elif ratio > _GOOD and length >= 0.99 * radius:
+            elif ratio > high and length >= 0.99 * radius:
                 radius *= 2.0
             if ratio > 0.0:
                 break
