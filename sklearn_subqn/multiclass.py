@@ -67,9 +67,9 @@ class MulticlassHingeClassifier(JointHingeClassifier):
           matrix of the squared number of parameters. Their bounds are poor, the more so
           with intercepts.
         - "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle",
-          "trust-region-bundle": bundle methods, for ``fit_intercept=False``. With a
-          positive ``l1_ratio`` they are the only ones, but for "bmrm-aggregated", and
-          "auto" is "ls-bmrm"; a small ``alpha`` then takes hundreds of iterations.
+          "trust-region-bundle": bundle methods. With a positive ``l1_ratio`` "auto" is
+          "ls-bmrm", and "bmrm-aggregated" has no part; a small ``alpha`` then takes
+          hundreds of iterations.
         - "subgradient": the subgradient method, of which the best point counts.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
@@ -220,12 +220,6 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         if isinstance(self.rescaling, str):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
-        if self.l1_ratio and self.fit_intercept:
-            raise ValueError(
-                f"l1_ratio={self.l1_ratio!r} needs fit_intercept=False: bundle "
-                "methods, which take an L1 norm, know no bound of several intercepts "
-                "that are not penalized. Center the features, or add a constant one."
-            )
 
     def _is_smooth(self) -> bool:
         return False

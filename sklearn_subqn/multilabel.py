@@ -95,8 +95,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
         as in :class:`MulticlassHingeClassifier`, and "alm" is another. For both there
         are "sublbfgs", "subbfgs" and "subgradient", and the bundle methods "ls-bmrm",
-        "bmrm", "bmrm-aggregated", "proximal-bundle" and "trust-region-bundle", with
-        "max" for ``fit_intercept=False``.
+        "bmrm", "bmrm-aggregated", "proximal-bundle" and "trust-region-bundle".
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3

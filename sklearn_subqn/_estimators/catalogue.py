@@ -127,7 +127,7 @@ class BundleEstimator(LinearEstimator):
         super()._check_support(problems)
         loss = problems.loss
         intercept = getattr(self, "fit_intercept", False)
-        if loss.joint and intercept and not loss.smooth:
+        if loss.joint and intercept and not (loss.smooth or loss.has_envelope):
             raise ValueError(
                 f"loss={loss_name(self.loss)} of several scores is not smooth and "
                 "needs fit_intercept=False."

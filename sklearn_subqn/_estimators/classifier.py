@@ -20,8 +20,7 @@ from .._checks import (
 )
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._core.regularizers import L2, Regularizer
-from .._core.solvers import BUNDLE_SOLVERS, SOLVERS
+from .._core.solvers import SOLVERS
 from .._features.strength import Rule, rule_of_labels
 from .._problems import LinearProblems, Problems
 from .._solving.callbacks import with_callbacks
@@ -286,16 +285,6 @@ class LinearClassifier(ScoringClassifier):
 
 
 class JointHingeClassifier(LinearClassifier):
-    """Base of classifiers with a loss of all scores of a sample at once.
-
-    Bundle methods minimize over several intercepts of smooth losses only: of others
-    they know no bound where intercepts are not penalized.
-    """
+    """Base of classifiers with a loss of all scores of a sample at once."""
 
     _solvers = SOLVERS
-
-    def _takes(self, solver: str, loss: Any, regularizer: Regularizer) -> bool:
-        by_cuts = solver in BUNDLE_SOLVERS or not isinstance(regularizer, L2)
-        if by_cuts and self.fit_intercept and not loss.smooth:
-            return False
-        return super()._takes(solver, loss, regularizer)

@@ -7,7 +7,7 @@ import numpy as np
 from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Objective
-from ..steps.intercepts import minimize_intercept
+from ..steps.intercepts import minimize_intercepts
 
 
 def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
@@ -27,13 +27,13 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
     """
     n = objective.regularizer.n_penalized
     alpha = objective.alpha
-    point = minimize_intercept(objective.at(w))
+    point = minimize_intercepts(objective.at(w))
     yield Iterate(point, phase="bmrm-aggregated", proof=Dual(point.dual))
     cut = point.cut
     while True:
         w = cut.normal / -alpha
         w[n:] = point.w[n:]
-        point = minimize_intercept(objective.at(w))
+        point = minimize_intercepts(objective.at(w))
         bound = objective.dual_value(cut)
         yield Iterate(point, None, bound, "bmrm-aggregated", Dual(point.dual))
         change = point.cut.normal[:n] - cut.normal[:n]

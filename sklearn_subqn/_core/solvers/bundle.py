@@ -16,7 +16,7 @@ from ..driver import STALL_WINDOW, Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Line, Objective, Point
 from ..steps.cut_model import CutModel, Unsolved, cut_model
-from ..steps.intercepts import minimize_intercept
+from ..steps.intercepts import minimize_intercepts
 from ..steps.line_search import minimizer
 
 # The best points give cuts as well while all cuts take at most a quarter of X's room.
@@ -79,7 +79,7 @@ def bmrm(
         be solved.
     """
     model = cut_model(objective, size=size, patience=patience)
-    point = minimize_intercept(objective.at(w))
+    point = minimize_intercepts(objective.at(w))
     best, gaps = point.value, _Gaps(objective)
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
     while gaps.shrink(best, model.lower_bound):
@@ -88,7 +88,7 @@ def bmrm(
             model.minimize()
         except Unsolved:
             break
-        point = minimize_intercept(objective.at(_with_free(model.w, point)))
+        point = minimize_intercepts(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
         yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
     return Status.STALLED
@@ -132,7 +132,7 @@ def ls_bmrm(
         be solved.
     """
     model = model or cut_model(objective, size=size, patience=patience)
-    best = minimize_intercept(objective.at(w))
+    best = minimize_intercepts(objective.at(w))
     gaps, highest = _Gaps(objective), 2.0 * abs(best.value)
     yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
@@ -142,7 +142,7 @@ def ls_bmrm(
         except Unsolved:
             break
         line = _towards(best, model.w)
-        new = minimize_intercept(minimizer(line))
+        new = minimize_intercepts(minimizer(line))
         if new.value < best.value:
             best = new
             size_of_cuts = model.cuts.normals.nbytes
@@ -150,7 +150,7 @@ def ls_bmrm(
                 model.add(best.cut)
         cut, bound = model.combination, model.lower_bound
         yield Iterate(best, cut, bound, "ls-bmrm", Dual(best.dual))
-        between = minimize_intercept(_cut_point(best, line.point(1.0), theta, highest))
+        between = minimize_intercepts(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
@@ -173,7 +173,7 @@ def following(line: Line) -> Line:
     n = o.regularizer.n_penalized
     if n == len(line.p) or (o.loss.steep and end.largest_score > _FARTHEST_SCORE):
         return line
-    change = minimize_intercept(end).w[n:] - line.start.w[n:]
+    change = minimize_intercepts(end).w[n:] - line.start.w[n:]
     dscores = o.risk.shifted(line.dscores, change)
     return Line(line.start, np.append(line.p[:n], change), dscores)
 

@@ -12,7 +12,7 @@ from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Line, Objective, Point
 from ..rounding import rounding
-from ..steps.intercepts import minimize_intercept
+from ..steps.intercepts import SETTLED_GAP, minimize_intercepts
 from ..steps.kept_cuts import Cuts
 from ..steps.line_search import exact
 from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
@@ -115,7 +115,7 @@ def proximal_bundle(
     the center than the model promised, as by Kiwiel (1990). Cuts that pass closer
     improve the model enough.
     """
-    center = minimize_intercept(objective.at(w))
+    center = minimize_intercepts(objective.at(w))
     yield Iterate(center, center.cut, phase="proximal-bundle", proof=Dual(center.dual))
     model, fixed = CenteredModel(center), zeta is not None
     zeta = _first_zeta(center) if zeta is None else zeta
@@ -123,11 +123,13 @@ def proximal_bundle(
     while True:
         step, promise = model.step(zeta)
         model.count_idle()
-        if promise <= rounding(1.0) * abs(center.value):
+        if promise <= _accuracy(center):
             return Status.NO_PROGRESS
         line = _line(center, step)
         length = exact(line)
-        point = minimize_intercept(line.point(length if 0.0 < length < np.inf else 1.0))
+        point = minimize_intercepts(
+            line.point(length if 0.0 < length < np.inf else 1.0)
+        )
         gain = center.value - point.value
         model.add(point)
         serious = gain >= rho * promise
@@ -138,7 +140,7 @@ def proximal_bundle(
             zeta *= 0.5
         elif not (fixed or serious):
             # A cut where the search ended helps less than one at the model's minimizer.
-            point = minimize_intercept(line.point(1.0))
+            point = minimize_intercepts(line.point(1.0))
             n_null += 1
             if n_null >= _MIN_NULL and model.error(point) > promise:
                 zeta *= 2.0
@@ -176,7 +178,7 @@ def trust_region_bundle(
     status : str
         "no_progress": the model promises no more than rounding.
     """
-    center = minimize_intercept(objective.at(w))
+    center = minimize_intercepts(objective.at(w))
     yield Iterate(
         center, center.cut, phase="trust-region-bundle", proof=Dual(center.dual)
     )
@@ -191,9 +193,9 @@ def trust_region_bundle(
         # What the model itself promises, without the term of the distance.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
-        if promise <= rounding(1.0) * abs(center.value):
+        if promise <= _accuracy(center):
             return Status.NO_PROGRESS
-        point = minimize_intercept(_line(center, step).point(1.0))
+        point = minimize_intercepts(_line(center, step).point(1.0))
         error = model.error(point)
         model.add(point)
         gain = center.value - point.value
@@ -239,6 +241,13 @@ def _step_within(
         else:
             zeta = float(np.sqrt(low * high))
     return step, zeta
+
+
+def _accuracy(center: Point) -> float:
+    """Return by how much values at points and cuts there may differ."""
+    o = center.objective
+    several = o.n_free > 1 and not o.loss.smooth
+    return (2.0 * SETTLED_GAP if several else rounding(1.0)) * abs(center.value)
 
 
 def _first_zeta(center: Point) -> float:
