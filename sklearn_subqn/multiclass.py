@@ -48,7 +48,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         frame is matched by names, as ``label_cost`` is.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
-        norm alone. If it is positive, ``fit_intercept=False`` is needed.
+        norm alone.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
         place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.

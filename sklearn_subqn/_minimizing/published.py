@@ -71,6 +71,10 @@ def descent_direction(
     TypeError, ValueError
         If arguments are not acceptable.
 
+    See Also
+    --------
+    minimize : Its methods "subbfgs" and "sublbfgs" find directions in this way.
+
     Examples
     --------
     Steepest descent at a kink of ``10 |x| + |y|``, where ``-(10, 1)`` leads upwards:
@@ -132,6 +136,10 @@ def exact_line_search(function: PiecewiseQuadratic) -> float:
     TypeError
         If the function is no :class:`sklearn_subqn.losses.PiecewiseQuadratic`.
 
+    See Also
+    --------
+    exact_line_search_of_maxima : For means of maxima of lines.
+
     Examples
     --------
     The absolute value of ``1 - step`` plus half the square of the step:
@@ -162,6 +170,7 @@ def maximum_of_lines(
     Parameters
     ----------
     slopes, offsets : array-like of shape (r,)
+        Of the lines.
     low, high : float, default=0 and inf
         Where segments begin and end.
 
@@ -176,6 +185,10 @@ def maximum_of_lines(
     ------
     TypeError, ValueError
         If arguments are not acceptable.
+
+    See Also
+    --------
+    exact_line_search_of_maxima : Minimizes the mean of several of them.
 
     Examples
     --------
@@ -242,6 +255,10 @@ def exact_line_search_of_maxima(
     ------
     TypeError, ValueError
         If arguments are not acceptable.
+
+    See Also
+    --------
+    maximum_of_lines : The segments of one maximum.
 
     Examples
     --------

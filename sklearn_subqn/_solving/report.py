@@ -100,8 +100,9 @@ class Report:
             history.passes[-1],
             history.seconds[-1],
         )
-        point = result.current
-        progress.current = Current(
-            unit * point.value, lambda: self._fitted(point.w.copy())
-        )
+        if self._settings.callback is not None:
+            point = result.current
+            progress.current = Current(
+                unit * point.value, lambda: self._fitted(point.w.copy())
+            )
         return self.iteration(progress, result.point.w)

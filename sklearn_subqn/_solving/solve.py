@@ -152,6 +152,7 @@ def _minimize(
         is_useful=target.is_useful,
         is_rounding=is_rounding,
         bundle=bundle,
+        points_prove=bundle is None and not spec.proves,
         least=objective.least,
         counter=objective,
         since=passes,

@@ -51,6 +51,7 @@ def run(
     is_useful: Callable[[Result], bool] = lambda result: True,
     is_rounding: Callable[[Any, float], bool] = lambda point, gap: False,
     bundle: CutBundle | None = None,
+    points_prove: bool = False,
     least: float = -np.inf,
     counter: PassCounter | None = None,
     since: float = 0.0,
@@ -75,6 +76,8 @@ def run(
         without end.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
+    points_prove : bool
+        Whether an iterate without a lower bound has that of its point.
     least : float
         A lower bound that is known beforehand.
     counter : optional
@@ -111,8 +114,7 @@ def run(
                 result.status = Status.CONVERGED
             _record_bound(result)
             break
-        if bundle is None and iterate.lower_bound == -np.inf:
-            # Where cuts are not combined, those of single points are bounds, too.
+        if points_prove and iterate.lower_bound == -np.inf:
             iterate = iterate._replace(lower_bound=iterate.point.lower_bound)
         value = iterate.point.value
         if not np.isfinite(value):
