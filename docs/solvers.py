@@ -14,7 +14,7 @@ from sklearn_subqn._core.regularizers import (
     L2,
     Bounded,
     ElasticNet,
-    Entropy,
+    EntropyPenalty,
     QuadraticForm,
     SquaredNorm,
 )
@@ -84,7 +84,7 @@ PENALTIES = {
     "L1, elastic net": ElasticNet(2),
     "Lp": SquaredNorm(2, 1.5),
     "quadratic": QuadraticForm(np.eye(2)),
-    "entropies": Entropy(2),
+    "entropies": EntropyPenalty(2),
     "bounds": Bounded(0.0, np.zeros(2), np.ones(2)),
 }
 

@@ -37,7 +37,8 @@ from .._problems import InputFeatures, LinearModel
 from .._solving.process import n_threads
 from .._solving.warnings import warn_of_shares
 from .block_methods import refuse_collections
-from .estimator import Estimator, forget, loss_name
+from .estimator import Estimator, loss_name
+from .found import forget
 from .predictions import is_narrow, rounded_scores
 
 #: Types of X that are kept as they are; everything else becomes float64.

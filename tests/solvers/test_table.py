@@ -29,7 +29,7 @@ from sklearn_subqn._core.regularizers import (
     L2,
     Bounded,
     ElasticNet,
-    Entropy,
+    EntropyPenalty,
     NormalizedEntropy,
     QuadraticForm,
     SquaredNorm,
@@ -113,7 +113,7 @@ KINDS = {
     "elasticnet": ElasticNet(D, 0.5),
     "lp": SquaredNorm(D, 1.5),
     "quadratic": QuadraticForm(MATRIX),
-    "entropy": Entropy(D),
+    "entropy": EntropyPenalty(D),
     "normalized_entropy": NormalizedEntropy(D),
     "elasticnet within bounds": Bounded(0.5, np.full(D, -0.3), np.full(D, 0.4)),
 }

@@ -9,7 +9,7 @@ from ..driver import Iterate, Solver, Status
 from ..kernels import coordinate_descent
 from ..losses._base import Floats
 from ..objectives.objective import Objective
-from ..rows.columns import Columns
+from ..rows.columns import MatrixColumns
 from ..steps.intercepts import minimize_intercept
 
 
@@ -43,7 +43,7 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
     point = minimize_intercept(objective.at(w))
     # Second derivatives are the same everywhere.
     roots = np.sqrt(point.curvature.diagonal())
-    indptr, indices, data = Columns(design, np.arange(d)).arrays
+    indptr, indices, data = MatrixColumns(design, np.arange(d)).arrays
     columns = sparse.csc_array((data, indices, indptr), shape=(design.n_rows, d))
     columns = sparse.csc_array(sparse.diags_array(roots) @ columns)
     squares = np.asarray(columns.multiply(columns).sum(axis=0), np.float64)
