@@ -138,15 +138,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
             lambda n=n, d=d: normal(n, d, 3),
             L1LogisticOWLQN(1e-2, l1_ratio=0),
         )
-<<<<<<< HEAD
     yield Case(
         "smaller units",
         "6000 x 3, times in seconds",
         lambda: times(6000),
         MulticlassHingeClassifier(1e-2),
     )
-=======
->>>>>>> 42f9b5f (Say what the loop takes, and measure its row of the plans)
     yield Case(
         "span of the rows",
         "200 x 8000, 5 classes",
