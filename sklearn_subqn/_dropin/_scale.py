@@ -69,10 +69,13 @@ class ScaleProblem(LinearProblems):
         self._total = total
         loss = regression_losses(epsilon=self._epsilon)["huber"]
         given = without_penalty(X, weights, model.fit_intercept) if free else {}
-        super().__init__(model, X, [y], loss, weights, single=True, **given)
-        # Without an intercept nothing but coefficients takes the level of y.
-        mean, median = (weights @ y, np.median(y)) if model.fit_intercept else (0, 0)
-        deviation = y - mean
+        # An intercept takes the level of y, far above its noise or not; without one
+        # nothing but coefficients does.
+        level = float(np.median(y)) if model.fit_intercept else 0.0
+        y = y - level
+        data = model, X, [y], loss, weights
+        super().__init__(*data, single=True, level=level, **given)
+        deviation = y - (weights @ y if model.fit_intercept else 0.0)
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         # The scale is no smaller, nor than scikit-learn's.
         self._least = max(1e-13 * self._spread, 10.0 * EPS)
@@ -85,7 +88,7 @@ class ScaleProblem(LinearProblems):
         self._rounding = total * rounding
         self._positive = np.where(weights > 0.0, weights, 1.0)
         # Without coefficients the scale is larger, or about as large.
-        self._scale = self._scale_of(y - median) or self._spread
+        self._scale = self._scale_of(y) or self._spread
         self._scale = max(self._scale, self._least)
 
     def start_from(self, previous: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from .maps import (
     Moved,
     Nodes,
     Pair,
+    Raised,
     ScoreMap,
     Signs,
     Stored,
@@ -76,6 +77,8 @@ class LinearProblems(Problems):
         From the scores of a single problem to those that are stored.
     units : ndarray of shape (d,), optional
         Powers of two by which features are divided for the solver.
+    level : float
+        What was taken off the targets, which intercepts of the user have more.
     reading : Reading, optional
         What the user reads of the problems, if they are not solved as they are read.
     outputs : sequence, optional
@@ -124,6 +127,7 @@ class LinearProblems(Problems):
         n_scores: int | None = None,
         scores: ScoreMap | None = None,
         units: Floats | None = None,
+        level: float = 0.0,
         reading: Reading | None = None,
         outputs: Any = None,
         output: str = "class {}",
@@ -170,7 +174,7 @@ class LinearProblems(Problems):
             self.sizes = units[self.columns]
             X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
         self._targets = targets
-        self._scores = scores
+        self._scores, self._level = scores, level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         penalized = free is None or not free.all()
         n_coef = self.design.n_coef
@@ -228,6 +232,8 @@ class LinearProblems(Problems):
     ) -> Coordinates:
         """Return the way from parameters to what is stored of them."""
         inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
+        if self._level:
+            inner.append(Raised(self._level))
         if isinstance(scores, Levels):
             inner.append(FewDigits(stored.dtype, scores.n_thresholds))
         if scores is not None:

@@ -108,6 +108,19 @@ class Moved(NamedTuple):
         return self.shift.subtracted(X)
 
 
+class Raised(NamedTuple):
+    """Targets less a number, which intercepts have more."""
+
+    level: float
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        # In single precision the difference would be rounded.
+        return coef, np.asarray(intercept, dtype=np.float64) - self.level
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        return coef, np.asarray(intercept, dtype=np.float64) + self.level
+
+
 class Signs:
     """Scores with the opposite sign, where large ones mean the first class."""
 

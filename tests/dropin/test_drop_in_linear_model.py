@@ -617,3 +617,31 @@ def test_huber_without_an_intercept_begins_at_the_level_of_y():
     model.fit(X, y, sample_weight=weights)
     assert model.dual_gap_ <= 1e-9 * model.objective_
     assert model.n_iter_ <= 100
+
+
+@pytest.mark.parametrize("level", [1e4, 1e6, 1e8])
+def test_huber_takes_no_more_iterations_far_from_zero(level):
+    """The level of y, which the intercept takes, is not the solver's affair."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = X @ rng.normal(size=5) + 0.1 * rng.normal(size=200)
+    near = linear_model.HuberRegressor().fit(X, y)
+    far = linear_model.HuberRegressor().fit(X, y + level)
+    assert far.n_iter_ <= 4 * near.n_iter_
+    assert_allclose(far.coef_, near.coef_, rtol=1e-5)
+    assert far.intercept_ - level == pytest.approx(near.intercept_, abs=1e-5)
+    assert far.scale_ == pytest.approx(near.scale_, rel=1e-5)
+    again = linear_model.HuberRegressor(warm_start=True).fit(X, y + level)
+    assert again.fit(X, y + level).n_iter_ <= 2
+
+
+def test_huber_in_single_precision_is_evaluated_as_its_intercept_is_stored():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    y = 1e7 + 0.01 * rng.normal(size=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = linear_model.HuberRegressor().fit(X, y)
+    assert model.intercept_.dtype == np.float32
+    expected = huber_objective(model, X.astype(np.float64), y, np.ones(60))
+    assert model.objective_ == pytest.approx(expected, rel=1e-6)
