@@ -112,7 +112,8 @@ class RunHere:
             raise Abandoned
         if not self._listened:
             return False
-        self._news.put(News(self._w, progress))
+        # The point of the iteration stays where the rows are.
+        self._news.put(News(self._w, Progress(*progress)))
         try:
             return self._answers.get(timeout=_SILENCE)
         except queue.Empty:

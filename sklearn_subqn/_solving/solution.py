@@ -81,7 +81,7 @@ class Progress(Numbers):
         Wall-clock time so far.
     current : Current or None
         The point of this iteration: its ``objective``, ``coef`` and ``intercept``. None
-        where there is none, as in streams.
+        where there is none, as in streams, or where it is on a worker.
     """
 
     current: Current | None = None
