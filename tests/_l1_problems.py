@@ -9,9 +9,10 @@ from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import elastic_net
+from sklearn_subqn._core.regularizers import L2, elastic_net
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
+from sklearn_subqn._core.steps.certificate import CutBundle
 
 
 def data(n=120, d=12, *, n_classes=2, seed=0):
@@ -38,6 +39,14 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
 
 
 def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
-    start = Start(np.zeros(objective.n_params))
-    solver = SOLVERS[solver].start(objective, start, Options())
-    return run(solver, Stopping(tol), max_iter=max_iter)
+    spec, start = SOLVERS[solver], Start(np.zeros(objective.n_params))
+    bundle = None
+    if isinstance(objective.regularizer, L2) and not spec.proves:
+        bundle = CutBundle(objective, 60)
+    return run(
+        spec.start(objective, start, Options()),
+        Stopping(tol),
+        max_iter=max_iter,
+        bundle=bundle,
+        points_prove=bundle is None and not spec.proves,
+    )

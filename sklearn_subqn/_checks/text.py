@@ -154,9 +154,12 @@ def _columns_of_others(X: Any) -> list[str]:
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether all values are numbers, or texts that read like numbers."""
+    """Whether all values are real numbers, or texts that read like these."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        return False
     try:
-        np.asarray(values).astype(np.float64)
+        array.astype(np.float64)
     except (TypeError, ValueError):
         return False
     return True

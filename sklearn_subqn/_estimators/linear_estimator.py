@@ -260,7 +260,8 @@ class LinearEstimator(Estimator):
         must be numbers.
         """
         has_y = not (isinstance(y, str) and y == "no_validation")
-        if is_plain(X, y if has_y else None, DTYPES) and self._knows(X, reset=reset):
+        plain = is_plain(X, y if has_y else None, DTYPES) and y is not None
+        if plain and self._knows(X, reset=reset):
             check_range(X, type(self).__name__)
             return (X, y) if has_y else X
         check_no_file("X", X)

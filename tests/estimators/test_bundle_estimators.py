@@ -385,7 +385,8 @@ def test_classes_against_the_rest(loss):
 
 
 def test_warm_starts():
-    X, y = regression_data(n=3000)
+    # Smaller problems are for one compiled loop, which has one iteration.
+    X, y = regression_data(n=50_000)
     model = BMRMRegressor(0.1, loss="quantile", warm_start=True).fit(X, y)
     first = model.n_iter_
     model.fit(X, y)
