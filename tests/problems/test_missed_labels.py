@@ -73,7 +73,7 @@ def test_solvers_that_an_error_names_are_accepted(model):
     X, Y = labels(0.2, 3)
     y = Y if isinstance(model, MultilabelHingeClassifier) else Y[:, 0] + Y[:, 1]
     with pytest.raises(ValueError, match=r"(one of|do are) '") as caught:
-        model.set_params(solver="ls-bmrm").fit(X, y)
+        model.set_params(solver="owlqn").fit(X, y)
     listed = re.split("one of |do are ", str(caught.value))[1]
     named = listed.split(";")[0].rstrip(".").split(", ")
     assert "'auto'" in named

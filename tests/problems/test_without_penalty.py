@@ -201,8 +201,8 @@ def test_what_is_refused():
         BMRMRegressor(0, penalty="entropy").fit(X, y)
     with pytest.raises(ValueError, match=r"penalty_factor=0 needs.*got 'lp'"):
         BMRMRegressor(penalty="lp", penalty_factor=FACTORS).fit(X, y)
-    with pytest.raises(ValueError, match="solver='cd' does not support"):
-        L1LogisticOWLQN(0, solver="cd").fit(X, y > 0.0)
+    with pytest.raises(ValueError, match="solver='cyclic-cd' does not support"):
+        L1LogisticOWLQN(0, solver="cyclic-cd").fit(X, y > 0.0)
 
 
 def test_warning_where_tol_is_not_proven():
