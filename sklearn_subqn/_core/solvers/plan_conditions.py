@@ -116,8 +116,9 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = fits and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
     else:
-        # With an L1 norm a loss without curvature at first is left to its asymptote.
-        l1 = f.l1 and not is_linear(f)
+        # With an L1 norm a loss without curvature at first is left to its asymptote, and
+        # a tiny alpha to larger ones.
+        l1 = f.l1 and not (is_linear(f) or has_small_l1(f))
         fits = fits and (f.l2 or l1) and f.n_params <= _MOST_COLUMNS
     return fits and o.loss.oracle.looped is not None
 
