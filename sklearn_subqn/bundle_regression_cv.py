@@ -125,7 +125,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Scores on the left-out samples, ``error_score`` where there are none.
     search_gap_ : float
         With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more, as far as float64 can tell.
+        ``best_score_`` by more, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between them.

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ._certified.other_objectives import has_objective, objective_of
-from ._estimators.inferred import Options, coefficient_errors, fitted_attributes
+from ._estimators.inferred import ErrorOptions, coefficient_errors, fitted_attributes
 from ._inference import CoefficientErrors
 
 __all__ = ["CoefficientErrors", "standard_errors"]
@@ -177,7 +177,7 @@ def standard_errors(
         raise ValueError(
             f"The objective of {type(estimator).__name__} has no offset; leave it out."
         )
-    options = Options(
+    options = ErrorOptions(
         kind=kind,
         groups=groups,
         offset=offset,

@@ -64,7 +64,15 @@ from sklearn_subqn._core.losses import (
     Simplex,
     regression_losses,
 )
-from sklearn_subqn._core.regularizers import L2, ElasticNet, SquaredNorm, elastic_net
+from sklearn_subqn._core.regularizers import (
+    L2,
+    ElasticNet,
+    EntropyPenalty,
+    NormalizedEntropy,
+    QuadraticForm,
+    SquaredNorm,
+    elastic_net,
+)
 from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 
 #: Processor time that a fit may take, in seconds, on machines of any kind.
@@ -303,7 +311,13 @@ def problem(seed: int, targets: str) -> Problem:
 
 def _names(registry: Any, loss: Any, penalty: str = "l2") -> list[str]:
     """Names of the solvers that take a loss with a penalty."""
-    kind = {"l2": L2(1), "l1": ElasticNet(1), "elasticnet": ElasticNet(1, 0.5)}
+    kind: dict[str, Any] = {
+        "l2": L2(1),
+        "l1": ElasticNet(1),
+        "elasticnet": ElasticNet(1, 0.5),
+    }
+    kind |= {"entropy": EntropyPenalty(2), "quadratic": QuadraticForm(np.eye(2))}
+    kind["normalized_entropy"] = NormalizedEntropy(2)
     regularizer = kind.get(penalty, SquaredNorm(1, 1.5))
     return [k for k, v in registry.items() if v.supports(loss, regularizer)]
 

@@ -171,9 +171,9 @@ def coef_table(
         if scale is not None:
             raise ValueError("scale is for tables without X; leave it out.")
         # Losses of regressors are known by estimators that have such tables.
-        from .inferred import Options, coefficient_errors, fitted_attributes
+        from .inferred import ErrorOptions, coefficient_errors, fitted_attributes
 
-        options = Options(feature_names=feature_names, **errors)
+        options = ErrorOptions(feature_names=feature_names, **errors)
         data = X, y, sample_weight, options
         return coefficient_errors(self, fitted_attributes(self), *data).table(level)
     if errors or y is not None or sample_weight is not None:

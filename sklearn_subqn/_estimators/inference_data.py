@@ -21,7 +21,7 @@ from .._checks import (
     row_weights,
 )
 from .._core.names import check_same_rows
-from .._inference import Block
+from .._inference import TargetedRows
 from .._solving.solution import Floats
 from .block_methods import is_collection
 
@@ -87,7 +87,7 @@ class FittedData:
 
         return Blocks(partial(rows_mapped, X, y, sample_weight), self._read)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Block | None:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TargetedRows | None:
         """Return a block as it comes from elsewhere, None if it has no rows."""
         if not X.shape[0]:
             return None
@@ -96,7 +96,7 @@ class FittedData:
 
     def _block(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, groups: Any = None
-    ) -> Block:
+    ) -> TargetedRows:
         """Return checked rows with their targets and weights."""
         n = X.shape[0]
         if is_classifier(self._own):
@@ -119,7 +119,7 @@ class FittedData:
                     f"groups must have one name for each of {n} samples, got "
                     f"{len(groups)}."
                 )
-        return Block(X, targets, weights, offset, groups)
+        return TargetedRows(X, targets, weights, offset, groups)
 
     def _of_labels(self, y: Any, sample_weight: Any) -> tuple[Floats, Floats]:
         """Return numbers of classes, or signs for each, and weights of rows."""
@@ -157,18 +157,18 @@ class Blocks:
     mapped : callable
         Returns the results of a function of X, y and sample_weight for each block.
     read : callable
-        Returns what comes from there as a ``Block``, or None.
+        Returns what comes from there as a ``TargetedRows``, or None.
     """
 
     def __init__(self, mapped: Callable[..., Any], read: Callable[..., Any]) -> None:
         self._mapped, self._read = mapped, read
 
     @classmethod
-    def of(cls, block: Block) -> Blocks:
+    def of(cls, block: TargetedRows) -> Blocks:
         """Return all rows in memory as one block."""
         return cls(lambda function: [function(block)], lambda block: block)
 
-    def each(self, function: Callable[[Block], Any]) -> list[Any]:
+    def each(self, function: Callable[[TargetedRows], Any]) -> list[Any]:
         """Return what a function returns for each block that has rows."""
         results = self._mapped(partial(_applied, read=self._read, function=function))
         return [each for each in results if each is not None]
@@ -179,14 +179,14 @@ class Blocks:
         return means
 
 
-def _means(block: Block) -> Floats:
+def _means(block: TargetedRows) -> Floats:
     if sparse.issparse(block.X):
         return np.zeros(block.X.shape[1])
     return np.asarray(block.X.mean(axis=0, dtype=np.float64))
 
 
 def _applied(
-    *given: Any, read: Callable[..., Any], function: Callable[[Block], Any]
+    *given: Any, read: Callable[..., Any], function: Callable[[TargetedRows], Any]
 ) -> Any:
     block = read(*given)
     return None if block is None else function(block)

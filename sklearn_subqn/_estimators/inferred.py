@@ -19,12 +19,12 @@ from .._checks import as_sample_weights, check_number, check_option, exact_names
 from .._checks.callers import user_level
 from .._core.losses import BINARY_LOSSES, AnyLoss, Loss, regression_losses
 from .._inference import (
-    Block,
     CoefficientErrors,
     Covariance,
-    Moments,
     Names,
+    RowMoments,
     Spec,
+    TargetedRows,
     assembled,
     bandwidth,
     block_moments,
@@ -73,7 +73,7 @@ _ATTRIBUTES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class ErrorOptions:
     """What ``standard_errors`` takes besides the model and its data."""
 
     kind: str = "auto"
@@ -99,7 +99,7 @@ def coefficient_errors(
     X: Any,
     y: Any,
     sample_weight: Any,
-    options: Options,
+    options: ErrorOptions,
 ) -> CoefficientErrors:
     """Return the standard errors of the coefficients of a model.
 
@@ -111,7 +111,7 @@ def coefficient_errors(
         As of ``fitted_attributes``.
     X, y, sample_weight
         The data that the model was fitted to.
-    options : Options
+    options : ErrorOptions
     """
     name = _loss_name(own)
     kind = _kind(name, options)
@@ -195,7 +195,7 @@ def _levels(own: Any, name: str, k: int) -> tuple[float, ...]:
     return tuple(np.broadcast_to(levels, k).astype(np.float64).tolist())
 
 
-def _kind(name: str, options: Options) -> str:
+def _kind(name: str, options: ErrorOptions) -> str:
     """Return how covariances are found."""
     check_option("kind", options.kind, _KINDS)
     kind = options.kind
@@ -283,11 +283,13 @@ def _widths(blocks: Blocks, spec: Spec) -> tuple[float, ...]:
     )
 
 
-def _residuals(block: Block, spec: Spec) -> tuple[Floats, Floats, Floats]:
+def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]:
     return block.targets - block.scores(spec), block.targets, block.weights
 
 
-def _names(own: Any, spec: Spec, classes: Any, names: Any, options: Options) -> Names:
+def _names(
+    own: Any, spec: Spec, classes: Any, names: Any, options: ErrorOptions
+) -> Names:
     """Return what estimates belong to."""
     given = names if options.feature_names is None else options.feature_names
     k, reference = len(spec.coef), options.reference
@@ -316,11 +318,11 @@ def _names(own: Any, spec: Spec, classes: Any, names: Any, options: Options) -> 
 def _covariance(
     own: Any,
     spec: Spec,
-    moments: Moments,
+    moments: RowMoments,
     problem: int,
     name: str,
     kind: str,
-    options: Options,
+    options: ErrorOptions,
     given: dict[str, Any],
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, in shifted features."""
@@ -384,7 +386,7 @@ def _like_fitted(own: Any, given: dict[str, Any]) -> Any:
     return like
 
 
-def _resamples(refit: Any, n_rows: int, options: Options) -> Floats:
+def _resamples(refit: Any, n_rows: int, options: ErrorOptions) -> Floats:
     check_number("n_resamples", options.n_resamples, low=2, integer=True)
     groups = options.groups
     if groups is not None:
@@ -401,7 +403,7 @@ def _refit(
     X: Any,
     y: Any,
     sample_weight: Any,
-    options: Options,
+    options: ErrorOptions,
 ) -> Any:
     """Return a function from factors of rows to the estimates of a refit."""
     model = clone(like)

@@ -8,16 +8,16 @@ from .assembled import Names, assembled, estimated, theta
 from .bootstrap import resampled
 from .covariances import Covariance, covariances
 from .estimates import CoefficientErrors, WaldTest
-from .moments import Block, Moments, Spec, block_moments, summed
+from .moments import RowMoments, Spec, TargetedRows, block_moments, summed
 from .terms import bandwidth
 
 __all__ = [
-    "Block",
     "CoefficientErrors",
     "Covariance",
-    "Moments",
     "Names",
+    "RowMoments",
     "Spec",
+    "TargetedRows",
     "WaldTest",
     "assembled",
     "bandwidth",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from .._solving.solution import Floats
-from .moments import Moments
+from .moments import RowMoments
 
 # Columns whose distance from combinations of others is below 1e-5 of their size count
 # as such combinations: products of columns in float64 leave errors of about 1e-7.
@@ -48,7 +48,7 @@ class Covariance(NamedTuple):
 
 
 def covariances(
-    moments: Moments,
+    moments: RowMoments,
     penalty: Floats,
     gradient: Floats,
     kind: str,
@@ -59,7 +59,7 @@ def covariances(
 
     Parameters
     ----------
-    moments : Moments
+    moments : RowMoments
     penalty : ndarray of shape (p, p)
         Second derivatives of the penalty.
     gradient : ndarray of shape (p,)
@@ -104,7 +104,7 @@ def covariances(
     return Covariance(covariance, recombine, determined, scale, df_resid, newton)
 
 
-def _middle(moments: Moments, kind: str, scale: float, df_resid: float) -> Floats:
+def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Floats:
     """Return the covariance of the first derivatives."""
     n = moments.n
     if kind == "fisher":

@@ -66,7 +66,7 @@ class Spec:
         return 1 if self.joint else len(self.coef)
 
 
-class Block(NamedTuple):
+class TargetedRows(NamedTuple):
     """Rows with all that a model wants of them.
 
     Attributes
@@ -93,7 +93,7 @@ class Block(NamedTuple):
         return scores if self.offset is None else scores + self.offset[:, None]
 
 
-class Moments(NamedTuple):
+class RowMoments(NamedTuple):
     """Sums over rows for one problem; q is the number of parameters of a score.
 
     Attributes
@@ -115,11 +115,11 @@ class Moments(NamedTuple):
     n: float
     clusters: dict[int, Floats]
 
-    def __add__(self, other: Any) -> Moments:
+    def __add__(self, other: Any) -> RowMoments:
         clusters = dict(self.clusters)
         for group, total in other.clusters.items():
             clusters[group] = clusters.get(group, 0.0) + total
-        return Moments(
+        return RowMoments(
             self.hessian + other.hessian,
             self.squares + other.squares,
             self.gradient + other.gradient,
@@ -130,19 +130,19 @@ class Moments(NamedTuple):
         )
 
 
-def summed(parts: Iterable[list[Moments]]) -> list[Moments]:
+def summed(parts: Iterable[list[RowMoments]]) -> list[RowMoments]:
     """Return the moments of all blocks, for each problem."""
-    totals: list[Moments] = []
+    totals: list[RowMoments] = []
     for part in parts:
         pairs = zip(totals, part, strict=True)
         totals = [a + b for a, b in pairs] if totals else list(part)
     return totals
 
 
-def block_moments(block: Block, spec: Spec) -> list[Moments]:
+def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
     """Return the moments of the rows of a block, for each problem."""
     scores = block.scores(spec)
-    totals: list[Moments] = []
+    totals: list[RowMoments] = []
     n_rows, d = block.X.shape
     dense = not sparse.issparse(block.X)
     size = max(1, COPY_SIZE // max(d, 1)) if dense else max(n_rows, 1)
@@ -193,7 +193,7 @@ def _moments(
     weights: Floats,
     groups: Any,
     counts: bool,
-) -> Moments:
+) -> RowMoments:
     slopes = found.slopes
     m, q = slopes.shape[1], design.n_params
     # A row that counts twice is two rows, one that weighs twice has half the variance.
@@ -218,7 +218,7 @@ def _moments(
         )
         sums = [_of_clusters(design, members, weights * slopes[:, a]) for a in range(m)]
         clusters = dict(zip(names.tolist(), np.hstack(sums), strict=True))
-    return Moments(
+    return RowMoments(
         hessian.reshape(m * q, m * q),
         squares.reshape(m * q, m * q),
         gradient.ravel(),

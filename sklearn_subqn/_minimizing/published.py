@@ -24,7 +24,7 @@ class _Given(NamedTuple):
     steepest: Callable[[Floats], Floats]
 
 
-class _Product:
+class _ProductWithB:
     """A function that multiplies by a matrix, as the core wants that."""
 
     def __init__(self, times: Callable[[Floats], Floats]) -> None:
@@ -103,7 +103,7 @@ def descent_direction(
             )
         times = B.__matmul__
     point = _Given(g, lambda p: _vector("steepest(p)", steepest(p), len(g)))
-    found = _descent_direction(point, _Product(times), float(epsilon), k_max)
+    found = _descent_direction(point, _ProductWithB(times), float(epsilon), k_max)
     return OptimizeResult(
         x=found.p,
         slope=found.slope,

@@ -30,7 +30,7 @@ from .maps import (
     Nodes,
     Pair,
     Raised,
-    ScoreMap,
+    RowMap,
     Signs,
     Stored,
     Units,
@@ -73,7 +73,7 @@ class LinearProblems(Problems):
         Of all problems, or of each; sum to one.
     n_scores : int, optional
         Number k of scores per row of a joint loss.
-    scores : ScoreMap, optional
+    scores : RowMap, optional
         From the scores of a single problem to those that are stored.
     units : ndarray of shape (d,), optional
         Powers of two by which features are divided for the solver.
@@ -125,7 +125,7 @@ class LinearProblems(Problems):
         weights: Floats | list[Floats],
         *,
         n_scores: int | None = None,
-        scores: ScoreMap | None = None,
+        scores: RowMap | None = None,
         units: Floats | None = None,
         level: float = 0.0,
         reading: Reading | None = None,
@@ -209,7 +209,7 @@ class LinearProblems(Problems):
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
 
     def _map(
-        self, X: Any, intercept: bool, n_scores: int | None, scores: ScoreMap | None
+        self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None
     ) -> tuple[Design, OpenIntercepts | None]:
         """Return the map from parameters to scores, and what sets open intercepts."""
         n_threads, opens = self._model.n_threads, self.loss.ranks
@@ -228,7 +228,7 @@ class LinearProblems(Problems):
         return design, OpenIntercepts(design, *rule)
 
     def _maps(
-        self, scores: ScoreMap | None, stored: Stored, opposite: bool
+        self, scores: RowMap | None, stored: Stored, opposite: bool
     ) -> Coordinates:
         """Return the way from parameters to what is stored of them."""
         inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
@@ -290,7 +290,7 @@ class LinearProblems(Problems):
             coef, intercept = coef[0], intercept if self._keeps_axis else intercept[0]
         return {**self._known, "coef_": coef, "intercept_": intercept}
 
-    def _check_bounds(self, n_scores: int | None, scores: ScoreMap | None) -> None:
+    def _check_bounds(self, n_scores: int | None, scores: RowMap | None) -> None:
         """Raise where coefficients of features are not those of one score."""
         if self.loss.joint or n_scores is not None or scores is not None:
             raise ValueError(

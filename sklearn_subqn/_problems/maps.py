@@ -32,7 +32,7 @@ class Map(Protocol):
         """Return what the user reads of what the solver sees."""
 
 
-class ScoreMap(Map, Protocol):
+class RowMap(Map, Protocol):
     """A map of rows: scores of the user are combinations of those of the solver.
 
     Attributes

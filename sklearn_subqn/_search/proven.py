@@ -16,18 +16,18 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._core.rounding import ROUNDED
 from .._solving.solution import Floats
 from .score_bounds import Between, Solved
 
-#: The search begins with so many alphas, from the lowest to the highest: with 7 a9a
-#: takes as many solved ones in the end, and more bounds.
+#: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# A search ends after this many solved alphas, and says what it has proven so far.
+# A search ends after 400 solved alphas, and says what it has proven so far.
 MOST_SOLVED = 400
 
-# An interval is halved where the radius of coefficients in its middle is less than this
-# share of that at its ends; else its solved ends are too far from each other.
+# An interval is halved where the radius of coefficients in its middle is less than 0.7
+# times that at its ends; else its solved ends are too far from each other.
 _NARROW = 0.7
 
 # Neighbors closer than a relative distance of 1e-6 have bounds as good as they get.
@@ -50,7 +50,7 @@ class Fold(Protocol):
         """
 
 
-class Interval(NamedTuple):
+class AlphaInterval(NamedTuple):
     """An interval of alpha with bounds of the mean score.
 
     Attributes
@@ -122,8 +122,8 @@ class ProvenSearch:
         for alpha in np.geomspace(high, low, FIRST):
             self._solve(float(alpha))
         serial = count()
-        queue: list[tuple[float, int, Interval]] = []
-        ends: list[Interval] = []
+        queue: list[tuple[float, int, AlphaInterval]] = []
+        ends: list[AlphaInterval] = []
         for i in range(FIRST - 1):
             interval = self._bounded(self._alphas[i + 1], self._alphas[i], (i + 1, i))
             heapq.heappush(queue, (-interval.upper, next(serial), interval))
@@ -144,6 +144,9 @@ class ProvenSearch:
         order = np.argsort(self._alphas)[::-1]
         bounds = np.array(sorted(each[:4] for each in ends))
         gap = max(float(bounds[:, 3].max()) - self._best(), 0.0)
+        if gap <= tol * (1.0 + ROUNDED):
+            # A difference of scores is rounded.
+            gap = min(gap, tol)
         scores = np.array(self._scores)[order].T
         return Search(np.array(self._alphas)[order], scores, bounds, gap)
 
@@ -159,7 +162,9 @@ class ProvenSearch:
         self._scores.append(list(scores))
         return len(self._alphas) - 1
 
-    def _bounded(self, first: float, last: float, pair: tuple[int, int]) -> Interval:
+    def _bounded(
+        self, first: float, last: float, pair: tuple[int, int]
+    ) -> AlphaInterval:
         """Return an interval between two solved alphas with its bounds."""
         share = self._share(math.sqrt(first * last), pair)
         a, b = (self._solved[i] for i in pair)
@@ -168,14 +173,14 @@ class ProvenSearch:
             return fold.bounds(fold.between(low, high, share), first, last)
 
         lower, upper, spread = np.mean(self._each(bounds, a, b), axis=0).tolist()
-        return Interval(first, last, lower, upper, spread, pair)
+        return AlphaInterval(first, last, lower, upper, spread, pair)
 
     def _share(self, alpha: float, pair: tuple[int, int]) -> float:
         """Return the share of the second one of two solutions at an alpha."""
         a, b = (math.log(self._alphas[i]) for i in pair)
         return min(max((math.log(alpha) - a) / (b - a), 0.0), 1.0)
 
-    def _refined(self, interval: Interval) -> list[Interval]:
+    def _refined(self, interval: AlphaInterval) -> list[AlphaInterval]:
         """Return parts of an interval with better bounds, none where there are none."""
         first, last, pair = interval.first, interval.last, interval.pair
         middle = math.sqrt(first * last)

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
-from .._core.rounding import ROUNDED
 from .._problems import LinearProblems
 from .._solving.process import n_threads
 from .._solving.solution import Floats
@@ -132,8 +131,7 @@ def search_interval(
     order = np.argsort([alpha for alpha, _, _ in made[0].fits])[::-1]
     gaps = np.array([[gap for _, gap, _ in fold.fits] for fold in made])[:, order]
     proven = np.array([[ok for _, _, ok in fold.fits] for fold in made])[:, order]
-    # A difference of scores is rounded.
-    if search.gap > estimator.search_tol * (1.0 + ROUNDED):
+    if search.gap > estimator.search_tol:
         warnings.warn(
             f"The search has proven that no alpha is better by more than "
             f"{search.gap:.3g}; search_tol={estimator.search_tol:g} was asked for. "

@@ -9,7 +9,7 @@ import numpy as np
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .bounded_scores import HeldOutScore
-from .score_bounds import Between, HeldOut, Solved
+from .score_bounds import Between, HeldOutBounds, Solved
 
 
 class ProvenFold:
@@ -40,7 +40,7 @@ class ProvenFold:
         self._model, self._problems, self._score = model, problems, score
         self._risk = problems.objective(0, 1.0).risk
         fit_intercept = bool(model.fit_intercept)
-        self._rows = HeldOut(self._risk, X, held, factors, fit_intercept)
+        self._rows = HeldOutBounds(self._risk, X, held, factors, fit_intercept)
         # The alpha of each fit, its relative gap, and whether it is as small as asked.
         self.fits: list[tuple[float, float, bool]] = []
 

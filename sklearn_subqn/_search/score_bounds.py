@@ -95,7 +95,7 @@ class Node(NamedTuple):
     lost: float
 
 
-class HeldOut:
+class HeldOutBounds:
     """What bounds of held-out scores need of a fold.
 
     Parameters

@@ -15,7 +15,7 @@ from . import Related
 _CLOSER = 0.5
 
 
-class Coordinates(Protocol):
+class OtherCoordinates(Protocol):
     """Other coordinates of the parameters of an objective.
 
     Attributes
@@ -43,7 +43,7 @@ class Coordinates(Protocol):
 
 
 def in_coordinates(
-    objective: Objective, stopping: Stopping, other: Coordinates
+    objective: Objective, stopping: Stopping, other: OtherCoordinates
 ) -> Related:
     """Return the problem in other coordinates; bounds are those of the original one.
 
@@ -52,7 +52,7 @@ def in_coordinates(
     objective : Objective
     stopping : Stopping
         What gap ends the run.
-    other : Coordinates
+    other : OtherCoordinates
     """
     inner_objective = other.objective
     passes, gap, best, inner = 0.0, np.inf, np.inf, -np.inf
