@@ -186,6 +186,9 @@ def refused(solver, takers):
 
 # These have no steps of their own towards the optimum: what is left after 1000 steps.
 SLOW = {"subgradient": 1e-2, "bmrm-aggregated": 2e-4}
+# Published subBFGS ends where rounding hides a direction of descent, which depends on
+# the processor's kernels: with those for Haswell 1.3e-4 above.
+SLOW |= {"sublbfgs": 1e-3, "subbfgs": 1e-3}
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
