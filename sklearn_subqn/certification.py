@@ -60,9 +60,9 @@ def dual_gap(
         An estimator of this package, which need not be fitted, whose parameters say
         what the objective is. By default it is that of ``model``; of scikit-learn
         ``LogisticRegression``, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
-        ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``Lasso``,
-        ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as free, which
-        that of ``solver="liblinear"`` is not.
+        ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``,
+        ``Lasso``, ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as
+        free, which that of ``solver="liblinear"`` is not.
     offset : array-like of shape (n_samples,), default=None
         Numbers added to the scores of the samples, as in ``fit`` of the estimators that
         take them.

@@ -121,6 +121,13 @@ def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
     return BMRMRegressor(model.alpha / total, **given)
 
 
+def _least_squares(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of LinearRegression."""
+    if model.positive:
+        return None
+    return BMRMRegressor(0, loss="squared_error", fit_intercept=model.fit_intercept)
+
+
 def _mean(weights: Any, y: Any) -> float:
     return 1.0 if weights is None else float(np.mean(np.broadcast_to(weights, len(y))))
 
@@ -138,6 +145,7 @@ _OBJECTIVES: dict[str, Callable[..., Any]] = {
     },
     "ElasticNet": _squared,
     "Lasso": _squared,
+    "LinearRegression": _least_squares,
     "Ridge": _squared,
     "SGDClassifier": _sgd,
     "SGDRegressor": _sgd,

@@ -57,6 +57,9 @@ _LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
 _QUANTILES = ("quantile", "absolute_error")
 _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 
+# Penalties that are no sums of squares of coefficients.
+_WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
+
 # A model counts as fitted where it is within a tenth of each standard error of the
 # optimum: intervals of 95 % then hold the true coefficient in 94.9 % of samples.
 _NEAR = 0.1
@@ -231,7 +234,7 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
         raise ValueError("Coefficients with bounds have no standard errors.")
     if not np.any(_strengths(own, given, 1.0)):
         return
-    if getattr(own, "penalty", "l2") not in ("l2", "elasticnet") or own._l1_share():
+    if own._l1_share() or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:
         raise ValueError(
             "Coefficients with this penalty have no standard errors, as some of them "
             "are zero by it: choose features by it, and fit these to other samples "
@@ -257,7 +260,8 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
         Sum of the weights of the rows.
     """
     if hasattr(own, "C"):
-        return np.atleast_2d(0.0 if np.isinf(own.C) else 1.0 / float(own.C))
+        free = np.isinf(own.C) or getattr(own, "penalty", "l2") is None
+        return np.atleast_2d(0.0 if free else 1.0 / float(own.C))
     alpha = given.get("alpha_", own.alpha)
     if isinstance(alpha, str):
         raise ValueError(
@@ -268,6 +272,9 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     if factors is None and own.penalty_factor is not None:
         factors = own._penalty_factors()
     factors = np.ones(1) if factors is None else np.asarray(factors)
+    if not own._has_squares():
+        # Factors of an elastic net belong to coefficients, which its squares square.
+        factors = factors**2
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 

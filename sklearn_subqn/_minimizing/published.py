@@ -203,7 +203,7 @@ def maximum_of_lines(
     if not high > low:
         raise ValueError(f"high must be larger than low, got {high!r} and {low!r}.")
     y = b + low * a
-    # Of lines that meet at the lower end the steepest one counts.
+    # Where lines meet at the lower end, the steepest one counts.
     order = np.lexsort((-a, -y))
     stack = [(float(low), int(order[0]))]
     for line in order[1:]:

@@ -94,7 +94,7 @@ class HeldOutScore:
         mean = float(self._weights @ scores)
         if self._unit is None:
             return mean
-        # Of equal targets R² is one or zero, as in scikit-learn.
+        # Where targets are equal, R² is one or zero, as in scikit-learn.
         return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 

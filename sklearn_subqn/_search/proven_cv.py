@@ -42,11 +42,7 @@ def check_interval(estimator: Any) -> None:
         )
     if min(estimator.alphas) == max(estimator.alphas):
         raise ValueError("The ends of the interval alphas=(low, high) must differ.")
-    l1 = getattr(estimator, "l1_ratio", 0.0)
-    squares = getattr(estimator, "penalty", "l2") == "l2" or "penalty" not in (
-        estimator.get_params(deep=False)
-    )
-    if not squares or ("penalty" not in estimator.get_params(deep=False) and l1 != 0.0):
+    if estimator._tries_several() or not estimator._has_squares():
         raise ValueError(
             "search_tol needs a penalty of squares, penalty='l2' or l1_ratio=0: no "
             "bounds are known between solutions with others."

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse, special, stats
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
-from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -23,6 +23,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     RowBlocks,
     SubLBFGSLinearSVC,
+    dual_gap,
     standard_errors,
 )
 from sklearn_subqn.linear_model import (
@@ -195,6 +196,52 @@ def test_penalties_are_part_of_the_second_derivatives():
     residuals = NUMBERS - model.predict(X)
     expected = residuals @ residuals / (N - 5) * inverse @ hessian @ inverse
     assert_allclose(found.covariance, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, TheirLogisticRegression])
+def test_logistic_regressions_with_and_without_a_penalty(kind):
+    """By default C is 1: the second derivatives of the penalty are ones."""
+    model = kind(tol=1e-9, max_iter=1000).fit(X, LABELS)
+    p = special.expit(ONES @ np.append(model.intercept_, model.coef_))
+    hessian = ONES.T @ (ONES * (p * (1.0 - p))[:, None])
+    inverse = np.linalg.inv(hessian + np.diag([0.0] + [1.0] * 4))
+    with pytest.warns(UserWarning, match="has a penalty"):
+        found = standard_errors(model, X, LABELS)
+    expected = inverse @ hessian @ inverse
+    assert_allclose(found.covariance, expected, rtol=1e-3, atol=1e-6 * expected.max())
+
+
+def test_factors_of_an_elastic_net_without_l1():
+    factors = np.array([0.5, 1.0, 2.0, 3.0])
+    models = [
+        BMRMRegressor(
+            0.1,
+            loss="squared_error",
+            penalty=penalty,
+            penalty_factor=given,
+            tol=1e-10,
+            **ratio,
+        ).fit(X, NUMBERS)
+        for penalty, given, ratio in (
+            ("elasticnet", factors, {"l1_ratio": 0.0}),
+            ("l2", factors**2, {}),
+        )
+    ]
+    assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-5, atol=1e-8)
+    found = []
+    for model in models:
+        with pytest.warns(UserWarning, match="has a penalty"):
+            found.append(standard_errors(model, X, NUMBERS).covariance)
+    assert_allclose(*found, rtol=1e-5, atol=1e-9)
+
+
+def test_least_squares_of_scikit_learn():
+    model = LinearRegression().fit(X, NUMBERS)
+    found = standard_errors(model, X, NUMBERS)
+    expected = standard_errors(fitted("squared_error"), X, NUMBERS)
+    assert_allclose(found.covariance, expected.covariance, rtol=1e-8)
+    gap, value = dual_gap(model, X, NUMBERS, return_objective=True)
+    assert 0.0 <= gap <= 1e-3 * value
 
 
 def test_frequencies_are_repetitions():
