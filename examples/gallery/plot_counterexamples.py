@@ -3,14 +3,15 @@ Where other methods fail, and subgradient BFGS does not
 =======================================================
 
 Four functions with kinks of Yu (2009, figures 3.1 and A.1 to A.3), minimized by
-``minimize`` with exact steps along lines. On the left the method that fails, on the
-right subgradient BFGS, which finds directions of descent at kinks by an oracle of
-steepest subgradients.
+``minimize``. On the left the method that fails, on the right subgradient BFGS, which
+finds directions of descent at kinks by an oracle of steepest subgradients. Steps are
+exact along lines, except for those of BFGS, which meet Wolfe's conditions.
 
 BFGS with inexact steps oscillates around the hinge of the first function. Steepest
 descent ends at the origin of the second one, which falls without end to the left, and
 descent along the shortest subgradients at that of the third one, whose minimum is -100.
-BFGS makes hardly any progress on the hinge of the fourth one, which has no minimum.
+BFGS makes hardly any progress on the hinge of the fourth one, which has no minimum; in
+the thesis its steps are exact, which rounding on a computer lets cross the kink.
 """
 
 import matplotlib.pyplot as plt
