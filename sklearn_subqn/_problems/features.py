@@ -22,9 +22,6 @@ Columns = npt.NDArray[np.intp] | slice
 
 ALL_COLUMNS = slice(None)
 
-# The first 16 entries for each column are looked at before all of them are.
-_SHOWN = 16
-
 
 class Rows:
     """Rows of features, and how their columns are to be measured.
@@ -43,11 +40,6 @@ class Rows:
         Or all columns and these rows, where at least half of them have entries.
         """
         if not sparse.issparse(self.X):
-            return ALL_COLUMNS, self
-        # Where half of the columns have entries, the first few rows often show it.
-        n, used = self.X.shape[1], np.zeros(self.X.shape[1], dtype=bool)
-        used[self.X.indices[: _SHOWN * n]] = True
-        if 2 * np.count_nonzero(used) > n:
             return ALL_COLUMNS, self
         columns, X = own_columns(self.X)
         if not 0 < 2 * len(columns) <= self.X.shape[1]:
