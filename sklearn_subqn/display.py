@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from ._checks import check_option
 from ._checks.plotting import axes, check_records, styled
+from ._checks.signatures import parameters_of
 from ._core.solvers import History
 
 Floats = npt.NDArray[np.float64]
@@ -397,7 +397,8 @@ class ConvergenceDisplay:
 
 def _described(estimator: Any) -> str:
     """Return the class of an estimator, with the parameters that were changed."""
-    parameters = inspect.signature(type(estimator)).parameters
+    own: Any = type(estimator)
+    parameters = parameters_of(own)
     changed = []
     for name, value in estimator.get_params(deep=False).items():
         plain = value is None or isinstance(value, str | numbers.Number)

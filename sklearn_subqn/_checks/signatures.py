@@ -13,9 +13,14 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
     """Return the parameters of a function or a class by their names.
 
     Python reads a signature anew each time, which takes as long as many checks of
-    parameters do.
+    parameters do. Those of a class are of its constructor: early versions of Python
+    3.11 take an inherited ``__new__`` before an inherited ``__init__``.
     """
-    return inspect.signature(function).parameters
+    if not isinstance(function, type):
+        return inspect.signature(function).parameters
+    own: Any = function
+    known = inspect.signature(own.__init__).parameters
+    return {name: each for name, each in known.items() if name != "self"}
 
 
 @lru_cache(maxsize=512)

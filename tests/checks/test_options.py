@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
+    BMRMRegressor,
     L1LogisticOWLQN,
     LinearChainCRF,
     MulticlassHingeClassifier,
@@ -22,6 +23,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVCCV,
 )
 from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
+from sklearn_subqn._checks.signatures import parameters_of
 from sklearn_subqn._core.online import ONLINE_METHODS, known_options
 from sklearn_subqn._core.solvers import (
     SOLVERS,
@@ -353,3 +355,12 @@ def test_the_table_of_the_docs_has_all_options():
             for key, option in options.items()
         }
         assert told.get(solver, {}) == declared, solver
+
+
+def test_parameters_of_classes_are_those_of_their_constructors():
+    class Derived(BMRMRegressor):
+        """Has neither ``__init__`` nor ``__new__`` of its own."""
+
+    names = Derived()._get_param_names()
+    assert sorted(parameters_of(Derived)) == names
+    assert parameters_of(Derived)["loss"].default == BMRMRegressor().loss

@@ -23,8 +23,16 @@ TOL = 1e-4
 # thousands of iterations, like any other.
 _LEFT_OUT = {"cd", "cyclic-cd", "bmrm-aggregated"}
 
+# These bundle methods take ten seconds and more for losses of several scores.
+_SLOW = {"proximal-bundle", "trust-region-bundle"}
+
 CASES = [
-    (name, l1_ratio, solver)
+    pytest.param(
+        name,
+        l1_ratio,
+        solver,
+        marks=[pytest.mark.slow] if l1_ratio and solver in _SLOW else [],
+    )
     for name, (loss, *_) in LOSSES.items()
     for l1_ratio in (None, 0.5)
     for solver in sorted(SOLVERS.keys() - _LEFT_OUT)
