@@ -57,7 +57,7 @@ def run(test):
 def test_docstrings(name):
     if name == "sklearn_subqn.onnx":
         pytest.importorskip("skl2onnx")
-    if name.startswith("sklearn_subqn._blocks.dask_collections"):
+    if name.startswith("sklearn_subqn._blocks.dask_"):
         pytest.importorskip("distributed")
     module = importlib.import_module(name)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
