@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
-from sklearn_subqn._core.losses import BINARY_LOSSES, Loss, regression_losses
+from sklearn_subqn._core.losses import BINARY_LOSSES, DualLoss, regression_losses
 from sklearn_subqn._estimators.offset_classifier import WITH_OFFSETS
 from sklearn_subqn._streams.classes import BINARY
 from sklearn_subqn.online import _REGRESSION
@@ -44,7 +44,7 @@ def definitions(estimator: type) -> dict[str, str]:
     return {name: said.replace("|", r"\|") for name, said in found}
 
 
-def table(estimator: type, losses: Mapping[str, Loss]) -> Iterator[str]:
+def table(estimator: type, losses: Mapping[str, DualLoss]) -> Iterator[str]:
     """Return the lines of the table of an estimator's losses.
 
     Raises

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_subqn._core.losses import MULTINOMIAL_LOSS, Loss, regression_losses
+from sklearn_subqn._core.losses import MULTINOMIAL_LOSS, DualLoss, regression_losses
 from sklearn_subqn._core.losses._label_order import LabelOrder
 from sklearn_subqn._core.losses._metric import MultivariateSquared
 from sklearn_subqn._core.losses._sets import Simplex
@@ -54,7 +54,7 @@ derivatives are the identity; `bmrm-aggregated` has a closed form for these only
 """
 
 
-def losses() -> dict[str, Loss]:
+def losses() -> dict[str, DualLoss]:
     """Return the losses of estimators of linear scores by their names."""
 
     class Given:
@@ -63,17 +63,17 @@ def losses() -> dict[str, Loss]:
     found = {}
     for name, make in LOSSES.items():
         Given.loss = name
-        found[name] = Loss.of(make(Given))
-    found |= {name: Loss.of(loss) for name, loss in regression_losses().items()}
+        found[name] = DualLoss.of(make(Given))
+    found |= {name: DualLoss.of(loss) for name, loss in regression_losses().items()}
     groups = np.zeros(2, dtype=int)
     for name, make in _PAIRS.items():
-        found[name] = Loss.of(make(groups))
-    found["squared_error with metric"] = Loss.of(MultivariateSquared(np.eye(2)))
-    found["L1LogisticOWLQN of several classes"] = Loss.of(MULTINOMIAL_LOSS)
-    found["MulticlassHingeClassifier, MultilabelHingeClassifier"] = Loss(
+        found[name] = DualLoss.of(make(groups))
+    found["squared_error with metric"] = DualLoss.of(MultivariateSquared(np.eye(2)))
+    found["L1LogisticOWLQN of several classes"] = DualLoss.of(MULTINOMIAL_LOSS)
+    found["MulticlassHingeClassifier, MultilabelHingeClassifier"] = DualLoss(
         Simplex(np.eye(2))
     )
-    found['MultilabelHingeClassifier, reduction="mean"'] = Loss.of(
+    found['MultilabelHingeClassifier, reduction="mean"'] = DualLoss.of(
         LabelOrder(np.ones((2, 2)))
     )
     return found

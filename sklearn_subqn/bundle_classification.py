@@ -13,7 +13,7 @@ from ._checks import check_option, check_weights, warn_of_unused
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
-    Loss,
+    DualLoss,
     Ontology,
     OrderedPairs,
     RocArea,
@@ -460,7 +460,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ) -> LinearProblems:
         given = self.loss
         named = LOSSES[given](self) if isinstance(given, str) else given
-        loss = Loss.of(named)
+        loss = DualLoss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
         thresholds = isinstance(loss.map, Thresholds)
         pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
@@ -509,7 +509,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
         """Return the number of the positive class, where the loss asks for one."""
         by_name = isinstance(self.loss, str)
-        whole = Loss.of(loss)
+        whole = DualLoss.of(loss)
         # Measures that count rows count those of the positive class.
         unequal = whole.counts_rows or (by_name and self.loss == "f_beta")
         joint = isinstance(loss, OrderedPairs | Ontology) or whole.joint
@@ -525,7 +525,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self,
         X: Any,
         y: npt.NDArray[Any],
-        loss: Loss,
+        loss: DualLoss,
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:

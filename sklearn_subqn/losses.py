@@ -6,6 +6,7 @@ import numpy as np
 
 from ._checks import check_number as _check_number
 from ._core.losses import AnyLoss as _AnyLoss
+from ._core.losses import DualLoss as _DualLoss
 from ._core.losses import (
     ExpectedRankUtility,
     FBeta,
@@ -13,6 +14,7 @@ from ._core.losses import (
     Inversions,
     LogisticPairs,
     LogisticRocArea,
+    Loss,
     Ndcg,
     Ontology,
     OrderedPairs,
@@ -27,9 +29,7 @@ from ._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
-from ._core.losses import Loss as _CoreLoss
 from ._core.losses import LossChecks as _LossChecks
-from ._core.losses import Oracle as Loss
 
 #: The base of losses known by values and subgradients only: the same class.
 FirstOrderLoss = Loss
@@ -133,7 +133,7 @@ def check_loss(
             "loss must be an instance of a subclass of sklearn_subqn.losses.Loss, got "
             f"{loss!r} of type {type(loss).__name__}."
         )
-    oracle = _CoreLoss.of(loss).oracle
+    oracle = _DualLoss.of(loss).oracle
     _check_number("scale", scale, low=0.0, low_included=False)
     _check_number("n_trials", n_trials, low=1, integer=True)
     _check_number("random_state", random_state, low=0, integer=True)

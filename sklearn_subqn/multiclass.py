@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._checks import check_label_cost, check_option, check_rescaling
-from ._core.losses import Loss, Simplex
+from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import LinearProblems, joint_classes
@@ -245,5 +245,5 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     ) -> LinearProblems:
         labels = classes_axis(classes)
         costs = check_label_cost(self.label_cost, labels)
-        loss = Loss(Simplex(costs, check_rescaling(self.rescaling, costs, labels)))
+        loss = DualLoss(Simplex(costs, check_rescaling(self.rescaling, costs, labels)))
         return joint_classes(self._linear_model(), X, y, loss, weights, classes)

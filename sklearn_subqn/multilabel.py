@@ -21,7 +21,7 @@ from ._checks import (
 )
 from ._checks.callers import user_level
 from ._checks.state import unchanged_on_failure
-from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
+from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective
 from ._estimators.block_methods import blockwise
@@ -372,7 +372,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             costs = costs[1][:, np.newaxis] + costs[0]
             np.fill_diagonal(costs, 0.0)
         known = {"multilabel_": False}
-        loss = Loss(Simplex(costs))
+        loss = DualLoss(Simplex(costs))
         return joint_classes(self._linear_model(), X, y, loss, weights, classes, known)
 
     def _label_problem(
@@ -396,10 +396,10 @@ class MultilabelHingeClassifier(JointHingeClassifier):
                     f"reduction='max'; with reduction={self.reduction!r} it must have "
                     f"shape {(2, n_labels)}."
                 )
-            loss = Loss(LabelPairs(costs))
+            loss = DualLoss(LabelPairs(costs))
             return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
         is_mean = self.reduction == "mean"
-        hinge = Loss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
+        hinge = DualLoss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._checks import check_option
-from ._core.losses import BINARY_LOSSES, Loss
+from ._core.losses import BINARY_LOSSES, DualLoss
 from ._core.solvers import SOLVERS
 from ._dropin.svm import LinearSVC, LinearSVR
 from ._estimators.classifier import LinearClassifier
@@ -18,7 +18,7 @@ from ._solving.solution import Progress
 
 __all__ = ["LinearSVC", "LinearSVR", "SubLBFGSLinearSVC"]
 
-_LOSSES: dict[str, Loss] = {
+_LOSSES: dict[str, DualLoss] = {
     name: BINARY_LOSSES[name] for name in ("hinge", "squared_hinge")
 }
 

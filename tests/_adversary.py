@@ -59,8 +59,8 @@ from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
     NOVELTY_LOSS,
+    DualLoss,
     LabelOrder,
-    Loss,
     Simplex,
     regression_losses,
 )
@@ -562,7 +562,7 @@ def _more_classifiers() -> Iterator[Case]:
     registry = BMRMClassifier._solvers
     for penalty in PENALTIES:
         terms = partial(_of_one_score, "hinge", penalty)
-        solvers = _names(registry, Loss.of(OwnHinge()), penalty)
+        solvers = _names(registry, DualLoss.of(OwnHinge()), penalty)
         make = partial(_own, penalty)
         yield Case(f"own-{penalty}", "2", solvers, make, terms)
         yield Case(
@@ -782,11 +782,11 @@ def _joint_cases() -> Iterator[Case]:
                 partial(_of_logistic, ratio),
             )
     registry = MulticlassHingeClassifier._solvers
-    kinked = _names(registry, Loss(Simplex(np.eye(2))))
+    kinked = _names(registry, DualLoss(Simplex(np.eye(2))))
     # Bundle methods minimize over several intercepts of smooth losses only.
     cuts = ["auto", *(name for name in kinked if name in BUNDLE_SOLVERS)]
     kinked = [name for name in kinked if name not in BUNDLE_SOLVERS]
-    smooth = _names(registry, Loss(LabelOrder(np.ones((2, 3)))))
+    smooth = _names(registry, DualLoss(LabelOrder(np.ones((2, 3)))))
     for rescaling in RATES:
         make, terms = (
             partial(_multiclass, rescaling),

@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
+    DualLoss,
     FBeta,
     Groups,
     KindsOfLabels,
     LabelPairs,
     LogisticRocArea,
-    Loss,
     MultivariateSquared,
     Ndcg,
     OrdinalLogistic,
@@ -44,12 +44,12 @@ LOSSES = {
         name: (loss, POSITIVE.get(name, "numbers"), None)
         for name, loss in regression_losses().items()
     },
-    "multiclass": (Loss(Simplex(1.0 - np.eye(K))), "classes", K),
+    "multiclass": (DualLoss(Simplex(1.0 - np.eye(K))), "classes", K),
     "softmax": (MULTINOMIAL_LOSS, "class numbers", K),
-    "multilabel": (Loss(KindsOfLabels(np.ones((2, K)))), "labels", K),
-    "label pairs": (Loss(LabelPairs(np.ones((K, K)))), "labels", K),
+    "multilabel": (DualLoss(KindsOfLabels(np.ones((2, K)))), "labels", K),
+    "label pairs": (DualLoss(LabelPairs(np.ones((K, K)))), "labels", K),
     "multivariate": (
-        Loss(MultivariateSquared(np.diag([1.0, 2.0, 3.0]))),
+        DualLoss(MultivariateSquared(np.diag([1.0, 2.0, 3.0]))),
         "vectors",
         K,
     ),

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._core.losses._base import Floats, Rows
-from .._core.losses._oracle import Oracle
+from .._core.losses._loss import Loss
 from .._core.online.curvature_pairs import damped_pair
 from .._core.online.method import State, step_size
 from .._core.online.olbfgs import OLBFGS, OLBFGSState, mean_scale
@@ -44,7 +44,7 @@ class ChainBatch:
         Of the sequences of the batch, with all q parameters.
     targets : ndarray of shape (T,)
         Labels.
-    loss : Oracle
+    loss : Loss
         Of these sequences, smooth.
     alpha : float
         Strength of the L2 penalty.
@@ -61,7 +61,7 @@ class ChainBatch:
         self,
         design: ChainDesign,
         targets: Rows,
-        loss: Oracle,
+        loss: Loss,
         alpha: float,
         weights: Floats,
     ) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.losses._base import Floats, Mask, Rows
-from .._core.losses._oracle import Oracle
+from .._core.losses._loss import Loss
 from .._core.rounding import rounding
 
 #: Labels of shape (T,), of any integer type.
@@ -51,7 +51,7 @@ class Chains(NamedTuple):
     rescaling: str | None
 
 
-class ChainLoss(Oracle):
+class ChainLoss(Loss):
     """What the losses of chains share.
 
     Parameters

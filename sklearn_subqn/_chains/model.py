@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_sample_weight
-from .._core.losses import Loss
+from .._core.losses import DualLoss
 from .._core.losses._base import Floats, Mask, Rows
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
@@ -78,7 +78,7 @@ class ChainModel(ReadsSequences):
         objective = Objective(
             Risk(
                 design,
-                Loss(self._loss_of(data.starts, design.pool)),
+                DualLoss(self._loss_of(data.starts, design.pool)),
                 labeled.targets,
                 check_sample_weight(labeled.weights, len(data)),
             ),

@@ -14,7 +14,7 @@ from .._checks import (
     class_factors,
     row_weights,
 )
-from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
+from .._core.losses import BINARY_LOSSES, DualLoss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
 from .._estimators.sparse_coefficients import densify, sparsify
@@ -178,7 +178,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         known = {"classes_": classes}
         if self.multi_class == "crammer_singer":
             total = row_weights(self.class_weight, classes, y, sample_weight).sum()
-            loss = Loss(Simplex(1.0 - np.eye(len(classes))))
+            loss = DualLoss(Simplex(1.0 - np.eye(len(classes))))
             data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
             given: Any = {"reading": SumOfLosses([total]), "known": known}
             if len(classes) == 2:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import as_sample_weights, check_number, check_option, exact_names
 from .._checks.callers import user_level
-from .._core.losses import BINARY_LOSSES, AnyLoss, Loss, regression_losses
+from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -169,7 +169,7 @@ def _loss_name(own: Any) -> str:
     loss = getattr(own, "loss", only)
     known = _OF_LABELS if is_classifier(own) else _OF_NUMBERS
     if isinstance(loss, AnyLoss):
-        whole = Loss.of(loss)
+        whole = DualLoss.of(loss)
         if whole.smooth and not (whole.joint or whole.ranks or whole.counts_rows):
             return ""
     if isinstance(loss, str) and loss in known and getattr(own, "metric", None) is None:
@@ -181,9 +181,9 @@ def _loss_name(own: Any) -> str:
     )
 
 
-def _loss(own: Any, name: str) -> Loss:
+def _loss(own: Any, name: str) -> DualLoss:
     if not name:
-        return Loss.of(own.loss)
+        return DualLoss.of(own.loss)
     if name in _QUANTILES:
         # Their terms are those of each level.
         return regression_losses()["absolute_error"]

@@ -27,7 +27,7 @@ from .._checks import (
     total_of,
 )
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
-from .._core.losses import Loss
+from .._core.losses import DualLoss
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
@@ -232,7 +232,7 @@ class LinearEstimator(Estimator):
         """Return what solvers have to support, as users write it."""
         return f"loss={loss_name(self.loss)}"
 
-    def _takes(self, solver: str, loss: Loss, regularizer: Regularizer) -> bool:
+    def _takes(self, solver: str, loss: DualLoss, regularizer: Regularizer) -> bool:
         """Whether a solver takes the loss with the penalty."""
         return self._solvers[solver].supports(loss, regularizer)
 

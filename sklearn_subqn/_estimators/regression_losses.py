@@ -10,7 +10,7 @@ from .._checks import check_number
 from .._core.losses import (
     AnyLoss,
     Composed,
-    Loss,
+    DualLoss,
     MultivariateSquared,
     regression_losses,
 )
@@ -26,7 +26,7 @@ EPSILON = {
 }
 
 
-def loss_of(estimator: Any) -> Loss:
+def loss_of(estimator: Any) -> DualLoss:
     """Return the loss that an estimator has by name."""
     name, parameters = estimator.loss, {}
     if name == "quantile":
@@ -49,17 +49,17 @@ def check_power(power: Any) -> None:
         )
 
 
-def made_loss(estimator: Any, n_targets: int, columns: Axis) -> Loss:
+def made_loss(estimator: Any, n_targets: int, columns: Axis) -> DualLoss:
     """Return the loss of an estimator for targets, and columns of y with names."""
     if estimator.metric is not None:
         metric = checked_metric(
             "metric", estimator.metric, n_targets, columns, definite=False
         )
-        return Loss(MultivariateSquared(metric))
+        return DualLoss(MultivariateSquared(metric))
     loss = estimator.loss if isinstance(estimator.loss, AnyLoss) else loss_of(estimator)
     if isinstance(loss, Composed):
         raise ValueError(
             f"loss={type(loss).__name__} is a loss of classes, which "
             "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
         )
-    return Loss.of(loss)
+    return DualLoss.of(loss)

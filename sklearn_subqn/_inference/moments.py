@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._core.losses import Loss
+from .._core.losses import DualLoss
 from .._core.memory import COPY_SIZE
 from .._core.rows.second_moments import SecondMoments
 from .._solving.solution import Floats
@@ -24,7 +24,7 @@ class Spec:
     ----------
     coef : ndarray of shape (k, d)
     intercept : ndarray of shape (k,)
-    loss : Loss or None
+    loss : DualLoss or None
         Of one score per row; None for the multinomial log loss of k scores.
     fit_intercept : bool
     power : float or None
@@ -46,7 +46,7 @@ class Spec:
 
     coef: Floats
     intercept: Floats
-    loss: Loss | None
+    loss: DualLoss | None
     fit_intercept: bool
     power: float | None
     levels: tuple[float, ...]

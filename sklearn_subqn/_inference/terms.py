@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from .._core.losses import Loss
+from .._core.losses import DualLoss
 from .._solving.solution import Floats
 
 # Residuals below a millionth of the width of the kernel count as zero: they are what
@@ -34,13 +34,13 @@ class RowTerms(NamedTuple):
 
 
 def one_score(
-    loss: Loss, power: float | None, scores: Floats, targets: Floats, expected: bool
+    loss: DualLoss, power: float | None, scores: Floats, targets: Floats, expected: bool
 ) -> RowTerms:
     """Return the terms of a smooth loss of one score per row.
 
     Parameters
     ----------
-    loss : Loss
+    loss : DualLoss
     power : float or None
         The power of the mean exp(z) to which variances are proportional, where the loss
         is a deviance of such means: the expected curvature is exp((2 - power) z).

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_start
-from .._core.losses import Loss, checked, read_only
+from .._core.losses import DualLoss, checked, read_only
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import L2, Bounded, NormalizedEntropy, Regularizer
@@ -67,7 +67,7 @@ class LinearProblems(Problems):
     X : {ndarray, CSR matrix} of shape (n, d) or Rows
     targets : list of ndarray
         One for each problem.
-    loss : Loss or list of Loss
+    loss : DualLoss or list of DualLoss
         Of all problems, or of each.
     weights : ndarray of shape (n,) or list of them
         Of all problems, or of each; sum to one.
@@ -98,7 +98,7 @@ class LinearProblems(Problems):
 
     Attributes
     ----------
-    loss : Loss
+    loss : DualLoss
     regularizer : Regularizer
     rows : Rows
         Those that were given.
@@ -121,7 +121,7 @@ class LinearProblems(Problems):
         model: LinearModel,
         X: Any,
         targets: list[Any],
-        loss: Loss | list[Loss],
+        loss: DualLoss | list[DualLoss],
         weights: Floats | list[Floats],
         *,
         n_scores: int | None = None,
@@ -142,7 +142,7 @@ class LinearProblems(Problems):
         n = len(targets)
         self._losses = loss if isinstance(loss, list) else [loss] * n
         self._weights = weights if isinstance(weights, list) else [weights] * n
-        self.loss: Loss = self._losses[0]
+        self.loss: DualLoss = self._losses[0]
         self.weights: Floats = self._weights[0]
         loss, weights = self.loss, self.weights
         intercept = model.fit_intercept

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
 from .._checks import check_fraction
-from .._core.losses import Loss, regression_losses
+from .._core.losses import DualLoss, regression_losses
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution
@@ -32,7 +32,7 @@ def check_quantiles(quantile: Any) -> None:
         check_fraction("quantile", each)
 
 
-def pinball_loss(quantile: Any) -> Loss:
+def pinball_loss(quantile: Any) -> DualLoss:
     """Return the loss of a quantile."""
     return regression_losses(quantile=float(quantile))["quantile"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._core.losses import Loss
+from .._core.losses import DualLoss
 from .._solving.solution import Floats
 from .linear import LinearProblems
 from .maps import Contrasts
@@ -35,7 +35,7 @@ def class_problems(
     model: LinearModel,
     X: Any,
     y: npt.NDArray[Any],
-    loss: Loss,
+    loss: DualLoss,
     weights: Floats,
     classes: npt.NDArray[Any],
     positive: int | None = None,
@@ -68,7 +68,7 @@ def joint_classes(
     model: LinearModel,
     X: Any,
     y: npt.NDArray[Any],
-    loss: Loss,
+    loss: DualLoss,
     weights: Floats,
     classes: npt.NDArray[Any],
     known: dict[str, Any] | None = None,

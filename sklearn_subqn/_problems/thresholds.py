@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.lazy import cached_property
-from .._core.losses import BINARY_LOSSES, Loss
+from .._core.losses import BINARY_LOSSES, DualLoss
 from .._core.objectives.risk import Risk
 from .._core.rows.design import Design
 from .._core.steps.intercepts import best_intercept
@@ -25,7 +25,7 @@ class OpenIntercepts:
     ----------
     design : Design
         Without intercepts.
-    loss : Loss
+    loss : DualLoss
     weights : ndarray of shape (n,)
     n_threads : int
     n_thresholds : int, optional
@@ -33,7 +33,7 @@ class OpenIntercepts:
     """
 
     design: Design
-    loss: Loss
+    loss: DualLoss
     weights: Floats
     n_threads: int
     n_thresholds: int | None = None

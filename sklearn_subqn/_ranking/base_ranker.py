@@ -20,11 +20,11 @@ from .._checks import (
 from .._checks.callers import in_cross_validation, user_level
 from .._core.losses import (
     AnyLoss,
+    DualLoss,
     ExpectedRankUtility,
     Groups,
     Inversions,
     LogisticPairs,
-    Loss,
     Ndcg,
     OrderedPairs,
     PrecisionAtK,
@@ -247,19 +247,19 @@ class BaseRanker(BundleEstimator):
             self._linear_model(), X, [y], loss, queries.weights, single=True
         )
 
-    def _loss(self, groups: Groups) -> Loss:
+    def _loss(self, groups: Groups) -> DualLoss:
         if not callable(self.loss):
             if self.loss in _PAIRS:
-                return Loss(_PAIRS[self.loss](groups))
+                return DualLoss(_PAIRS[self.loss](groups))
             measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
             by_assignment = self.loss.endswith(_ASSIGNMENT)
-            return Loss(measure if by_assignment else Inversions(measure))
+            return DualLoss(measure if by_assignment else Inversions(measure))
         loss = self.loss(groups)
         if not isinstance(loss, AnyLoss):
             raise TypeError(
                 f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
             )
-        return Loss.of(loss)
+        return DualLoss.of(loss)
 
     def _instead(self) -> str | None:
         if not self._has_pairs:

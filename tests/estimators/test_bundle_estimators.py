@@ -28,7 +28,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, Oracle
+from sklearn_subqn._core.losses import BINARY_LOSSES, Loss
 from sklearn_subqn.losses import FirstOrderLoss
 
 LOSSES = [
@@ -54,7 +54,7 @@ def regression_data(seed=0, n=80, d=4, loss=None):
     return X, np.exp(y) if loss == "gamma" else y
 
 
-class LogCosh(Oracle):
+class LogCosh(Loss):
     """ln cosh(z - y), of which only value and gradient are given."""
 
     def value(self, scores, targets, weights):
@@ -226,7 +226,7 @@ def test_a_loss_of_ones_own(solver, fit_intercept):
 
 
 def test_a_loss_of_ones_own_for_classes():
-    class Savage(Oracle):
+    class Savage(Loss):
         def value(self, scores, targets, weights):
             return float(weights @ np.maximum(1.0 - targets * scores, 0.0))
 

@@ -35,9 +35,9 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.losses import (
+    DualLoss,
     KindsOfLabels,
     LabelPairs,
-    Loss,
     Simplex,
 )
 
@@ -127,7 +127,7 @@ def test_multiclass_optimum(rescaling, fit_intercept, alpha, seed):
     model = MulticlassHingeClassifier(
         alpha, label_cost=costs, rescaling=rescaling, fit_intercept=fit_intercept
     ).fit(X, y, sample_weight=weights)
-    loss = Loss(Simplex(costs, rescaling))
+    loss = DualLoss(Simplex(costs, rescaling))
     best = optimum(X, y, loss, 4, alpha, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
@@ -152,7 +152,7 @@ def test_multilabel_optimum(threshold, fit_intercept, seed):
         threshold=threshold,
         fit_intercept=fit_intercept,
     ).fit(X, y, sample_weight=weights)
-    loss = Loss(KindsOfLabels(costs))
+    loss = DualLoss(KindsOfLabels(costs))
     best = optimum(X, y, loss, 4 + threshold, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
@@ -178,7 +178,7 @@ def test_optimum_of_pairs_of_labels(solver, fit_intercept, seed):
         0.05, reduction="max", label_cost=costs, tol=1e-6, **options
     )
     model.fit(X, y, sample_weight=weights)
-    best = optimum(X, y, Loss(LabelPairs(costs)), 4, 0.05, weights, fit_intercept)
+    best = optimum(X, y, DualLoss(LabelPairs(costs)), 4, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=2e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
 

@@ -14,7 +14,7 @@ from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
     Box,
-    Loss,
+    DualLoss,
     Quadratic,
     regression_losses,
 )
@@ -193,7 +193,7 @@ def test_a_new_loss_is_a_row():
     """Squares beyond a tube: all follows, though nobody has written it down."""
     first = regression_losses(epsilon=0.4)["epsilon_insensitive"]
     box = Box(first.set.map, -np.inf, np.inf, tube=0.4)
-    loss = Loss(box, Quadratic(1.0))
+    loss = DualLoss(box, Quadratic(1.0))
     scores, targets, weights = rows("huber")
     beyond = np.maximum(np.abs(targets - scores) - 0.4, 0.0)
     value = loss.oracle.value(scores, targets, weights)

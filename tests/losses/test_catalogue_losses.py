@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
+    Loss,
     MultivariateSquared,
-    Oracle,
     regression_losses,
 )
 
@@ -338,7 +338,7 @@ def test_a_semidefinite_metric_gives_cuts():
     assert both == pytest.approx(np.vdot(u, scores))
 
 
-class Hinges(Oracle):
+class Hinges(Loss):
     def value(self, scores, targets, weights):
         return float(weights @ np.maximum(1.0 - targets * scores, 0.0))
 

@@ -7,11 +7,11 @@ from scipy import special
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
+    DualLoss,
     KindsOfLabels,
     Simplex,
     regression_losses,
 )
-from sklearn_subqn._core.losses import Loss as Composed
 from sklearn_subqn.losses import (
     FBeta,
     LogisticRocArea,
@@ -61,12 +61,12 @@ def test_second_derivatives_of_logistic_pairs_are_as_near_as_they_say(scale):
         assert abs(found - exact) <= loss.curvature_error * exact + 1e-15
 
 
-@pytest.mark.parametrize("loss", [Composed(Simplex(1.0 - np.eye(3))), MULTINOMIAL_LOSS])
+@pytest.mark.parametrize("loss", [DualLoss(Simplex(1.0 - np.eye(3))), MULTINOMIAL_LOSS])
 def test_losses_of_several_scores(loss):
     check_loss(loss, [0, 1, 2, 1], n_scores=3, n_trials=30)
     margins = np.full((2, 3), 0.5)
     labels = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=np.uint8)
-    check_loss(Composed(KindsOfLabels(margins)), labels, n_scores=4, n_trials=30)
+    check_loss(DualLoss(KindsOfLabels(margins)), labels, n_scores=4, n_trials=30)
 
 
 class Kinked(Loss):

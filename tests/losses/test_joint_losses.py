@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.losses import (
     MULTINOMIAL_LOSS,
+    DualLoss,
     KindsOfLabels,
     LabelPairs,
-    Loss,
     Ontology,
     Simplex,
 )
@@ -63,9 +63,9 @@ def problem(kind, seed, n=6, k=4):
     rng = np.random.default_rng(seed)
     n_scores = k + (kind == "threshold")
     if kind in ("multilabel", "threshold", "pairs"):
-        loss = Loss(KindsOfLabels(np.abs(dyadic(rng, (2, k), 6))))
+        loss = DualLoss(KindsOfLabels(np.abs(dyadic(rng, (2, k), 6))))
         if kind == "pairs":
-            loss = Loss(LabelPairs(np.abs(dyadic(rng, (k, k), 6))))
+            loss = DualLoss(LabelPairs(np.abs(dyadic(rng, (k, k), 6))))
         targets = rng.integers(0, 2, size=(n, k)).astype(np.uint8)
         targets[0], targets[-1] = 0, 1
     else:
@@ -76,7 +76,7 @@ def problem(kind, seed, n=6, k=4):
         rescaling = "slack" if kind == "slack" else "margin"
         if kind == "rates":
             rescaling = (costs > 0.0) + np.abs(dyadic(rng, (k, k), 3)) * (costs > 1.0)
-        loss = Loss(Simplex(costs, rescaling))
+        loss = DualLoss(Simplex(costs, rescaling))
         targets = rng.integers(0, k, size=n)
     weights = rng.integers(0, 5, size=n) / 16.0
     scores, dscores = dyadic(rng, (2, n, n_scores))
@@ -178,7 +178,7 @@ def test_segmenting_degenerate_lines(n_lines, shape):
     # Label 0 is the true one: its line is zero.
     costs = np.zeros((n_lines + 1, n_lines + 1))
     costs[0, 1:] = offsets
-    loss = Loss(Simplex(costs))
+    loss = DualLoss(Simplex(costs))
     scores = np.zeros((1, n_lines + 1))
     dscores = np.append(0.0, slopes)[np.newaxis]
     target, weight = np.zeros(1, dtype=np.intp), np.ones(1)
@@ -370,7 +370,7 @@ def test_paths_of_many_nodes(loss):
     phi, oracle = paths.features, paths.loss.oracle
     y, s = rng.integers(0, 30, 12), rng.dirichlet(np.ones(12))
     z = rng.normal(size=(12, 34))
-    own = Loss(Simplex(paths.costs)) if loss == "hinge" else MULTINOMIAL_LOSS
+    own = DualLoss(Simplex(paths.costs)) if loss == "hinge" else MULTINOMIAL_LOSS
     u = own.oracle.subgradient(z @ phi.T, y, s)
     assert_allclose(oracle.subgradient(z, y, s), u @ phi, atol=1e-15)
     assert oracle.value(z, y, s) == pytest.approx(own.oracle.value(z @ phi.T, y, s))
@@ -526,7 +526,7 @@ def test_slopes_of_many_labels(falling):
     """Lines far below the maximum are dropped, and none that it meets."""
     rng = np.random.default_rng(0)
     n, k = 40, 300
-    loss = Loss(Simplex(np.ones((k, k)) - np.eye(k)))
+    loss = DualLoss(Simplex(np.ones((k, k)) - np.eye(k)))
     targets, weights = rng.integers(k, size=n), rng.random(n)
     scores, dscores = rng.normal(size=(2, n, k))
     own = np.arange(n), targets

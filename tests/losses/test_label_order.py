@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn import MultilabelHingeClassifier
-from sklearn_subqn._core.losses import LabelOrder, Loss
+from sklearn_subqn._core.losses import DualLoss, LabelOrder
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
@@ -60,7 +60,7 @@ def problem(seed, threshold, n=7, n_labels=4):
     weights = rng.integers(0, 5, n) / 16.0
     z, dz = rng.integers(-6, 7, (2, n, n_labels + threshold)) / 4.0
     costs = rng.integers(0, 5, (2, n_labels)) / 4.0
-    return Loss(LabelOrder(costs)), z, dz, targets, weights
+    return DualLoss(LabelOrder(costs)), z, dz, targets, weights
 
 
 @each_form
@@ -197,7 +197,7 @@ def test_small_violations_count_beside_large_scores():
     z = np.array([[-3e4, 3e4, 3e4 + 1.0 - 2.5e-8]])
     targets = np.array([[0, 0, 1]], dtype=np.uint8)
     costs = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    loss, weights = Loss(LabelOrder(costs)).oracle, np.ones(1)
+    loss, weights = DualLoss(LabelOrder(costs)).oracle, np.ones(1)
     value, gradient, _ = enumerated(z, targets, weights, costs)
     assert value > 0.0
     assert_allclose(loss.value(z, targets, weights), value, rtol=1e-12)

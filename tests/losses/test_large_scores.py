@@ -238,7 +238,7 @@ WEIGHTED = "hinge", "absolute", "squared", "logistic", "preferences"
 COUNTS = {n for n in CASES if not ("pairs" in n or n.startswith(WEIGHTED))}
 
 
-class OwnNdcg(losses.Oracle):
+class OwnNdcg(losses.Loss):
     """As a user may write it, who does not think of rounding."""
 
     ranks = counts_rows = True

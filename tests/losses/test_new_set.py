@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.losses import Loss, Oracle, Quadratic
+from sklearn_subqn._core.losses import DualLoss, Loss, Quadratic
 from sklearn_subqn._core.losses._composition import DualSet
 from sklearn_subqn._core.losses._curvature import MatrixCurvature
 
@@ -21,7 +21,7 @@ class Ball(DualSet):
         return Quadratic(width, center)
 
 
-class Norm(Oracle):
+class Norm(Loss):
     joint = True
 
     def value(self, scores, targets, weights):
@@ -43,7 +43,7 @@ class Norm(Oracle):
         return np.zeros(targets.shape)
 
 
-class SmoothNorm(Oracle):
+class SmoothNorm(Loss):
     """The maximum over b of <b, z - y> - width / 2 ||b - center||²."""
 
     joint = True
@@ -111,7 +111,7 @@ def smallest_objective(alpha):
     return minimize(objective, np.zeros(12), jac=True, options=options)
 
 
-@pytest.mark.parametrize("loss", [Loss(Ball()), OnlyVariables()])
+@pytest.mark.parametrize("loss", [DualLoss(Ball()), OnlyVariables()])
 def test_fit_is_proven_and_that_of_bfgs(loss):
     model = BMRMRegressor(loss=loss, alpha=1e-2, tol=1e-6, fit_intercept=False)
     model.fit(*problem())

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.losses import (
+    DualLoss,
     ExpectedRankUtility,
     FBeta,
     Groups,
     Inversions,
-    Loss,
     Ndcg,
     Ontology,
     OrderedPairs,
@@ -551,7 +551,7 @@ def test_ontology_without_hierarchy_is_the_multiclass_hinge():
     costs = 1.0 - np.eye(3)
     flat = Ontology(path_shares([[-1]] * 3), costs)
     z, y, s = rng.normal(size=(9, 3)), rng.integers(0, 3, 9), np.full(9, 1 / 9)
-    assert flat.value(z, y, s) == Loss(Simplex(costs)).oracle.value(z, y, s)
+    assert flat.value(z, y, s) == DualLoss(Simplex(costs)).oracle.value(z, y, s)
 
 
 @pytest.mark.parametrize("make", [Ndcg, ExpectedRankUtility])

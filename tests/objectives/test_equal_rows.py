@@ -31,10 +31,10 @@ def test_values(name):
 LABELS = np.tile(np.array([1, 0, 0], dtype=np.uint8), (N, 1))
 COSTS = np.ones((3, 3)) - np.eye(3)
 JOINT = {
-    "multiclass": (losses.Loss(losses.Simplex(COSTS)), np.zeros(N, dtype=np.intp)),
-    "multilabel": (losses.Loss(losses.KindsOfLabels(np.ones((2, 3)))), LABELS),
-    "label pairs": (losses.Loss(losses.LabelPairs(COSTS)), LABELS),
-    "label order": (losses.Loss(losses.LabelOrder(np.ones((2, 3)))), LABELS),
+    "multiclass": (losses.DualLoss(losses.Simplex(COSTS)), np.zeros(N, dtype=np.intp)),
+    "multilabel": (losses.DualLoss(losses.KindsOfLabels(np.ones((2, 3)))), LABELS),
+    "label pairs": (losses.DualLoss(losses.LabelPairs(COSTS)), LABELS),
+    "label order": (losses.DualLoss(losses.LabelOrder(np.ones((2, 3)))), LABELS),
 }
 
 

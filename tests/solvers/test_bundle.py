@@ -15,8 +15,8 @@ from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
+    DualLoss,
     Loss,
-    Oracle,
     Simplex,
     regression_losses,
 )
@@ -65,7 +65,7 @@ each_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
 each_solver = pytest.mark.parametrize("solver", BUNDLE_SOLVERS)
 
 
-class SlowHinge(Oracle):
+class SlowHinge(Loss):
     """The hinge by value and subgradient alone."""
 
     def value(self, scores, targets, weights):
@@ -283,7 +283,7 @@ def test_stabilized_methods_leave_a_point_with_kinks_in_every_row(solver):
     X = rng.normal(size=(200, 6)) + 2.0 * rng.normal(size=(12, 6))[y]
     design = Design(X, fit_intercept=False, n_outputs=12)
     objective = Objective(
-        Risk(design, Loss(Simplex(1.0 - np.eye(12))), y, np.full(200, 1.0 / 200)),
+        Risk(design, DualLoss(Simplex(1.0 - np.eye(12))), y, np.full(200, 1.0 / 200)),
         L2(design.n_coef),
         1e-2,
     )

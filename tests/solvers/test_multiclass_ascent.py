@@ -7,7 +7,7 @@ from scipy import sparse
 from test_dual_ascent import optimum, origin
 
 from sklearn_subqn import MulticlassHingeClassifier
-from sklearn_subqn._core.losses import Loss, Simplex
+from sklearn_subqn._core.losses import DualLoss, Simplex
 from sklearn_subqn._core.objectives.objective import Dual, Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.places.row_sweeps import row_sweeps
@@ -43,7 +43,7 @@ def problem(form, fit_intercept, alpha=1e-2, k=4):
     weights[::9] = 0.0
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
-    loss = Loss(Simplex(costs()))
+    loss = DualLoss(Simplex(costs()))
     return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
@@ -162,7 +162,7 @@ def test_goes_on_from_a_dual_point(fit_intercept):
 
 
 def test_refuses_slack_rescaling():
-    loss = Loss(Simplex(costs(), "slack"))
+    loss = DualLoss(Simplex(costs(), "slack"))
     objective = problem("dense", False).with_loss(loss)
     assert loss.rowwise_dual(objective.targets) is None
     with pytest.raises(TypeError, match="not separable by rows"):
@@ -181,7 +181,7 @@ def test_every_class_has_a_maximum_without_curvature(form):
     y = np.append(y, [0, 1, 2])
     design = Design(X, fit_intercept=False, n_outputs=4)
     weights = np.full(len(y), 1.0 / len(y))
-    loss = Loss(Simplex(costs()))
+    loss = DualLoss(Simplex(costs()))
     objective = Objective(Risk(design, loss, y, weights), L2(design.n_coef), 1e-2)
     *_, last = dual_ascent(objective, origin(objective))
     worst = costs()[:3].argmax(axis=1)

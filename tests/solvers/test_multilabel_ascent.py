@@ -16,7 +16,7 @@ from test_multiclass_ascent import (
 
 from sklearn_subqn import MultilabelHingeClassifier
 from sklearn_subqn._core.kernels import multilabel
-from sklearn_subqn._core.losses import KindsOfLabels, Loss
+from sklearn_subqn._core.losses import DualLoss, KindsOfLabels
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
@@ -45,7 +45,7 @@ def problem(form, threshold, fit_intercept, alpha=1e-2):
     weights[::9] = 0.0
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=L + threshold)
-    loss = Loss(KindsOfLabels(rng.uniform(0.2, 1.0, (2, L))))
+    loss = DualLoss(KindsOfLabels(rng.uniform(0.2, 1.0, (2, L))))
     return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 

@@ -13,7 +13,7 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
 )
 from sklearn_subqn._core.driver import Iterate, Start, Stopping, run
-from sklearn_subqn._core.losses import Loss, Simplex
+from sklearn_subqn._core.losses import DualLoss, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
@@ -35,7 +35,7 @@ def problem(X, y, fit_intercept=True):
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
     costs = 1.0 - np.eye(k)
     return Objective(
-        Risk(design, Loss(Simplex(costs)), y.astype(np.intp), np.full(n, 1.0 / n)),
+        Risk(design, DualLoss(Simplex(costs)), y.astype(np.intp), np.full(n, 1.0 / n)),
         L2(design.n_coef),
         ALPHA,
     )

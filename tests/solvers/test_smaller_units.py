@@ -11,7 +11,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn._core.losses import Loss, RocArea, Simplex
+from sklearn_subqn._core.losses import DualLoss, RocArea, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2, PartlyFree
@@ -101,7 +101,7 @@ def objectives(loss, targets, X, free, fit_intercept=False, n_outputs=None):
     """Return an objective, and the one that leaves some of the columns free."""
     n = len(X)
     design = Design(X, fit_intercept=fit_intercept, n_outputs=n_outputs)
-    risk = Risk(design, Loss.of(loss), targets, np.full(n, 1.0 / n))
+    risk = Risk(design, DualLoss.of(loss), targets, np.full(n, 1.0 / n))
     penalized = Objective(risk, L2(design.n_coef), 1e-2)
     mask = np.repeat(free, n_outputs or 1)
     return penalized, penalized.with_regularizer(PartlyFree(L2(design.n_coef), mask))

@@ -12,7 +12,7 @@ from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES, KindsOfLabels, Loss, Simplex
+from sklearn_subqn._core.losses import BINARY_LOSSES, DualLoss, KindsOfLabels, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
@@ -241,10 +241,10 @@ def test_directions_of_several_scores_by_rows(
     n, d, k = 12, 40, 4
     X = CONTAINERS[container](rng.normal(size=(n, d)))
     if threshold:
-        loss = Loss(KindsOfLabels(np.ones((2, k - 1))))
+        loss = DualLoss(KindsOfLabels(np.ones((2, k - 1))))
         y = rng.integers(0, 2, (n, k - 1)).astype(np.uint8)
     else:
-        loss, y = Loss(Simplex(1.0 - np.eye(k))), rng.integers(0, k, n)
+        loss, y = DualLoss(Simplex(1.0 - np.eye(k))), rng.integers(0, k, n)
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
     risk = Risk(design, loss, y, np.full(n, 1.0 / n))
     hinge = Objective(risk, L2(design.n_coef), 0.3)

@@ -4,15 +4,15 @@ from ._base import PiecewiseQuadratic
 from ._box import BINARY_LOSSES, NOVELTY_LOSS, Box, OrdinalLogistic, regression_losses
 from ._check import LossChecks
 from ._contingency import FBeta
+from ._dual_loss import AnyLoss, Composed, DualLoss
 from ._groups import Groups
 from ._inversions import Inversions
 from ._label_order import LabelOrder
 from ._logistic_pairs import LogisticPairs
-from ._loss import AnyLoss, Composed, Loss
+from ._loss import Loss
 from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
-from ._oracle import Oracle
 from ._own import OwnLoss, checked, read_only
 from ._pairwise import OrderedPairs, SquaredPairs
 from ._preferences import Preferences
@@ -37,6 +37,7 @@ __all__ = [
     "BinaryEntropy",
     "Box",
     "Composed",
+    "DualLoss",
     "Entropy",
     "ExpectedRankUtility",
     "FBeta",
@@ -54,7 +55,6 @@ __all__ = [
     "MultivariateSquared",
     "Ndcg",
     "Ontology",
-    "Oracle",
     "OrderedPairs",
     "OrdinalLogistic",
     "OwnLoss",

@@ -8,13 +8,13 @@ from scipy import linalg
 from ..kernels import flows
 from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
-from ._oracle import Oracle
+from ._loss import Loss
 
 # Newton steps leave a hundredth of the column sums that they are to remove.
 _ACCURACY = 0.01
 
 
-class FlowOracle(Oracle):
+class FlowOracle(Loss):
     """A loss of several scores per row, of which only differences count.
 
     The rows of duals sum to zero, and remain in the domain if entries shrink such that

@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 Derivatives = Callable[[float], tuple[float, float]]
 
 #: Half-width, relative to max(1, |score|), of the band around a kink in which a row
-#: counts as lying on it. Oracle, line search and subgradient all use this one number.
+#: counts as lying on it. Values, line searches and subgradients all use this width.
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 

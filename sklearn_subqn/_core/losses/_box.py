@@ -22,9 +22,9 @@ from ._box_oracle import Interval
 from ._box_piecewise import BoxHinge, BoxQuadratic
 from ._composition import DualSet, Smoothing
 from ._deviance import Deviance
-from ._loss import Composed, Loss
+from ._dual_loss import Composed, DualLoss
+from ._loss import Loss
 from ._maps import Counts, Margin, Residual, Thresholds
-from ._oracle import Oracle
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 
 
@@ -34,7 +34,7 @@ class Box(Interval, DualSet):
     Its parameters are those of ``Interval``.
     """
 
-    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+    def oracle(self, smoothing: Smoothing | None) -> Loss:
         if smoothing is None:
             return BoxHinge(self)
         if isinstance(smoothing, Quadratic):
@@ -76,22 +76,22 @@ class Box(Interval, DualSet):
 
 
 #: Losses of targets -1 or +1 by their names.
-BINARY_LOSSES: dict[str, Loss] = {
-    "hinge": Loss(Box(Margin(1.0), 0.0, 1.0)),
-    "squared_hinge": Loss(Box(Margin(1.0), 0.0, np.inf), Quadratic(0.5)),
-    "modified_huber": Loss(Box(Margin(1.0), 0.0, 4.0), Quadratic(0.5)),
-    "log_loss": Loss(Box(Margin(0.0), 0.0, 1.0), BinaryEntropy()),
-    "exponential": Loss(Box(Margin(0.0), 0.0, np.inf), Entropy()),
+BINARY_LOSSES: dict[str, DualLoss] = {
+    "hinge": DualLoss(Box(Margin(1.0), 0.0, 1.0)),
+    "squared_hinge": DualLoss(Box(Margin(1.0), 0.0, np.inf), Quadratic(0.5)),
+    "modified_huber": DualLoss(Box(Margin(1.0), 0.0, 4.0), Quadratic(0.5)),
+    "log_loss": DualLoss(Box(Margin(0.0), 0.0, 1.0), BinaryEntropy()),
+    "exponential": DualLoss(Box(Margin(0.0), 0.0, np.inf), Entropy()),
 }
 
 #: max(0, rho - z) (Schölkopf et al. 2001), of targets rho.
-NOVELTY_LOSS = Loss(Box(Residual(), 0.0, 1.0))
+NOVELTY_LOSS = DualLoss(Box(Residual(), 0.0, 1.0))
 
 
 @functools.lru_cache
 def regression_losses(
     *, quantile: float = 0.5, epsilon: float = 1.35, power: float = 1.5
-) -> Mapping[str, Loss]:
+) -> Mapping[str, DualLoss]:
     """Return losses of numbers by their names, the same ones for the same parameters.
 
     Parameters
@@ -106,17 +106,17 @@ def regression_losses(
     """
     residual = Residual()
     losses = {
-        "squared_error": Loss(Box(residual, -np.inf, np.inf), Quadratic(1.0)),
-        "absolute_error": Loss(Box(residual, -1.0, 1.0)),
-        "quantile": Loss(Box(residual, quantile - 1.0, quantile)),
-        "epsilon_insensitive": Loss(Box(residual, -1.0, 1.0, tube=epsilon)),
-        "squared_epsilon_insensitive": Loss(
+        "squared_error": DualLoss(Box(residual, -np.inf, np.inf), Quadratic(1.0)),
+        "absolute_error": DualLoss(Box(residual, -1.0, 1.0)),
+        "quantile": DualLoss(Box(residual, quantile - 1.0, quantile)),
+        "epsilon_insensitive": DualLoss(Box(residual, -1.0, 1.0, tube=epsilon)),
+        "squared_epsilon_insensitive": DualLoss(
             Box(residual, -np.inf, np.inf, tube=epsilon), Quadratic(0.5)
         ),
-        "huber": Loss(Box(residual, -epsilon, epsilon), Quadratic(1.0)),
-        "poisson": Loss(Box(Counts(), 0.0, np.inf), Entropy()),
-        "gamma": Loss(Deviance(2.0)),
-        "tweedie": Loss(Deviance(power)),
+        "huber": DualLoss(Box(residual, -epsilon, epsilon), Quadratic(1.0)),
+        "poisson": DualLoss(Box(Counts(), 0.0, np.inf), Entropy()),
+        "gamma": DualLoss(Deviance(2.0)),
+        "tweedie": DualLoss(Deviance(power)),
     }
     return MappingProxyType(losses)
 
@@ -149,4 +149,4 @@ class OrdinalLogistic(Composed):
 
     def __init__(self, *, immediate: bool = False) -> None:
         box, entropy = Box(Margin(0.0), 0.0, 1.0), BinaryEntropy()
-        self.loss = Loss(box, entropy, Thresholds(immediate=immediate))
+        self.loss = DualLoss(box, entropy, Thresholds(immediate=immediate))

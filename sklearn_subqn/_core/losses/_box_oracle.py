@@ -6,8 +6,8 @@ import numpy as np
 
 from ..rounding import rounding
 from ._base import Floats, Mask
+from ._loss import Loss
 from ._maps import Margin
-from ._oracle import Oracle
 
 
 class Interval:
@@ -30,7 +30,7 @@ class Interval:
         self.largest = max(-low, high)
 
 
-class BoxOracle(Oracle):
+class BoxOracle(Loss):
     """What all maxima over a box have in common.
 
     Parameters

@@ -9,8 +9,8 @@ import numpy as np
 from ..rounding import CLOSE
 from ._base import Floats
 from ._curvature import as_curvature
-from ._loss import Loss
-from ._oracle import Oracle, offers
+from ._dual_loss import DualLoss
+from ._loss import Loss, offers
 from ._own import OwnLoss
 
 # Difference quotients take steps of 1e-5 times the scores, or of 1e-5 for small scores.
@@ -31,14 +31,14 @@ class LossChecks:
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : Loss
     targets : ndarray
     weights : ndarray of shape (n,)
     rng : Generator
     """
 
     def __init__(
-        self, oracle: Oracle, targets: Any, weights: Floats, rng: np.random.Generator
+        self, oracle: Loss, targets: Any, weights: Floats, rng: np.random.Generator
     ) -> None:
         self._loss, self._name = oracle, type(oracle).__name__
         self._targets, self._weights, self._rng = targets, weights, rng
@@ -303,7 +303,7 @@ class LossChecks:
         args = self._targets, self._weights
         center = self._loss.neutral_variables(self._targets)
         width = 0.1
-        envelope = Loss.of(self._loss).envelope(center, width).oracle
+        envelope = DualLoss.of(self._loss).envelope(center, width).oracle
         low, f = float(envelope.value(z, *args)), self._value(z)
         if low > f + CLOSE * (abs(f) + abs(low)):
             self._fail(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ._base import Floats, Rows, RowwiseDual
 from ._curvature import Curvature
-from ._oracle import Oracle
+from ._loss import Loss
 
 
 class Smoothing:
@@ -30,7 +30,7 @@ class DualSet(ABC):
     """A convex set of dual variables b, and what the maximum over it is of."""
 
     @abstractmethod
-    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+    def oracle(self, smoothing: Smoothing | None) -> Loss:
         """Return the oracle of the maximum over b of <b, m> less the smoothing."""
 
     def envelope(self, center: Floats, width: float) -> Smoothing:

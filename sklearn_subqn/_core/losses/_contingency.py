@@ -25,12 +25,12 @@ import numpy.typing as npt
 from ..rounding import ROUNDED, rounding
 from ._arguments import check_positive
 from ._base import Floats
-from ._oracle import Oracle
+from ._loss import Loss
 
 _Counts = npt.NDArray[Any]
 
 
-class ContingencyLoss(Oracle):
+class ContingencyLoss(Loss):
     """Bound of a cost of contingency tables.
 
     The cost rises with the false negatives, and is concave in the false positives. For

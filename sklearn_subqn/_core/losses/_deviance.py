@@ -22,11 +22,11 @@ from ..kernels import deviance
 from ..rounding import rounding
 from ._base import Derivatives, Floats, Mask, norm_by_weights
 from ._curvature import DiagonalCurvature
-from ._oracle import Oracle
+from ._loss import Loss
 from ._smoothings import Entropy
 
 
-class Deviance(Oracle):
+class Deviance(Loss):
     """Half the deviance of means exp(z) of positive targets, except for a constant.
 
     By compiled loops, in which rows with y = 0 have one exponential function only: most

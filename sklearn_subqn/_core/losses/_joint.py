@@ -24,7 +24,7 @@ from ._base import (
 )
 from ._composition import DualSet, Smoothing
 from ._joint_curvature import Codes, JointCurvature
-from ._oracle import Oracle
+from ._loss import Loss
 from ._smoothings import Quadratic
 
 
@@ -62,7 +62,7 @@ class JointSet(DualSet):
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return R*(u), the least -<b, costs> of all b that stand for u."""
 
-    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+    def oracle(self, smoothing: Smoothing | None) -> Loss:
         if smoothing is None:
             return JointHinge(self)
         if not isinstance(smoothing, Quadratic):

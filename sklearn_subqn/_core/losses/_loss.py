@@ -1,170 +1,397 @@
-"""Losses: a set of dual variables, a smoothing, and a linear map in front.
-
-Losses R are convex functions of scores z and targets; they never see the parameters w
-or the data X. Scores have shape (n,) for losses of one score per row and (n, k) for
-losses of k scores per row. Weights are normalized by the caller: they are non-negative
-and sum to one, so that R is a weighted mean. Losses of this form are Fenchel-Young
-losses (Blondel, Martins and Niculae 2020): all that solvers ask for follows from the
-three.
-"""
+"""What a loss answers: values and subgradients, and what opens faster solvers."""
 
 from __future__ import annotations
 
-from typing import Any, final
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from ._base import Floats, Rows, RowwiseDual
-from ._composition import DualSet, ScoreMap, Smoothing
-from ._mapped import Mapped
-from ._offset import OffsetLoss, Offsets
-from ._oracle import Oracle, offers
+import numpy as np
 
+from ._base import Derivatives, Floats, Looped, PiecewiseQuadratic, Rows
+from ._of_duals import OfDuals
 
-class Composed(Oracle):
-    """A loss under a name of its own, by which it is known in the literature.
-
-    Attributes
-    ----------
-    loss : Loss
-    """
-
-    loss: Loss
-
-    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        return self.loss.oracle.value(scores, targets, weights)
-
-    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        return self.loss.oracle.subgradient(scores, targets, weights)
+_NO_ROWS = np.empty(0, dtype=np.intp)
 
 
-@final
-class Loss:
-    """R(z) = sum_i weights_i max over b in a set of <b, (A z)_i + o_i> - h(b).
+class Loss(OfDuals):
+    """A convex function R(z) = sum_i weights_i * loss_i(z_i), known by what it answers.
 
-    Parameters
-    ----------
-    dual_set : DualSet or Oracle
-        The set, and the offsets o; or what is known of a loss by an oracle only.
-    smoothing : Smoothing, optional
-        h; default none.
-    score_map : ScoreMap, optional
-        A; default the identity.
+    Values and subgradients are enough for bundle methods. Each other member opens the
+    way to faster solvers; which of them a class writes is all that is asked, and those
+    that it does not write are never called. With
+
+    - ``conjugate`` bounds come from any dual variables, and not from subgradients only;
+    - ``restrict``, ``kink_rows`` and ``argsup``: piecewise linear functions;
+    - ``derivatives`` and ``curvature``: differentiable ones;
+    - ``dual_variables``, ``neutral_variables`` and ``envelope``: functions with kinks
+      that have a Moreau envelope.
 
     Attributes
     ----------
-    oracle : Oracle
-        What the three make of scores, targets and weights.
-    smooth : bool
-        Whether R is differentiable everywhere.
-    has_lines : bool
-        Whether the oracle has ``restrict`` or ``derivatives``. The minimizer on a
-        line is found by values and subgradients elsewhere.
-    has_conjugate : bool
-        Whether ``conjugate`` knows more duals than zero. Elsewhere it is known at
-        subgradients, and by convexity between these and zero.
-    has_rounding : bool
-        Whether ``rounding`` says how far that is off.
-    has_leeway : bool
-        Whether ``leeway`` says how far dual variables are from the ends of intervals.
-    has_envelope : bool
-        Whether it has kinks, and ``envelope``.
-    narrows : bool
-        Whether it has kinks, and ``narrowed``.
-    by_columns : bool
-        Whether second derivatives of R make quadratic models by columns of X.
+    infimum : float
+        A lower bound of R over all scores, which models with an L1 penalty need; minus
+        infinity where none is known. Of functions without ``conjugate``.
+    slope_size : float
+        The largest sum of the absolute entries of a subgradient that is known of. By
+        it values are taken to be off by rounding, without ``conjugate_at``.
+    analytic : bool
+        Whether R has all derivatives, so that Newton's method finds minimizers over
+        free parameters; piecewise quadratic functions ask for exact steps.
+    curvature_error : float
+        By what share of themselves second derivatives may be off.
+    invariant : bool
+        Whether adding a constant to all scores of a row changes nothing.
+    ranks : bool
+        Whether only differences of scores of different rows count: a free intercept
+        changes nothing.
+    counts_rows : bool
+        Whether rows must have equal weights.
+    steep : bool
+        Whether subgradients grow exponentially with the scores, so that cuts far from
+        the minimizer say nothing.
+    joint : bool
+        Whether it takes all columns of y at once, where regressors fit each by itself.
+    has_margin : bool
+        Whether scores have no loss that are far enough on their right side.
     quadratic : bool
-        Whether R is a quadratic function of one score for each row.
-    analytic, invariant, ranks, counts_rows, steep, joint, has_margin : bool
-        As of ``Oracle``.
+        Whether R is a quadratic function.
+    by_columns : bool
+        Whether second derivatives, where there are any, make models by columns of X:
+        those of rows with several scores have to offer ``rank_one``.
     rows_each : float
-        As of ``Oracle``.
+        How many rows one row counts as where the size of a problem decides how exactly
+        it is solved; more than one where a row is a sequence of tokens.
+
+    See Also
+    --------
+    sklearn_subqn.losses.check_loss : Checks all of that at random scores.
+    sklearn_subqn.BMRMRegressor, sklearn_subqn.BMRMClassifier : Take such losses.
+    sklearn_subqn.minimize : For functions that are no losses of linear scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRegressor
+    >>> from sklearn_subqn.losses import Loss, check_loss
+    >>> class Asymmetric(Loss):
+    ...     def value(self, scores, targets, weights):
+    ...         r = targets - scores
+    ...         return float(weights @ np.where(r > 0.0, r * r, -r))
+    ...     def subgradient(self, scores, targets, weights):
+    ...         r = targets - scores
+    ...         return weights * np.where(r > 0.0, -2.0 * r, 1.0)
+    >>> check_loss(Asymmetric(), [0.0, 1.0, 2.0])
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X @ [1.0, 2.0, 3.0]
+    >>> reg = BMRMRegressor(loss=Asymmetric(), alpha=1e-2, tol=1e-2).fit(X, y)
+    >>> bool(reg.dual_gap_ <= 1e-2 * reg.objective_)
+    True
     """
 
-    def __init__(
-        self,
-        dual_set: DualSet | Oracle,
-        smoothing: Smoothing | None = None,
-        score_map: ScoreMap = ScoreMap(),  # noqa: B008
-    ) -> None:
-        self.set, self.smoothing, self.map = dual_set, smoothing, score_map
-        if isinstance(dual_set, DualSet):
-            oracle = dual_set.oracle(smoothing)
-        elif smoothing is None:
-            oracle = dual_set
-        else:
-            raise TypeError(f"{type(dual_set).__name__} takes no smoothing.")
-        known = score_map.is_injective
-        self.has_leeway = offers(oracle, "leeway")
-        self.smooth = offers(oracle, "curvature")
-        if score_map.joint and not self.smooth:
-            raise TypeError(f"{type(score_map).__name__} are of smooth losses.")
-        self.has_lines = offers(oracle, "restrict") or offers(oracle, "derivatives")
-        self.has_rounding = not known or offers(oracle, "rounding")
-        has_variables = offers(oracle, "dual_variables", "neutral_variables")
-        enveloped = oracle is not dual_set or offers(oracle, "envelope")
-        self.has_envelope = known and has_variables and enveloped and not self.smooth
-        self.narrows = not self.smooth and offers(oracle, "narrowed")
-        quadratic = oracle.quadratic
-        if not score_map.is_identity:
-            mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped
-            oracle = mapped(oracle, score_map)
-        apart = not (oracle.ranks or oracle.joint)
-        self.by_columns = self.smooth and apart and oracle.by_columns
-        self.quadratic = quadratic and not oracle.joint
-        self.oracle: Oracle = oracle
-        self.has_conjugate = oracle.has_conjugate
-        self.analytic, self.invariant = oracle.analytic, oracle.invariant
-        self.ranks, self.counts_rows = oracle.ranks, oracle.counts_rows
-        self.steep, self.joint = oracle.steep, oracle.joint
-        self.has_margin = oracle.has_margin
-        self.rows_each = oracle.rows_each
+    infimum: float = 0.0
+    slope_size: float = 0.0
+    analytic: bool = False
+    curvature_error: float = 0.0
+    invariant: bool = False
+    ranks: bool = False
+    counts_rows: bool = False
+    steep: bool = False
+    joint: bool = False
+    has_margin: bool = False
+    quadratic: bool = False
+    by_columns: bool = True
+    rows_each: float = 1.0
 
-    @classmethod
-    def of(cls, loss: Loss | Oracle) -> Loss:
-        """Return a loss as it is, or the loss of an oracle."""
-        if isinstance(loss, Composed):
-            return loss.loss
-        return loss if isinstance(loss, Loss) else cls(loss)
+    # Attributes, None at first, that remember what was computed last. They hold the
+    # targets of a fit, which copies and pickles begin without.
+    _memos: ClassVar[tuple[str, ...]] = ()
+
+    def __getstate__(self) -> Any:
+        """Return what is copied and pickled: all but what is remembered."""
+        state = super().__getstate__()
+        if not self._memos or not isinstance(state, dict):
+            return state
+        return {k: None if k in self._memos else v for k, v in state.items()}
+
+    @abstractmethod
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        """Return R(scores).
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        value : float
+            The weighted sum of the rows' losses.
+        """
+
+    @abstractmethod
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return one u in the subdifferential of R at ``scores``.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        u : ndarray of the shape of ``scores``
+            With ``R(z) >= R(scores) + <u, z - scores>`` for all z.
+        """
+
+    def evaluate(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, Floats]:
+        """Return value and subgradient, for losses that compute them together.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        value : float
+            As of ``value``.
+        u : ndarray of the shape of ``scores``
+            As of ``subgradient``.
+        """
+        args = scores, targets, weights
+        return self.value(*args), self.subgradient(*args)
+
+    def shifted(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> Callable[[float], tuple[float, Floats]]:
+        """Return value and subgradient as a function of a number added to all scores.
+
+        Of scores of shape (n,): what minimizing over an intercept asks for.
+        """
+        return lambda shift: self.evaluate(scores + shift, targets, weights)
+
+    @property
+    def looped(self) -> Looped | None:
+        """The loss as a compiled loop over few rows takes it, None if none does."""
+        return None
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise ValueError where a single group of so many rows is too small."""
+
+    def threshold(self, scores: Floats) -> float | None:
+        """Return a number that scores of predicted rows exceed, if there is a rule."""
+        return None
+
+    def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
+        """Whether scores are so large that ``value`` is not the loss any more."""
+        return False
+
+    def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
+        """Return how far second derivatives describe each row's loss, shape (n,).
+
+        In units of scores; zero where the loss says nothing about that.
+        """
+        return np.zeros(len(scores))
+
+    def score_scale(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        """Return a length of scores to which widths of envelopes are relative."""
+        return 1.0
+
+    def dual_scale(self, targets: Any, weights: Floats) -> float:
+        """Return about what the absolute values of u sum to at most.
+
+        At scores that are all the same, the best one.
+        """
+        return 1.0
+
+    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
+        """Return the indices of rows on a kink, within 1e-10 of their scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+
+        Returns
+        -------
+        rows : ndarray of int
+            Rows of which the loss has several subgradients.
+        """
+        return _NO_ROWS
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Floats:
+        """Return the subgradient u at ``scores`` that maximizes <u, dscores>.
+
+        Only ever called with rows from ``kink_rows``.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        u : ndarray of the shape of ``scores``
+            One subgradient.
+        """
+        return self.subgradient(scores, targets, weights)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return R(scores + eta * dscores) as a function of the step size eta.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        function : PiecewiseQuadratic
+            Its slope and curvature at zero, and how they change at its kinks.
+        """
+        raise self._lacks("restriction to a line")
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Derivatives:
+        """Return eta -> (slope, curvature) of R(scores + eta * dscores).
+
+        Where the slope has a kink, the curvature is that of either side.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        derivatives : callable
+            Returns two floats for a step size.
+        """
+        raise self._lacks("derivatives on a line")
+
+    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        """Return generalized second derivatives of R, weights included.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n,), (n, k) or (n, k, k)
+            Of the shape of the scores where each counts by itself, or k x k matrices
+            over the scores of rows.
+        """
+        raise self._lacks("second derivatives")
+
+    def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the variables, free of weights and signs, that stand for a dual u.
+
+        Parameters
+        ----------
+        dual : ndarray of the shape of scores
+            The dual u, in the units of subgradients, weights included.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        variables : ndarray
+            One or several numbers of each row.
+        """
+        raise self._lacks("dual variables")
+
+    def neutral_variables(self, targets: Any) -> Floats:
+        """Return dual variables in the middle of their set, one row like another.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+
+        Returns
+        -------
+        variables : ndarray
+            As of ``dual_variables``.
+        """
+        raise self._lacks("dual variables")
 
     def envelope(self, center: Floats, width: float) -> Loss:
-        """Return the Moreau envelope around dual variables."""
-        if isinstance(self.set, Oracle):
-            return Loss.of(self.set.envelope(center, width))
-        return Loss(self.set, self.set.envelope(center, width), self.map)
+        """Return the Moreau envelope around dual variables.
+
+        It subtracts ``width / 2 * ||b - center||²`` inside the maximum over the dual
+        variables b.
+
+        Parameters
+        ----------
+        center : ndarray
+            As of ``dual_variables``.
+        width : float
+            Positive.
+
+        Returns
+        -------
+        loss : Loss
+            A differentiable loss, below this one.
+        """
+        raise self._lacks("smooth envelope")
 
     def narrowed(self, width: float) -> Loss:
-        """Return a smooth loss below this one, close to it for a small width."""
-        return Loss.of(self.oracle.narrowed(width))
+        """Return a smooth function below this one, close to it for a small width.
 
-    def with_offsets(self) -> Loss:
-        """Return R(z + o), for targets of shape (n, 2): this loss's targets, and o.
-
-        Of losses of one score per row that have no other map in front.
+        Its gradients are in the domain of the conjugate of this one.
         """
-        return Loss(self.set, self.smoothing, Offsets())
-
-    def of_rows(self, rows: Rows) -> Loss:
-        """Return the loss of some of the rows, for one that knows more of each."""
-        smoothing = self.smoothing and self.smoothing.of_rows(rows)
-        if smoothing is self.smoothing:
-            return self
-        return Loss(self.set, smoothing, self.map)
-
-    def rowwise_dual(self, targets: Any) -> RowwiseDual | None:
-        """Return the loss as a maximum over dual variables separable by rows."""
-        if isinstance(self.set, Oracle) or not self.map.is_identity:
-            return None
-        return self.set.rowwise(targets, self.smoothing)
-
-    def asymptote(self) -> tuple[Loss, float] | None:
-        """Return a loss with an envelope that this one resembles in large units.
-
-        And by how much it is larger, at most, of rows whose weights sum to one.
-        """
-        if isinstance(self.set, Oracle) or self.smoothing is None:
-            return None
-        largest = self.set.largest_penalty(self.smoothing)
-        return None if largest is None else (Loss(self.set, None, self.map), largest)
+        raise self._lacks("smooth functions close to it")
 
 
-#: What estimators take for a loss.
-AnyLoss = Loss | Oracle
+def offers(oracle: Loss, *names: str) -> bool:
+    """Whether the class of an oracle has written all of the named members."""
+    kind = type(oracle)
+    return all(getattr(kind, name) is not getattr(Loss, name) for name in names)

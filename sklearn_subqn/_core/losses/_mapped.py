@@ -10,15 +10,15 @@ from ..rounding import TINY, rounding
 from ._base import TIE_TOLERANCE, Derivatives, Floats, Mask, PiecewiseQuadratic, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, as_curvature
-from ._oracle import Oracle
+from ._loss import Loss
 
 
-class Mapped(Oracle):
+class Mapped(Loss):
     """R(A z) for the R of another oracle, with its duals as duals of z.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : Loss
         R.
     score_map : ScoreMap
         A.
@@ -26,7 +26,7 @@ class Mapped(Oracle):
 
     by_columns = False
 
-    def __init__(self, oracle: Oracle, score_map: ScoreMap) -> None:
+    def __init__(self, oracle: Loss, score_map: ScoreMap) -> None:
         self._R, self._A = oracle, score_map
         self.analytic, self.ranks = oracle.analytic, oracle.ranks
         self.counts_rows, self.steep = oracle.counts_rows, oracle.steep

@@ -7,10 +7,10 @@ import numpy as np
 from ..rounding import ROUNDED, TINY, rounding
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
-from ._oracle import Oracle
+from ._loss import Loss
 
 
-class MultivariateSquared(Oracle):
+class MultivariateSquared(Loss):
     """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
 
     Parameters

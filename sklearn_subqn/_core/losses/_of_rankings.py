@@ -10,7 +10,7 @@ import numpy as np
 from ..rounding import rounding
 from ._base import Floats
 from ._groups import Groups
-from ._oracle import Oracle
+from ._loss import Loss
 
 
 class Maximum(NamedTuple):
@@ -50,7 +50,7 @@ class Maximum(NamedTuple):
         return cls(float(group_weights @ losses), u, float(group_weights @ least))
 
 
-class OfRankings(Oracle):
+class OfRankings(Loss):
     """A maximum over rankings within groups of rows."""
 
     ranks = True

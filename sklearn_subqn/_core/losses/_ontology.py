@@ -10,7 +10,7 @@ import numpy as np
 from ..names import Axis, by_name, is_default, places
 from ._arguments import checked_costs
 from ._base import Floats
-from ._loss import Composed, Loss
+from ._dual_loss import Composed, DualLoss
 from ._maps import Features
 from ._sets import Simplex
 from ._smoothings import SimplexEntropy
@@ -91,7 +91,7 @@ class Ontology(Composed):
             simplex, smoothing = Simplex(), SimplexEntropy()
         else:
             raise ValueError(f"loss must be 'hinge' or 'log_loss', got {loss!r}.")
-        self.loss = Loss(simplex, smoothing, Features(features))
+        self.loss = DualLoss(simplex, smoothing, Features(features))
 
     def for_classes(self, classes: Any) -> Ontology:
         """Return the loss with labels in the order of classes, if labels have names.

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..rounding import CLOSE
 from ._base import Floats
-from ._loss import Loss
-from ._oracle import Oracle, offers
+from ._dual_loss import DualLoss
+from ._loss import Loss, offers
 
 
-class OwnLoss(Oracle):
+class OwnLoss(Loss):
     """A loss by values and subgradients of which nothing is taken on trust.
 
     It sees its arguments read-only. Values must be finite numbers, subgradients finite
@@ -23,12 +23,12 @@ class OwnLoss(Oracle):
 
     Parameters
     ----------
-    loss : Oracle
+    loss : Loss
     name : str, optional
         By which errors call it; default that of its class.
     """
 
-    def __init__(self, loss: Oracle, name: str | None = None) -> None:
+    def __init__(self, loss: Loss, name: str | None = None) -> None:
         self._loss = loss
         self._name = name or type(loss).__name__
         self._value, self._subgradient = (
@@ -139,13 +139,13 @@ class OwnLoss(Oracle):
             )
 
 
-def checked(loss: Loss) -> Loss:
+def checked(loss: DualLoss) -> DualLoss:
     """Return a loss as it is, or shielded if of a user's values and subgradients."""
     kind, oracle = type(loss.oracle), loss.oracle
     ours = kind.__module__.startswith(__name__.partition(".")[0] + ".")
     if ours or loss.has_lines or offers(oracle, "conjugate"):
         return loss
-    return Loss(OwnLoss(oracle))
+    return DualLoss(OwnLoss(oracle))
 
 
 def read_only(array: Any) -> Any:

@@ -15,7 +15,7 @@ from ..rounding import running_rounding
 from ._arguments import check_choice, checked_costs
 from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._groups import Groups
-from ._oracle import Oracle
+from ._loss import Loss
 from ._pair_sums import PairCurvature, PairSums, derivatives
 from ._pairs import RowPairs, Window
 
@@ -23,7 +23,7 @@ _NO_VALUES = np.empty(0)
 _NO_COSTS = np.empty((0, 0))
 
 
-class OrderedPairs(Oracle):
+class OrderedPairs(Loss):
     """Hinge of all pairs of rows with unequal targets: ordinal regression.
 
     R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by

@@ -9,10 +9,10 @@ import numpy as np
 from ..rounding import rounding, running_rounding
 from ._arguments import checked_costs, checked_rows
 from ._base import TIE_TOLERANCE, Floats, PiecewiseQuadratic, norm_by_weights
-from ._oracle import Oracle
+from ._loss import Loss
 
 
-class Preferences(Oracle):
+class Preferences(Loss):
     """Hinge of given pairs of rows (Teo et al. 2010, Alg. 9).
 
     R(z) is the mean of C_p max(0, 1 + z_i - z_j) over pairs p in which j is preferred

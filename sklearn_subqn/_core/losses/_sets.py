@@ -15,10 +15,10 @@ from ..kernels import label_pairs, multiclass, multilabel
 from ._balance import balanced, tilted
 from ._base import Floats, LabelSets, Rows, Simplices
 from ._composition import Smoothing
+from ._dual_loss import DualLoss
 from ._joint import JointSet
 from ._joint_curvature import Codes
 from ._loss import Loss
-from ._oracle import Oracle
 from ._smoothings import SimplexEntropy
 from ._softmax import Softmax
 
@@ -62,7 +62,7 @@ class Simplex(JointSet):
         self._ratios = np.zeros((k, k))
         np.divide(self.offsets, self.rates, out=self._ratios, where=self.rates > 0.0)
 
-    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+    def oracle(self, smoothing: Smoothing | None) -> Loss:
         if isinstance(smoothing, SimplexEntropy) and not self.offsets.size:
             return Softmax()
         return super().oracle(smoothing)
@@ -274,4 +274,4 @@ def starts_of_pairs(targets: Any) -> npt.NDArray[np.intp]:
 
 
 #: The multinomial logistic loss.
-MULTINOMIAL_LOSS = Loss(Simplex(), SimplexEntropy())
+MULTINOMIAL_LOSS = DualLoss(Simplex(), SimplexEntropy())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses._base import Floats
-from ..losses._loss import Loss
+from ..losses._dual_loss import DualLoss
 from ..memory import BLOCK_SIZE
 from ..regularizers import L2, ElasticNet, Regularizer
 from ..rounding import EPS, rounding
@@ -52,7 +52,7 @@ class Bounds:
         return self.risk.design
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> DualLoss:
         return self.risk.loss
 
     @property

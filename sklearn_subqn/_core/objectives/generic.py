@@ -10,7 +10,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic
-from ..losses._oracle import Oracle
+from ..losses._loss import Loss
 from ..regularizers import Regularizer
 from ..rows.design import Identity
 from .objective import Cut, Dual, Objective
@@ -20,7 +20,7 @@ from .risk import Risk
 OnLine = PiecewiseQuadratic | Derivatives
 
 
-class Function(Oracle):
+class Function(Loss):
     """A function f(w) of parameters as a loss whose scores are the parameters.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
-from ..losses._loss import Loss
+from ..losses._dual_loss import DualLoss
 from ..regularizers import L2, ElasticNet, Regularizer
 from ..rounding import rounding
 from .bounds import Bounds
@@ -37,7 +37,7 @@ class Objective(Bounds):
         """Return the objective of another risk on the same data."""
         return Objective(risk, self.regularizer, self.alpha)
 
-    def with_loss(self, loss: Loss) -> Objective:
+    def with_loss(self, loss: DualLoss) -> Objective:
         """Return the objective of another loss on the same data."""
         return self.with_risk(self.risk.with_loss(loss))
 

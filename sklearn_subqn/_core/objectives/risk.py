@@ -15,7 +15,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows, RowwiseDual
 from ..losses._curvature import Curvature, DiagonalCurvature, as_curvature
-from ..losses._loss import AnyLoss, Loss
+from ..losses._dual_loss import AnyLoss, DualLoss
 from ..places.kinks import Kinks
 from ..places.parts import Parts, maximal, rowwise, summed, summed_function
 from ..places.row_sweeps import RowSweeps, row_sweeps
@@ -32,7 +32,7 @@ class Risk(DualsOfRisk):
     ----------
     design : Design
         The map w -> Xw.
-    loss : Loss
+    loss : DualLoss
         The convex function of scores.
     targets : ndarray of shape (n,) or as the loss asks
     weights : ndarray of shape (n,)
@@ -50,7 +50,7 @@ class Risk(DualsOfRisk):
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
     ) -> None:
         self.design = design
-        self.loss = Loss.of(loss)
+        self.loss = DualLoss.of(loss)
         self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights
@@ -62,7 +62,7 @@ class Risk(DualsOfRisk):
         """Whether methods may look at any rows of X, or go through them in order."""
         return self.design.in_one_place
 
-    def with_loss(self, loss: Loss) -> Risk:
+    def with_loss(self, loss: DualLoss) -> Risk:
         """Return the risk of another loss on the same data."""
         other = Risk(self.design, loss, self.targets, self.weights)
         other._sizes = self._sizes
@@ -291,7 +291,7 @@ class Risk(DualsOfRisk):
         """Return ``design``."""
         return self.design
 
-    def loss_of_no_rows(self) -> Loss:
+    def loss_of_no_rows(self) -> DualLoss:
         """Return the loss without what it knows of each row."""
         return self.loss.of_rows(np.empty(0, dtype=np.intp))
 

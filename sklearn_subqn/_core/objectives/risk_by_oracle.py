@@ -14,7 +14,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows, norm_by_weights
-from ..losses._oracle import Oracle
+from ..losses._loss import Loss
 from ..regularizers import Regularizer
 from ..rounding import CLOSE, rounding
 from ..rows.design import Design, Identity
@@ -49,7 +49,7 @@ class Answers(NamedTuple):
 Search = Callable[[Floats], Answers]
 
 
-class OracleHinge(Oracle):
+class OracleHinge(Loss):
     """R(w) = sum_i weights_i * max_y costs_i(y) + <w, normals_i(y)>, scores being w.
 
     The true structure costs nothing, so that no loss is negative.
@@ -144,7 +144,7 @@ class OracleObjective(Objective):
         return float(self.hinge.n_calls)
 
 
-class CandidateHinge(Oracle):
+class CandidateHinge(Loss):
     """R(z) = sum_i weights_i * max over rows r of sample i of z_r + costs_r.
 
     Targets are the costs. Every row has the weight of its sample.

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
+from ..losses._dual_loss import DualLoss
 from ..losses._loss import Loss
-from ..losses._oracle import Oracle
 from ..places.condensed import OfRows, condensed, joined
 from ..places.parts import root_of_squares, rowwise, summed
 from ..places.row_numbers import RowNumbers
@@ -23,15 +23,15 @@ class DualsOfRisk(RowNumbers):
     Attributes
     ----------
     design : Design
-    loss : Loss
-    oracle : Oracle
+    loss : DualLoss
+    oracle : Loss
     targets : ndarray of shape (n,) or as the loss asks
     weights : ndarray of shape (n,)
     """
 
     design: Design
-    loss: Loss
-    oracle: Oracle
+    loss: DualLoss
+    oracle: Loss
     targets: Any
     weights: Floats
     _sizes: dict[str, Any]

@@ -10,7 +10,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..losses._base import Floats, Intervals, PiecewiseQuadratic, Rows, RowwiseDual
 from ..losses._curvature import Curvature
-from ..losses._loss import Loss
+from ..losses._dual_loss import DualLoss
 from ..places.condensed import joined
 from ..places.kinks import SumOfParts
 from ..places.parts import DesignOfParts, OfParts, Parts, by_parts
@@ -49,7 +49,7 @@ class RiskOfParts(Risk):
         )
         super().__init__(design, loss, targets, weights)
 
-    def with_loss(self, loss: Loss) -> RiskOfParts:
+    def with_loss(self, loss: DualLoss) -> RiskOfParts:
         return self._with_risks(self.parts.each("with_loss", loss), loss)
 
     def envelope(self, center: Floats, width: float) -> RiskOfParts:
@@ -57,7 +57,7 @@ class RiskOfParts(Risk):
         loss = self.parts.of(risks).results("loss_of_no_rows")[0]
         return self._with_risks(risks, loss)
 
-    def _with_risks(self, risks: Any, loss: Loss) -> RiskOfParts:
+    def _with_risks(self, risks: Any, loss: DualLoss) -> RiskOfParts:
         """Return the sum of risks of another loss on the same data."""
         other = RiskOfParts.__new__(RiskOfParts)
         Risk.__init__(other, self.design, loss, self.targets, self.weights)

@@ -12,7 +12,14 @@ from typing import Protocol
 
 import numpy as np
 
-from ..losses import MULTINOMIAL_LOSS, Box, Loss, Quadratic, SoftmaxCurvature, softmax
+from ..losses import (
+    MULTINOMIAL_LOSS,
+    Box,
+    DualLoss,
+    Quadratic,
+    SoftmaxCurvature,
+    softmax,
+)
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
 from ..rounding import ROUNDED, TINY
@@ -61,11 +68,11 @@ class OfScores:
 
     Parameters
     ----------
-    loss : Loss
+    loss : DualLoss
         Over a box.
     """
 
-    def __init__(self, loss: Loss) -> None:
+    def __init__(self, loss: DualLoss) -> None:
         assert isinstance(loss.set, Box), "a loss of one score per row"
         self.loss, self.box = loss, loss.set
 

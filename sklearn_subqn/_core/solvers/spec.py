@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..driver import Options, Solver, Start
-from ..losses._loss import AnyLoss, Loss
+from ..losses._dual_loss import AnyLoss, DualLoss
 from ..objectives.objective import Objective
 from ..options import Option
 from ..regularizers import (
@@ -95,7 +95,7 @@ class SolverSpec:
 
     def takes_loss(self, loss: AnyLoss) -> bool:
         """Return whether the solver takes a loss."""
-        loss = Loss.of(loss)
+        loss = DualLoss.of(loss)
         if self.narrows and not loss.narrows:
             return False
         if loss.steep and not self.steep:
