@@ -8,14 +8,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
 from ._core.names import check_same_rows
+from ._estimators.found import forget
 from ._ranking.base_ranker import BaseRanker, checked_relevance
-from ._ranking.queries import Queries
+from ._ranking.queries import HeldOutNdcg, Queries
+from ._search.proven_cv import (
+    check_interval,
+    factors_of,
+    model_of_fold,
+    search_interval,
+)
+from ._search.proven_folds import ProvenFold
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
@@ -39,6 +48,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         How to split: an integer is the number of folds of whole queries, ``None`` means
         5. A generator gets the queries as groups. No query may be in a training part
         and its test part, unless there is one query only: then its rows are split.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
+        no ``alpha`` in it has a mean NDCG better than the best one found by more than
+        this. For ``penalty="l2"``.
     refit : bool, default=True
         Whether to fit all queries with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -93,6 +106,12 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Mean NDCG of the queries left out, as of ``score``.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
+    search_gap_ : float
+        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
+        ``best_score_`` by more; at most ``search_tol``, unless a warning says so.
+    score_bounds_ : ndarray of shape (n_intervals, 4)
+        With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
+        score for all values between these.
     coef_, intercept_, n_queries_, n_features_in_, feature_names_in_
         As in :class:`BMRMRanker`, of the final model.
     objective_, dual_gap_, n_iter_, history_, plan_
@@ -124,6 +143,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         alphas: Any = 10,
         *,
         cv: Any = None,
+        search_tol: float | None = None,
         refit: bool = True,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
@@ -142,6 +162,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     ) -> None:
         self.alphas = alphas
         self.cv = cv
+        self.search_tol = search_tol
         self.refit = refit
         self.loss = loss
         self.k = k
@@ -216,6 +237,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             )
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
+        if self.search_tol is not None:
+            check_interval(self)
         by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
         check_same_rows(X, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
@@ -225,8 +248,14 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         folds = self._folds(X, y, queries, groups)
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
-        path = partial(self._fold_path, X, y, queries)
         task, report = self._search_task(1, folds, problems, data)
+        if self.search_tol is not None:
+            self._check_support(problems)
+            made = [self._proven_fold(X, y, queries, *fold) for fold in folds]
+            search_interval(self, made, problems, task)
+            return self
+        forget(self, "search_gap_", "score_bounds_")
+        path = partial(self._fold_path, X, y, queries)
         self._choose([self._searched(problems, folds, path, report)], task)
         return self
 
@@ -280,3 +309,25 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             ),
             report,
         )
+
+    def _proven_fold(
+        self,
+        X: Any,
+        y: Floats,
+        queries: Queries,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+    ) -> ProvenFold:
+        """Return a fold whose NDCG has bounds."""
+        model = model_of_fold(self)
+        problems = model._ranking(X[train], y[train], queries.take(train))
+        held_out = queries.take(test)
+        groups = held_out.groups
+        # Ranks depend on differences from the mean row of a query.
+        places = np.arange(len(test)), groups.codes
+        member = sparse.csr_array((np.ones(len(test)), places))
+        share = sparse.csr_array((1.0 / np.bincount(places[1])[places[1]], places))
+        held = X[test] - member @ (share.T @ X[test])
+        factors = factors_of(self, X)
+        score = HeldOutNdcg(held_out, y[test], self.k, self.empty_queries)
+        return ProvenFold(problems, X[train], held, factors, score)

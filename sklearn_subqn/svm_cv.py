@@ -36,7 +36,7 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     search_tol : float, default=None
         Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
         no ``alpha`` in it has a mean score better than the best one found by more than
-        this. For two classes, both losses, and the scores "accuracy",
+        this. For both losses, and the scores "accuracy",
         "balanced_accuracy" and "neg_hinge_loss".
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are

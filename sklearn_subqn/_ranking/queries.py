@@ -6,7 +6,7 @@ queries that it counts as.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,8 +134,46 @@ class Queries:
             If weights are too large, or there are queries without gains only, and these
             are left out.
         """
+        gains, discounts = self._gains(y, k)
+        found = self._dcg(scores, gains, discounts)
+        return self._mean_ratio(found, self._dcg(gains, gains, discounts), empty)
+
+    def ndcg_bounds(
+        self, low: Floats, high: Floats, y: Floats, k: int | None, empty: str = "zero"
+    ) -> tuple[float, float]:
+        """Return bounds of the mean NDCG for all scores between two ends.
+
+        Discounts fall with ranks. The best rank of a row is that after all rows of its
+        query that are above it in any case, its worst that after all that may be.
+        """
+        gains, discounts = self._gains(y, k)
+        _, places = np.unique(np.concatenate([low, high]), return_inverse=True)
+        # Queries one after the other, and in each of them the order of scores.
+        keys = places.reshape(2, -1) + self.groups.codes * (places.max() + 1)
+        weights = self.row_weights
+        above = self._weights_from(keys[0], keys[1] + 1)
+        at_most = self._weights_from(keys[1], keys[0]) - weights
+        ideal = self._dcg(gains, gains, discounts)
+        bounds = []
+        for before in (at_most, above):
+            ranks = np.arange(len(discounts))
+            ends = (np.interp(x, ranks, discounts) for x in (before + weights, before))
+            after, begun = ends
+            found = self.groups.sums(gains * (after - begun))
+            bounds.append(self._mean_ratio(np.minimum(found, ideal), ideal, empty))
+        return bounds[0], bounds[1]
+
+    def _weights_from(self, keys: Any, least: Any) -> Floats:
+        """Return the weight of the rows of a query from a least key of each row on."""
+        order = np.argsort(keys)
+        sums = np.append(0.0, np.cumsum(self.row_weights[order]))
+        lasts = np.cumsum(np.bincount(self.groups.codes))[self.groups.codes]
+        firsts = np.searchsorted(keys[order], least)
+        return np.asarray(sums[lasts] - sums[firsts])
+
+    def _gains(self, y: Floats, k: int | None) -> tuple[Floats, Floats]:
+        """Return the gains of rows, and sums of discounts up to each rank."""
         measure = Ndcg(self.groups, k=k)
-        gains = measure.gains(y)
         most = float(self.groups.sums(self.row_weights).max())
         if most > _MOST_WEIGHT:
             raise ValueError(
@@ -144,8 +182,10 @@ class Queries:
             )
         places = np.arange(int(np.ceil(most)) + 1)
         discounts = np.append(0.0, np.cumsum(measure.discounts(places)))
-        found = self._dcg(scores, gains, discounts)
-        ideal = self._dcg(gains, gains, discounts)
+        return measure.gains(y), discounts
+
+    def _mean_ratio(self, found: Floats, ideal: Floats, empty: str) -> float:
+        """Return the mean of the ratios of queries."""
         has_gains = ideal > 0.0
         ratio = np.full_like(ideal, float(empty == "one"))
         np.divide(found, ideal, out=ratio, where=has_gains)
@@ -179,6 +219,33 @@ class Queries:
         sums = np.zeros(len(groups))
         np.add.at(sums, of, (reached - begun) * means)
         return sums
+
+
+class HeldOutNdcg(NamedTuple):
+    """The mean NDCG of queries.
+
+    Attributes
+    ----------
+    queries : Queries
+    y : ndarray of shape (m,)
+        Relevances.
+    k : int or None
+    empty : str
+        What queries without gains are.
+    """
+
+    queries: Queries
+    y: Floats
+    k: int | None
+    empty: str
+
+    def __call__(self, scores: Floats) -> float:
+        """Return the score of predictions."""
+        return self.queries.ndcg(scores, self.y, self.k, self.empty)
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
+        """Return bounds of the score of all predictions between two ends."""
+        return self.queries.ndcg_bounds(low, high, self.y, self.k, self.empty)
 
 
 def _of_sizes(

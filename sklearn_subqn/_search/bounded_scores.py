@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from .._core.rounding import TINY
 from .._solving.solution import Floats
 
 #: From predictions and targets to the score of each row.
@@ -48,6 +49,32 @@ def pinball(level: float) -> RowScore:
     return score
 
 
+def margins(scores: Floats, classes: Floats) -> Floats:
+    """Return how much the score of the class of each row exceeds all others.
+
+    Predictions of equal scores are the first class: a margin is positive where the
+    prediction is right.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+    classes : ndarray of shape (m,)
+        The column of the class of each row.
+    """
+    own, others = _apart(scores, classes)
+    found = own - others.max(axis=1)
+    right = np.argmax(scores, axis=1) == classes
+    return np.where(right, np.maximum(found, TINY), np.minimum(found, 0.0))
+
+
+def _apart(scores: Floats, classes: Floats) -> tuple[Floats, Floats]:
+    """Return the scores of the class of each row, and those of all others."""
+    place = np.arange(len(scores)), classes.astype(np.intp)
+    others = scores.copy()
+    others[place] = -np.inf
+    return scores[place], others
+
+
 class HeldOutScore:
     """The weighted mean of a score of rows.
 
@@ -57,7 +84,7 @@ class HeldOutScore:
         As ``RowScore``: of labels one that grows with the score of the right side, of
         numbers a concave one that is largest at the target.
     targets : ndarray of shape (m,)
-        Signs of classes, or numbers.
+        Signs of two classes, the columns of several, or numbers.
     weights : ndarray of shape (m,)
         Any non-negative ones.
     labels : bool
@@ -78,12 +105,20 @@ class HeldOutScore:
         self._weights, self._unit = weights / weights.sum(), unit
 
     def __call__(self, scores: Floats) -> float:
-        """Return the score of predictions."""
-        return self._mean(self._rows(scores, self._targets))
+        """Return the score of predictions, which are columns of several classes."""
+        if scores.ndim == 1:
+            return self._mean(self._rows(scores, self._targets))
+        found = margins(scores, self._targets)
+        return self._mean(self._rows(found, np.ones(len(found))))
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
         """Return bounds of the score of all predictions between two ends."""
         targets, rows = self._targets, self._rows
+        if low.ndim == 2:
+            (least, below), (most, above) = _apart(low, targets), _apart(high, targets)
+            ends = least - above.max(axis=1), most - below.max(axis=1)
+            lower, upper = (self._mean(rows(end, np.ones(len(end)))) for end in ends)
+            return lower, upper
         if self._labels:
             up = targets > 0.0
             return self(np.where(up, low, high)), self(np.where(up, high, low))
@@ -98,13 +133,11 @@ class HeldOutScore:
         return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 
-def balanced(signs: Floats, weights: Floats) -> Floats:
-    """Return weights with the same sum for each of two classes."""
-    up = signs > 0.0
-    sums = weights @ up, weights @ ~up
-    if not min(sums) > 0.0:
-        return weights
-    return np.asarray(weights / np.where(up, *sums))
+def balanced(classes: Floats, weights: Floats) -> Floats:
+    """Return weights with the same sum for each class that has any."""
+    _, codes = np.unique(classes, return_inverse=True)
+    sums = np.bincount(codes, weights)
+    return np.asarray(weights / np.where(sums > 0.0, sums, 1.0)[codes])
 
 
 _OF_LABELS: dict[str, RowScore] = {

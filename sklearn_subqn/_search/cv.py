@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
@@ -19,10 +20,10 @@ from .._core.names import check_same_rows
 from .._estimators.found import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
-from .proven_cv import check_interval, search_interval
+from .proven_cv import check_interval, check_score, proven_fold, search_interval
 from .scoring import check_error_score, refuses_weights, with_classes
 from .search_report import FoldReport
-from .warm_paths import FoldPath, WarmPaths, warn_of_folds
+from .warm_paths import FoldPath, WarmPaths
 
 Model = TypeVar("Model", bound=Any)
 
@@ -54,7 +55,8 @@ class SearchCV(WarmPaths):
             super(SearchCV, model)._check_parameters()
         check_error_score(self.error_score)
         if self.search_tol is not None:
-            check_interval(self)
+            check_interval(self, self._tries_several())
+            check_score(self)
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(
                 "scoring must be a single metric, by which alpha is chosen; got "
@@ -129,10 +131,12 @@ class SearchCV(WarmPaths):
         """Choose ``alpha`` from an interval with a proof, and set the attributes."""
         problems = self._problems(X, y, weights, *others)
         self._check_support(problems)
-        if problems.several or problems.design.n_outputs is not None:
+        joint = problems.design.n_outputs is not None
+        if joint or (problems.several and not is_classifier(self)):
             raise ValueError(
-                "search_tol needs two classes, or one column of y: no bounds are known "
-                "for several scores of a sample."
+                "search_tol needs one score of a sample for each fit: no bounds are "
+                "known for the multinomial log loss, take two classes; nor for "
+                "several targets or quantiles, take one column of y."
             )
         task, _ = self._search_task(1, folds, problems, data)
 
@@ -141,18 +145,10 @@ class SearchCV(WarmPaths):
             return found
 
         rows = X, y, weights, score_weights
-        search, gaps, proven = search_interval(self, problems_of, *rows, folds)
-        warn_of_folds(gaps, proven | (gaps <= self.tol), search.alphas, self.tol)
-        means = search.scores.mean(axis=0)
-        best = int(np.argmax(means))
-        self.alpha_, self.best_score_ = float(search.alphas[best]), float(means[best])
-        self.alphas_, self.scores_path_ = search.alphas, search.scores
-        self.gaps_path_, self.score_bounds_ = gaps, search.bounds
-        self.search_gap_ = search.gap
         if self._has_ratio():
             self.l1_ratio_ = float(self.l1_ratio)
-        self._store(problems, problems.solve(self.alpha_, task))
-        task.end()
+        made = [proven_fold(self, problems_of, *rows, *fold) for fold in folds]
+        search_interval(self, made, problems, task)
 
     def _of_rows(
         self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]

@@ -18,7 +18,6 @@ import numpy as np
 
 from .._core.rounding import ROUNDED
 from .._solving.solution import Floats
-from .score_bounds import Between, Solved
 
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
@@ -37,13 +36,13 @@ _CLOSEST = 1e-6
 class Fold(Protocol):
     """A fold as the search sees it."""
 
-    def solve(self, alpha: float) -> tuple[Solved, float]:
-        """Return the solution for an alpha, and the score of the held-out rows."""
+    def solve(self, alpha: float) -> tuple[Any, float]:
+        """Return what is solved for an alpha, and the score of the held-out rows."""
 
-    def between(self, low: Solved, high: Solved, share: float) -> Between:
-        """Return a convex combination of two solutions."""
+    def between(self, low: Any, high: Any, share: float) -> Any:
+        """Return a convex combination of what is solved for two alphas."""
 
-    def bounds(self, at: Between, first: float, last: float) -> tuple[float, ...]:
+    def bounds(self, at: Any, first: float, last: float) -> tuple[float, ...]:
         """Return bounds of the held-out score for all alphas of an interval.
 
         And the share of the radius of coefficients that is left in its middle.
@@ -112,7 +111,7 @@ class ProvenSearch:
     ) -> None:
         self._folds, self._each, self._report = folds, each, report
         self._alphas: list[float] = []
-        self._solved: list[list[Solved]] = []
+        self._solved: list[list[Any]] = []
         self._scores: list[list[float]] = []
         # The number of the alpha that was solved between two others.
         self._number: dict[tuple[int, int], int] = {}
@@ -169,7 +168,7 @@ class ProvenSearch:
         share = self._share(math.sqrt(first * last), pair)
         a, b = (self._solved[i] for i in pair)
 
-        def bounds(fold: Fold, low: Solved, high: Solved) -> tuple[float, ...]:
+        def bounds(fold: Fold, low: Any, high: Any) -> tuple[float, ...]:
             return fold.bounds(fold.between(low, high, share), first, last)
 
         lower, upper, spread = np.mean(self._each(bounds, a, b), axis=0).tolist()

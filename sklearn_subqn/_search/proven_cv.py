@@ -15,19 +15,23 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import check_number
 from .._checks.callers import user_level
 from .._problems import LinearProblems
+from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
 from .._solving.solution import Floats
 from .bounded_scores import HeldOutScore, balanced, row_score, score_names
-from .proven import ProvenSearch, Search
+from .proven import ProvenSearch
 from .proven_folds import ProvenFold
+from .warm_paths import warn_of_folds
 
 # Fits on folds have to be much closer to the optimum than intervals are wide: with a
 # tolerance of 1e-8 and search_tol=0.002 a9a is never proven, with 1e-10 it is.
-_FOLD_TOL = 1e-10
+FOLD_TOL = 1e-10
 
 
-def check_interval(estimator: Any) -> None:
+def check_interval(estimator: Any, tries_several: bool = False) -> None:
     """Raise unless the parameters of an estimator allow a proven search.
+
+    ``tries_several`` says whether there are several values of another parameter.
 
     Raises
     ------
@@ -42,7 +46,7 @@ def check_interval(estimator: Any) -> None:
         )
     if min(estimator.alphas) == max(estimator.alphas):
         raise ValueError("The ends of the interval alphas=(low, high) must differ.")
-    if estimator._tries_several() or not estimator._has_squares():
+    if tries_several or not estimator._has_squares():
         raise ValueError(
             "search_tol needs a penalty of squares, penalty='l2' or l1_ratio=0: no "
             "bounds are known between solutions with others."
@@ -55,6 +59,16 @@ def check_interval(estimator: Any) -> None:
     factors = estimator.penalty_factor
     if factors is not None and not np.all(estimator._factors_given()):
         raise ValueError("search_tol needs penalty_factor to be positive.")
+
+
+def check_score(estimator: Any) -> None:
+    """Raise unless the score of an estimator has bounds.
+
+    Raises
+    ------
+    ValueError
+        Names those that have.
+    """
     name = _score_name(estimator)
     known = score_names(is_classifier(estimator), _has_probabilities(estimator))
     if name not in known:
@@ -81,52 +95,30 @@ def _score_name(estimator: Any) -> Any:
 
 
 def search_interval(
-    estimator: Any,
-    problems_of: Callable[..., LinearProblems],
-    X: Any,
-    y: npt.NDArray[Any],
-    weights: Floats,
-    score_weights: Floats | None,
-    folds: list[tuple[Any, Any]],
-) -> tuple[Search, Floats, npt.NDArray[np.bool_]]:
-    """Search an interval of alpha for the best mean score of the folds.
+    estimator: Any, folds: list[ProvenFold], problems: LinearProblems, task: FitTask
+) -> None:
+    """Search an interval of alpha for the best mean score, and set the attributes.
 
     Parameters
     ----------
-    estimator : SearchCV
-    problems_of : callable
-        From a model, rows and weights that sum to one to their problem.
-    X, y, weights
-        Validated.
-    score_weights : ndarray of shape (n,) or None
-        Weights of held-out rows in scores.
-    folds : list of pairs of ndarray
-        Training rows and held-out rows.
-
-    Returns
-    -------
-    search : Search
-    gaps : ndarray of shape (n_folds, n_alphas)
-        Relative gaps of the fits.
-    proven : ndarray of shape (n_folds, n_alphas)
-        Whether these are as small as was asked.
+    estimator : WarmPaths
+    folds : list of ProvenFold
+    problems : LinearProblems
+        Those of all rows, which are fitted with the best alpha.
+    task : FitTask
     """
-    made = [
-        _fold(estimator, problems_of, X, y, weights, score_weights, *fold)
-        for fold in folds
-    ]
     pool = Parallel(n_jobs=n_threads(estimator.n_jobs), prefer="threads")
 
     def each(function: Callable[..., Any], *given: list[Any]) -> list[Any]:
-        calls = zip(made, *given, strict=True)
+        calls = zip(folds, *given, strict=True)
         return list(pool(delayed(function)(*args) for args in calls))
 
     low, high = sorted(map(float, estimator.alphas))
-    state = ProvenSearch(made, each, _printed(estimator))
+    state = ProvenSearch(folds, each, _printed(estimator))
     search = state.run(low, high, float(estimator.search_tol))
-    order = np.argsort([alpha for alpha, _, _ in made[0].fits])[::-1]
-    gaps = np.array([[gap for _, gap, _ in fold.fits] for fold in made])[:, order]
-    proven = np.array([[ok for _, _, ok in fold.fits] for fold in made])[:, order]
+    order = np.argsort([alpha for alpha, _, _ in folds[0].fits])[::-1]
+    gaps = np.array([[gap for _, gap, _ in fold.fits] for fold in folds])[:, order]
+    proven = np.array([[ok for _, _, ok in fold.fits] for fold in folds])[:, order]
     if search.gap > estimator.search_tol:
         warnings.warn(
             f"The search has proven that no alpha is better by more than "
@@ -135,7 +127,17 @@ def search_interval(
             ConvergenceWarning,
             stacklevel=user_level(),
         )
-    return search, gaps, proven
+    tol = estimator.tol
+    warn_of_folds(gaps, proven | (gaps <= tol), search.alphas, tol)
+    means = search.scores.mean(axis=0)
+    best = int(np.argmax(means))
+    estimator.alpha_ = float(search.alphas[best])
+    estimator.best_score_ = float(means[best])
+    estimator.alphas_, estimator.scores_path_ = search.alphas, search.scores
+    estimator.gaps_path_, estimator.score_bounds_ = gaps, search.bounds
+    estimator.search_gap_ = search.gap
+    estimator._store(problems, problems.solve(estimator.alpha_, task))
+    task.end()
 
 
 def _printed(estimator: Any) -> Callable[[int, float, float], None]:
@@ -152,7 +154,19 @@ def _printed(estimator: Any) -> Callable[[int, float, float], None]:
     return report
 
 
-def _fold(
+def model_of_fold(estimator: Any) -> Any:
+    """Return the model of a fold: its fits are those of a single alpha."""
+    model = estimator._for_fold()
+    return model.set_params(tol=min(model.tol, FOLD_TOL))
+
+
+def factors_of(estimator: Any, X: Any) -> Floats:
+    """Return the factors of squares in the penalty, one for each feature."""
+    factors = estimator._penalty_factors()
+    return np.ones(X.shape[1]) if factors is None else np.asarray(factors)
+
+
+def proven_fold(
     estimator: Any,
     problems_of: Callable[..., LinearProblems],
     X: Any,
@@ -162,11 +176,22 @@ def _fold(
     train: npt.NDArray[np.intp],
     test: npt.NDArray[np.intp],
 ) -> ProvenFold:
-    model = estimator._for_fold()
-    # A copy of a search is no search: its fits are those of a single alpha.
-    model.set_params(tol=min(model.tol, _FOLD_TOL))
-    factors = estimator._penalty_factors()
-    factors = np.ones(X.shape[1]) if factors is None else factors
+    """Return a fold of samples with classes or numbers.
+
+    Parameters
+    ----------
+    estimator : SearchCV
+    problems_of : callable
+        From a model, rows and weights that sum to one to their problem.
+    X, y, weights
+        Validated.
+    score_weights : ndarray of shape (n,) or None
+        Weights of held-out rows in scores.
+    train, test : ndarray
+        Training rows and held-out rows.
+    """
+    model = model_of_fold(estimator)
+    factors = factors_of(estimator, X)
     of_train = weights[train]
     if not of_train.any():
         raise ValueError("A training part of cv has no samples of positive weight.")
@@ -177,7 +202,9 @@ def _fold(
     name, targets = _score_name(estimator), y[test]
     labels = is_classifier(estimator)
     if labels:
-        targets = np.where(targets == estimator.classes_[1], 1.0, -1.0)
+        targets = np.searchsorted(estimator.classes_, targets).astype(np.float64)
+        if len(estimator.classes_) == 2:
+            targets = 2.0 * targets - 1.0
     if name == "balanced_accuracy":
         of_test = balanced(targets, of_test)
     rows = row_score(name, float(getattr(model, "quantile", 0.5)))
@@ -186,4 +213,4 @@ def _fold(
         mean = np.average(targets, weights=of_test)
         unit = float(np.average((targets - mean) ** 2, weights=of_test))
     score = HeldOutScore(rows, targets, of_test, labels, unit)
-    return ProvenFold(model, problems, X[train], X[test], factors, score)
+    return ProvenFold(problems, X[train], X[test], factors, score)

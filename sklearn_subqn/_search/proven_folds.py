@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
-from .bounded_scores import HeldOutScore
+from .._solving.solution import Floats
 from .score_bounds import Between, HeldOutBounds, Solved
+
+#: One solution, and one convex combination, for each problem.
+Solutions = tuple[Solved, ...]
+Combinations = tuple[Between, ...]
+
+
+class BoundedScore(Protocol):
+    """A score of held-out rows that has bounds where their scores have."""
+
+    def __call__(self, scores: Floats) -> float:
+        """Return the score of predictions."""
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
+        """Return bounds of the score of all predictions between two ends."""
 
 
 class ProvenFold:
@@ -17,54 +31,67 @@ class ProvenFold:
 
     Parameters
     ----------
-    model : LinearEstimator
-        Of this fold; ``tol`` is that of its fits.
     problems : LinearProblems
-        The one problem of the training rows.
+        The problem of the training rows, or one for each class.
     X, held : {ndarray, sparse matrix}
         Training rows and held-out rows.
     factors : ndarray of shape (d,)
         Of the squares in the penalty.
-    score : HeldOutScore
+    score : BoundedScore
     """
 
     def __init__(
         self,
-        model: Any,
         problems: LinearProblems,
         X: Any,
         held: Any,
         factors: Any,
-        score: HeldOutScore,
+        score: BoundedScore,
     ) -> None:
-        self._model, self._problems, self._score = model, problems, score
-        self._risk = problems.objective(0, 1.0).risk
-        fit_intercept = bool(model.fit_intercept)
-        self._rows = HeldOutBounds(self._risk, X, held, factors, fit_intercept)
+        self._problems, self._score = problems, score
+        fit_intercept = problems.design.fit_intercept
+        self._rows = [
+            HeldOutBounds(risk, X, held, factors, fit_intercept)
+            for risk in map(problems.risk, range(len(problems)))
+        ]
         # The alpha of each fit, its relative gap, and whether it is as small as asked.
         self.fits: list[tuple[float, float, bool]] = []
 
-    def solve(self, alpha: float) -> tuple[Solved, float]:
-        """Return the solution for an alpha, and the score of the held-out rows."""
-        (solution,) = self._problems.solve(alpha, FitTask.silent())
-        self.fits.append((alpha, solution.relative_gap, solution.proven))
-        found = self._problems.attributes()
-        coef = np.ravel(found["coef_"]).astype(np.float64)
-        intercept = float(np.ravel(found["intercept_"])[0])
-        dual = solution.dual
-        if dual is None:
-            dual = self._risk.subgradient(solution.scores)
-        solved = self._rows.solved(alpha, coef, intercept, dual)
-        return solved, self._score(solved.held_scores + solved.intercept)
+    def solve(self, alpha: float) -> tuple[Solutions, float]:
+        """Return the solutions for an alpha, and the score of the held-out rows."""
+        found = self._problems.solve(alpha, FitTask.silent())
+        gap = max(solution.relative_gap for solution in found)
+        self.fits.append((alpha, gap, all(solution.proven for solution in found)))
+        named = self._problems.attributes()
+        coefs = np.atleast_2d(named["coef_"]).astype(np.float64)
+        intercepts = np.atleast_1d(named["intercept_"]).tolist()
+        solved = tuple(
+            rows.solved(alpha, coef, float(intercept), solution)
+            for rows, coef, intercept, solution in zip(
+                self._rows, coefs, intercepts, found, strict=True
+            )
+        )
+        scores = [of.held_scores + of.intercept for of in solved]
+        return solved, self._score(_columns(scores))
 
-    def between(self, low: Solved, high: Solved, share: float) -> Between:
-        """Return a convex combination of two solutions."""
-        return self._rows.between(low, high, share)
+    def between(self, low: Solutions, high: Solutions, share: float) -> Combinations:
+        """Return convex combinations of two solutions of each problem."""
+        pairs = zip(self._rows, low, high, strict=True)
+        return tuple(rows.between(a, b, share) for rows, a, b in pairs)
 
-    def bounds(self, at: Between, first: float, last: float) -> tuple[float, ...]:
+    def bounds(self, at: Combinations, first: float, last: float) -> tuple[float, ...]:
         """Return bounds of the held-out score for all alphas of an interval.
 
-        And the share of the radius of coefficients that is left in its middle.
+        And the share of the radius of coefficients that is left in its middle, in that
+        of the problems in which it is largest.
         """
-        lower, upper = self._score.bounds(*self._rows.intervals(at, first, last))
-        return lower, upper, self._rows.spread(at, first, last)
+        rows = list(zip(self._rows, at, strict=True))
+        ends = [part.intervals(of, first, last) for part, of in rows]
+        low, high = (_columns(list(end)) for end in zip(*ends, strict=True))
+        spread = max(part.spread(of, first, last) for part, of in rows)
+        return *self._score.bounds(low, high), spread
+
+
+def _columns(scores: list[Floats]) -> Floats:
+    """Return the scores of a single problem as they are, else as columns."""
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)

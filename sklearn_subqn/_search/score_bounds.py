@@ -22,16 +22,16 @@ import numpy as np
 
 from .._core.objectives.risk import Risk
 from .._core.rounding import TINY, rounding
-from .._solving.solution import Floats
+from .._solving.solution import Floats, Solution
 
 # How far intercepts move for a unit of the radius differs little between neighboring
-# intervals: a guess that is too small becomes longer by a quarter, one that holds is
-# shorter by a 32nd the next time.
+# intervals: a guess that is too small becomes longer by a quarter, then by more each
+# time, and one that holds is shorter by a 32nd the next time.
 _LONGER = 1.25
 _SHORTER = 1.0 - 1.0 / 32.0
 
-# The loss and its conjugate are evaluated at up to 33 combinations of two solutions.
-_NODES = 32
+# The loss and its conjugate are evaluated at up to 17 combinations of two solutions.
+_NODES = 16
 
 
 class Solved(NamedTuple):
@@ -49,6 +49,8 @@ class Solved(NamedTuple):
         Products of the centered training rows with both.
     held_scores, held_slopes : ndarray of shape (m,)
         Products of the centered held-out rows with both.
+    error : float
+        A bound of the distance between w and the optimum, where v is taken from it.
     """
 
     alpha: float
@@ -60,23 +62,7 @@ class Solved(NamedTuple):
     slopes: Floats
     held_scores: Floats
     held_slopes: Floats
-
-
-class Between(NamedTuple):
-    """A convex combination of two solutions.
-
-    Attributes
-    ----------
-    solved : Solved
-    gap : float
-        A bound of e.
-    squares : ndarray of shape (3,)
-        Coefficients of ||w + v / a||² as a polynomial of 1 / a.
-    """
-
-    solved: Solved
-    gap: float
-    squares: Floats
+    error: float
 
 
 class Node(NamedTuple):
@@ -93,6 +79,79 @@ class Node(NamedTuple):
     total: float
     product: float
     lost: float
+
+
+class SolvedPair:
+    """Two solutions, and what convex combinations of both need of them.
+
+    Parameters
+    ----------
+    low, high : Solved
+    factors : ndarray of shape (d,)
+        Positive factors of the squares in the penalty.
+    """
+
+    def __init__(self, low: Solved, high: Solved, factors: Floats) -> None:
+        self.low, self.high = low, high
+        # Products of w and v of both with each other, in the norm of the penalty.
+        both = np.array([low.coef, low.slope, high.coef, high.slope])
+        self._products = (both * factors) @ both.T
+        #: The product of the changes of w and v from one to the other, which is that
+        #: of the changes of scores and dual.
+        self.change = float(
+            (high.slope - low.slope) @ (factors * (high.coef - low.coef))
+        )
+        #: What is known at multiples of 1 / ``_NODES`` of the way.
+        self.nodes: dict[int, Node] = {}
+
+    @property
+    def most_change(self) -> float:
+        """A bound of the same product of the optima near both solutions."""
+        errors = np.array([self.low.error, self.high.error])
+        alphas = np.array([self.low.alpha, self.high.alpha])
+        w, v = (
+            np.sqrt(max(float(np.array([-1.0, 1.0]) @ part @ [-1.0, 1.0]), 0.0))
+            for part in (self._products[::2, ::2], self._products[1::2, 1::2])
+        )
+        of_w, of_v = float(errors.sum()), float(errors @ alphas)
+        return max(self.change, 0.0) + w * of_v + v * of_w + of_w * of_v
+
+    def squares(self, share: float) -> Floats:
+        """Return the coefficients of ||w + v / a||² as a polynomial of 1 / a."""
+        parts = np.array([1.0 - share, share])
+        w, wv, v = (
+            parts @ self._products[i::2, j::2] @ parts
+            for i, j in ((0, 0), (0, 1), (1, 1))
+        )
+        return np.array([w, 2.0 * wv, v])
+
+
+class Between(NamedTuple):
+    """A convex combination of two solutions.
+
+    Attributes
+    ----------
+    pair : SolvedPair
+    share : float
+        The weight of the second one.
+    gap : float
+        A bound of e.
+    squares : ndarray of shape (3,)
+        Coefficients of ||w + v / a||² as a polynomial of 1 / a.
+    errors : ndarray of shape (2,)
+        Bounds of the errors of w and v, as coefficients of such a polynomial.
+    """
+
+    pair: SolvedPair
+    share: float
+    gap: float
+    squares: Floats
+    errors: Floats
+
+    def mixed(self, name: str) -> Any:
+        """Return the combination of an attribute of both."""
+        low, high = getattr(self.pair.low, name), getattr(self.pair.high, name)
+        return low + self.share * (high - low)
 
 
 class HeldOutBounds:
@@ -114,14 +173,23 @@ class HeldOutBounds:
     ) -> None:
         self._risk, self._X, self._held = risk, X, held
         self._factors, self._fit_intercept = factors, fit_intercept
+        self._has_conjugate = risk.oracle.has_conjugate
+        weights = risk.weights
         weights = risk.weights
         self._mean = np.zeros(X.shape[1])
         if fit_intercept:
             self._mean = np.asarray(X.T @ weights).ravel() / weights.sum()
         self._norms, self._held_norms = self._norms_of(X), self._norms_of(held)
+        # Without features, or with rows of one class, models are the same for every
+        # alpha.
+        self._is_constant = False
+        if fit_intercept:
+            targets = risk.targets[weights > 0.0]
+            one_class = bool(np.all(targets == targets[0]))
+            self._is_constant = one_class or not self._norms.any()
         # How far intercepts move for each unit of the radius, up and down.
         self._moves = np.full(2, float(weights @ self._norms))
-        self._nodes: dict[tuple[float, float], dict[int, Node]] = {}
+        self._pairs: dict[tuple[float, float], SolvedPair] = {}
 
     def _norms_of(self, X: Any) -> Floats:
         """Return the norms of centered rows, in units of the penalty."""
@@ -133,47 +201,71 @@ class HeldOutBounds:
         return np.sqrt(np.maximum(np.asarray(squares).ravel(), 0.0) + lost)
 
     def solved(
-        self, alpha: float, coef: Floats, intercept: float, dual: Floats
+        self, alpha: float, coef: Floats, intercept: float, solution: Solution
     ) -> Solved:
-        """Return a solution with its products."""
+        """Return a solution with its products.
+
+        Solvers of smooth losses may know no dual point but the slopes at their scores.
+        Without the conjugate v is -a w, that of the optimum for its own w.
+        """
+        if not self._has_conjugate:
+            none, held = np.empty(0), np.asarray(self._held @ coef).ravel()
+            slope, held_slopes = -alpha * coef, -alpha * held
+            # The objective grows by at least a ||w - w(a)||² / 2 from the optimum.
+            error = math.sqrt(2.0 * solution.dual_gap / alpha)
+            return Solved(
+                alpha, 0.0, coef, slope, none, none, none, held, held_slopes, error
+            )
+        dual = solution.dual
+        if dual is None:
+            dual = self._risk.subgradient(solution.scores)
         slope = np.asarray(self._X.T @ dual).ravel() - self._mean * dual.sum()
         slope = slope / self._factors
         both = np.column_stack([coef, slope])
         shift = self._mean @ both
         rows, held = self._X @ both - shift, self._held @ both - shift
-        parts = (np.ascontiguousarray(x[:, i]) for x in (rows, held) for i in (0, 1))
-        center = intercept + shift[0] if self._fit_intercept else intercept
-        return Solved(alpha, float(center), coef, slope, dual, *parts)
+        scores, slopes, held_scores, held_slopes = (
+            np.ascontiguousarray(x[:, i]) for x in (rows, held) for i in (0, 1)
+        )
+        center = float(intercept + shift[0] if self._fit_intercept else intercept)
+        products = scores, slopes, held_scores, held_slopes
+        return Solved(alpha, center, coef, slope, dual, *products, 0.0)
 
     def between(self, low: Solved, high: Solved, share: float) -> Between:
         """Return a convex combination, with its share of the second one."""
-        pairs: Any = zip(low, high, strict=True)
-        mixed = Solved(*((1.0 - share) * a + share * b for a, b in pairs))
-        w, g, f = mixed.coef, mixed.slope, self._factors
-        squares = np.array([w @ (f * w), 2.0 * (w @ (f * g)), g @ (f * g)])
-        return Between(mixed, self._gap(low, high, share), squares)
+        alphas = low.alpha, high.alpha
+        if alphas not in self._pairs:
+            self._pairs[alphas] = SolvedPair(low, high, self._factors)
+        pair = self._pairs[alphas]
+        errors = low.error * (1.0 - share) * np.array([1.0, low.alpha])
+        errors += high.error * share * np.array([1.0, high.alpha])
+        gap = self._gap(pair, share)
+        return Between(pair, share, gap, pair.squares(share), errors)
 
-    def _gap(self, low: Solved, high: Solved, share: float) -> float:
+    def _gap(self, pair: SolvedPair, share: float) -> float:
         """Return a bound of e for a convex combination of two solutions.
 
         R and R* are convex: between two nodes they are at most what is interpolated,
-        while the product of dual and scores is known everywhere.
+        while the product of dual and scores is known everywhere. Where R* is not known
+        the nodes are the two optima, whose e is zero.
         """
-        known = self._nodes.setdefault((low.alpha, high.alpha), {})
+        if not self._has_conjugate:
+            return share * (1.0 - share) * pair.most_change
         place = share * _NODES
         first = min(int(place), _NODES - 1)
         for node in (first, first + 1):
-            if node not in known:
-                known[node] = self._node(low, high, node / _NODES)
+            if node not in pair.nodes:
+                pair.nodes[node] = self._node(pair, node / _NODES)
         part = place - first
-        a, b = known[first], known[first + 1]
+        a, b = pair.nodes[first], pair.nodes[first + 1]
         total = (1.0 - part) * a.total + part * b.total
         # A product of two affine functions is below its chord by that of their changes.
         product = (1.0 - part) * a.product + part * b.product
-        product -= part * (1.0 - part) * _change(low, high) / _NODES**2
+        product -= part * (1.0 - part) * pair.change / _NODES**2
         return max(total - product, 0.0) + max(a.lost, b.lost)
 
-    def _node(self, low: Solved, high: Solved, share: float) -> Node:
+    def _node(self, pair: SolvedPair, share: float) -> Node:
+        low, high = pair.low, pair.high
         dual = (1.0 - share) * low.dual + share * high.dual
         intercept = (1.0 - share) * low.intercept + share * high.intercept
         scores = (1.0 - share) * low.scores + share * high.scores + intercept
@@ -201,36 +293,45 @@ class HeldOutBounds:
         self, at: Between, first: float, last: float
     ) -> tuple[Floats, Floats]:
         """Return bounds of the held-out scores for all alphas in an interval."""
-        mixed = at.solved
+        if self._is_constant:
+            scores = at.mixed("held_scores") + at.mixed("intercept")
+            return scores, scores
         ends = np.array([1.0 / first, 1.0 / last])
         radii = _radii(at, ends)
         low, high = _ends(
-            mixed.held_scores, mixed.held_slopes, ends, radii, self._held_norms
+            at.mixed("held_scores"),
+            at.mixed("held_slopes"),
+            ends,
+            radii,
+            self._held_norms,
         )
         if self._fit_intercept:
-            lower, upper = self._intercepts(mixed, ends, radii)
+            lower, upper = self._intercepts(at, ends, radii)
             low, high = low + lower, high + upper
-        slack = rounding(len(mixed.coef)) * (np.abs(low) + np.abs(high))
+        slack = rounding(len(self._factors)) * (np.abs(low) + np.abs(high))
         return low - slack, high + slack
 
     def _intercepts(
-        self, mixed: Solved, ends: Floats, radii: Floats
+        self, at: Between, ends: Floats, radii: Floats
     ) -> tuple[float, float]:
         """Return bounds of the intercept for all alphas of an interval.
 
         The sum of slopes of the loss grows with scores, and is zero at the intercept.
         """
-        low, high = _ends(mixed.scores, mixed.slopes, ends, radii, self._norms)
+        intercept = at.mixed("intercept")
+        scores, slopes = at.mixed("scores"), at.mixed("slopes")
+        low, high = _ends(scores, slopes, ends, radii, self._norms)
         unit, bounds = float(radii.max()), []
         for side, (sign, scores) in enumerate(((-1.0, high), (1.0, low))):
-            move = self._moves[side]
-            while not self._beyond(scores, mixed.intercept + sign * move * unit, sign):
-                move *= _LONGER
-                if move * unit > 1e100:
+            move, longer = self._moves[side], _LONGER
+            while not self._beyond(scores, intercept + sign * move * unit, sign):
+                move *= longer
+                longer *= _LONGER
+                if max(move, move * unit) > 1e100:
                     return -np.inf, np.inf
             # The next interval begins with a smaller move.
             self._moves[side] = move * _SHORTER
-            bounds.append(mixed.intercept + sign * move * unit)
+            bounds.append(intercept + sign * move * unit)
         return bounds[0], bounds[1]
 
     def _beyond(self, scores: Floats, intercept: float, sign: float) -> bool:
@@ -238,16 +339,13 @@ class HeldOutBounds:
         return bool(sign * float(slopes.sum()) > rounding(1.0) * np.abs(slopes).sum())
 
 
-def _change(low: Solved, high: Solved) -> float:
-    """Return the product of the changes of dual and scores between two solutions."""
-    scores = high.scores - low.scores + (high.intercept - low.intercept)
-    return float((high.dual - low.dual) @ scores)
-
-
 def _radii(at: Between, ends: Floats) -> Floats:
     """Return the radii of the ball around coefficients for values of 1 / a."""
     squares = at.squares @ np.array([ends**0, ends, ends**2])
-    return np.sqrt(0.25 * np.maximum(squares, 0.0) + at.gap * ends)
+    errors = at.errors @ np.array([ends**0, ends])
+    apart = np.sqrt(np.maximum(squares, 0.0)) + errors
+    # The center is wrong by at most half of the errors.
+    return np.sqrt(0.25 * apart**2 + at.gap * ends) + 0.5 * errors
 
 
 def _ends(

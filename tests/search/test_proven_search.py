@@ -18,9 +18,11 @@ from sklearn.metrics import (
     log_loss,
     mean_pinball_loss,
 )
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from sklearn_subqn import (
+    BMRMRanker,
+    BMRMRankerCV,
     BMRMRegressor,
     BMRMRegressorCV,
     L1LogisticOWLQN,
@@ -147,6 +149,36 @@ def test_kinds_of_data(kind):
         assert score <= search.best_score_ + search.search_gap_ + 1e-9
 
 
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "neg_hinge_loss"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_several_classes(loss, scoring):
+    rng = np.random.default_rng(0)
+    y = np.digitize(X @ rng.normal(size=5) + rng.normal(size=len(X)), [-1.0, 2.0])
+    search = SubLBFGSLinearSVCCV(
+        INTERVAL, search_tol=0.05, scoring=scoring, cv=StratifiedKFold(3), loss=loss
+    )
+    model = SubLBFGSLinearSVC(loss=loss, tol=1e-11)
+    assert check(search, model, X, y, WEIGHTS, 12).search_gap_ <= 0.05
+
+
+def test_a_fold_without_one_of_three_classes():
+    y = np.digitize(X[:, 0], [-0.5, 1.0])
+    y[-40:] = np.minimum(y[-40:], 1)
+    last = np.arange(len(y) - 40, len(y))
+    first = np.flatnonzero(y == 2)
+    folds = [(np.setdiff1d(np.arange(len(y)), part), part) for part in (first, last)]
+    search = SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.05, cv=folds).fit(X, y)
+    grid = SubLBFGSLinearSVCCV(np.geomspace(*INTERVAL, 40), cv=folds, tol=1e-11)
+    best = grid.fit(X, y).scores_path_.mean(axis=0).max()
+    assert best <= search.best_score_ + search.search_gap_ + 1e-9
+
+
+def test_equal_scores_are_those_of_the_first_class():
+    search = SubLBFGSLinearSVCCV((1e3, 1e4), search_tol=0.01, cv=StratifiedKFold(3))
+    search.fit(np.zeros((30, 2)), np.arange(30) % 3)
+    assert search.best_score_ == pytest.approx(1.0 / 3.0)
+
+
 def test_separable_data_and_rare_classes():
     separable = np.sign(X[:, 0] + 0.01) > 0
     rare = np.zeros(len(X), dtype=int)
@@ -204,8 +236,9 @@ def test_refusals(search, message):
 
 
 def test_refusals_by_data():
+    three = np.arange(len(Y)) % 3
     with pytest.raises(ValueError, match="two classes"):
-        SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1).fit(X, np.arange(len(Y)) % 3)
+        L1LogisticOWLQNCV(INTERVAL, l1_ratio=0, search_tol=0.1).fit(X, three)
     search = BMRMRegressorCV(INTERVAL, loss="poisson", search_tol=0.1)
     with pytest.raises(ValueError, match="'r2'"):
         search.fit(X, Y)
@@ -214,6 +247,46 @@ def test_refusals_by_data():
         search.fit(X, Y, offset=np.ones(len(Y)))
     with pytest.raises(ValueError, match="one column"):
         search.fit(X, np.column_stack([Y, Y]))
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        ("pairwise", "sparse"),
+        ("pairwise-linear-squared", "weights"),
+        ("pairwise-linear-log", "dense"),
+        ("ndcg", "dense"),
+    ],
+)
+def test_rankings(loss, kind):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(16), rng.integers(3, 9, 16))
+    rows = rng.normal(size=(len(qid), 3)) + rng.normal(size=(16, 3))[qid]
+    y = np.digitize(rows @ [1.0, -1.0, 0.5] + rng.normal(size=len(qid)), [0.0, 1.5])
+    y[qid == 3] = 0
+    weights = rng.integers(1, 3, len(qid)) if kind == "weights" else None
+    rows = sparse.csr_array(rows * (rows > -0.5)) if kind == "sparse" else rows
+    of_queries = rng.uniform(0.5, 2.0, 16)[qid]
+    known = {"qid": qid, "query_weight": of_queries, "sample_weight": weights}
+    cv, tol = list(GroupKFold(3).split(rows, y, qid)), 0.04
+    search = BMRMRankerCV((0.05, 20.0), loss=loss, k=4, search_tol=tol, cv=cv)
+    search.fit(rows, y, **known)
+    assert search.search_gap_ <= tol
+    for alpha in np.geomspace(0.05, 20.0, 15):
+        scores = []
+        for train, test in cv:
+            parts = (
+                {n: None if x is None else x[part] for n, x in known.items()}
+                for part in (train, test)
+            )
+            of_train, of_test = parts
+            model = BMRMRanker(alpha, loss=loss, k=4, tol=1e-10)
+            model.fit(rows[train], y[train], **of_train)
+            scores.append(model.score(rows[test], y[test], **of_test))
+        score, bounds = np.mean(scores), search.score_bounds_
+        held = (bounds[:, 0] <= alpha * (1 + 1e-12)) & (bounds[:, 1] >= alpha)
+        assert score <= search.best_score_ + search.search_gap_ + 1e-9
+        assert bounds[held, 2].min() - 1e-9 <= score <= bounds[held, 3].max() + 1e-9
 
 
 def test_what_is_not_proven_is_told(monkeypatch):
