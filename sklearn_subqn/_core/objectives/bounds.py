@@ -1,8 +1,8 @@
-"""The two terms of an objective, and lower bounds of it by dual points."""
+"""The two terms of an objective, and lower bounds of it by cuts and dual points."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from ..memory import BLOCK_SIZE
 from ..regularizers import L2, ElasticNet, Regularizer
 from ..rounding import EPS, rounding
 from ..rows.design import Design
-from .cuts import Cut, Dual
 from .risk import Risk
 
 # A dual point proves nothing if more than a thousandth of it has to change for its
@@ -22,6 +21,84 @@ MOST_IMBALANCED = 1e-3
 # A rounding error below 1e-10 of a bound does not matter: it is not worth the pass over
 # X that sizes of columns take.
 _LITTLE = 1e-10
+
+
+class Cut(NamedTuple):
+    """A linear lower bound of the risk: R(w) >= <a, w> + offset for every w.
+
+    The exact normal a is known up to rounding: each |a_j - normal_j| is at most
+    ``error``, and |a_j| at most ``norm``, times the root mean square of the column
+    (``Objective.column_sizes``). Where the normal is zero in free parameters, a is so
+    exactly.
+    """
+
+    normal: Floats
+    offset: float
+    error: float = 0.0
+    norm: float = 0.0
+
+    def is_balanced(self, n_penalized: int) -> bool:
+        """Whether the bound does not depend on the free parameters."""
+        return not self.normal[n_penalized:].any()
+
+    @classmethod
+    def mixed(cls, shares: Floats, normals: Floats, others: Floats) -> Cut:
+        """Return the combination of cuts whose shares sum to one, up to rounding.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (m,)
+        normals : ndarray of shape (m, q)
+        others : ndarray of shape (m, 3)
+            Offsets, errors and norms.
+        """
+        offset, error, norm = (float(x) for x in shares @ others)
+        share = rounding(len(shares))
+        offset -= share * float(shares @ np.abs(others[:, 0]))
+        return cls(shares @ normals, offset, error + share * norm, norm)
+
+
+class Dual(NamedTuple):
+    """A dual point u of the risk, and what is known of it.
+
+    Mixtures of dual points are dual points, of no larger R* than the mixture of theirs.
+
+    Attributes
+    ----------
+    u : ndarray of the shape of the scores, or what the risk has for it
+        In the domain of R* up to rounding.
+    normal : ndarray of shape (q,), optional
+        Xᵀu.
+    offset : float, optional
+        -R*(u) where the loss knows it at the scores of u only, less its rounding
+        errors; or that of a mixture.
+    error : float
+        Further errors of ``normal``, in units of ``column_sizes``.
+    norm : float, optional
+        The root of sum_i u_i² / s_i.
+    imbalance : float, optional
+        The share by which u has to change for its columns to sum to zero, as free
+        intercepts ask for.
+    """
+
+    u: Any
+    normal: Floats | None = None
+    offset: float | None = None
+    error: float = 0.0
+    norm: float | None = None
+    imbalance: float | None = None
+
+    @classmethod
+    def mixed(cls, risk: Risk, share: float, one: Dual, other: Dual) -> Dual:
+        """Return (1 - share) * one + share * other, of known offsets."""
+        assert one.offset is not None, "known"
+        assert other.offset is not None, "known"
+        offsets = np.array([one.offset, other.offset])
+        shares = np.array([1.0 - share, share])
+        offset = float(shares @ offsets)
+        offset -= rounding(2.0) * float(shares @ np.abs(offsets))
+        u = risk.moved(risk.scaled(1.0 - share, one.u), share, other.u)
+        return cls(u, offset=offset)
 
 
 class Bounds:
@@ -40,38 +117,22 @@ class Bounds:
     ----------
     design, loss, targets, weights
         Those of the risk.
+    n_params : int
+        Number q of parameters.
+    n_free : int
+        Number of parameters that the regularizer leaves free, the last ones.
     """
 
     def __init__(self, risk: Risk, regularizer: Regularizer, alpha: float) -> None:
         self.risk = risk
         self.regularizer = regularizer
         self.alpha = alpha
-
-    @property
-    def design(self) -> Design:
-        return self.risk.design
-
-    @property
-    def loss(self) -> DualLoss:
-        return self.risk.loss
-
-    @property
-    def targets(self) -> Any:
-        return self.risk.targets
-
-    @property
-    def weights(self) -> Floats:
-        return self.risk.weights
-
-    @property
-    def n_params(self) -> int:
-        """Number q of parameters."""
-        return self.design.n_params
-
-    @property
-    def n_free(self) -> int:
-        """Number of parameters that the regularizer leaves free, the last ones."""
-        return self.n_params - self.regularizer.n_penalized
+        self.design: Design = risk.design
+        self.loss: DualLoss = risk.loss
+        self.targets: Any = risk.targets
+        self.weights: Floats = risk.weights
+        self.n_params: int = self.design.n_params
+        self.n_free = self.n_params - regularizer.n_penalized
 
     @property
     def passes(self) -> float:

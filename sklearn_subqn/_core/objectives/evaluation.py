@@ -8,8 +8,7 @@ from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..rounding import EPS, ROUNDED, rounding
-from .bounds import MOST_IMBALANCED, Bounds
-from .cuts import Cut, Dual
+from .bounds import MOST_IMBALANCED, Bounds, Cut, Dual
 from .hessian import Hessian
 from .risk import Risk
 

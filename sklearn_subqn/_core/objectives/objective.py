@@ -14,8 +14,7 @@ from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
 from ..losses._dual_loss import DualLoss
 from ..regularizers import L2, ElasticNet, Regularizer
 from ..rounding import rounding
-from .bounds import Bounds
-from .cuts import Cut, Dual
+from .bounds import Bounds, Cut, Dual
 from .evaluation import Evaluation
 from .hessian import Hessian
 from .risk import Risk

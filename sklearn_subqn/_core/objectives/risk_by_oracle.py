@@ -18,7 +18,7 @@ from ..losses._loss import Loss
 from ..regularizers import Regularizer
 from ..rounding import CLOSE, rounding
 from ..rows.design import Design, Identity
-from .cuts import Cut, Dual
+from .bounds import Cut, Dual
 from .objective import Objective, Point
 from .risk import Risk
 
