@@ -215,7 +215,7 @@ def minimize(
     check_number("l1_ratio", l1_ratio, low=0.0, high=1.0)
     check_number("tol", tol, low=0.0)
     check_number("max_iter", max_iter, low=1, integer=True)
-    check_callback(callback)
+    check_callback("callback", callback)
     infimum = _checked_infimum(infimum)
     check_penalty(method, float(alpha), float(l1_ratio), infimum)
     given = options_of(method, options)

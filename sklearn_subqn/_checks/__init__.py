@@ -24,8 +24,7 @@ from .labels import (
     exact_names,
     is_missing,
 )
-from .options import checked_options
-from .parameters import check_parameters, warn_of_unused
+from .parameters import check_parameters, checked_options, warn_of_unused
 from .sparse_matrices import check_sparse_structure, plain_csr
 from .values import (
     AUTO,

@@ -88,33 +88,33 @@ def check_flag(name: str, value: Any) -> None:
         )
 
 
-def check_verbose(value: Any) -> None:
+def check_verbose(name: str, value: Any) -> None:
     """Raise unless ``value`` is an integer >= 0, or True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        check_number("verbose", value, low=0, integer=True)
+        check_number(name, value, low=0, integer=True)
 
 
-def check_n_jobs(value: Any) -> None:
+def check_n_jobs(name: str, value: Any) -> None:
     """Raise unless ``value`` is None or an integer other than 0."""
     if value is None:
         return
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(
-            f"n_jobs must be None or an integer, got {value!r} of type "
+            f"{name} must be None or an integer, got {value!r} of type "
             f"{type(value).__name__}."
         )
     if value == 0:
         raise ValueError(
-            "n_jobs must be None, a positive number of threads, or negative to count "
+            f"{name} must be None, a positive number of threads, or negative to count "
             "from the number of processors; got 0."
         )
 
 
-def check_callback(value: Any) -> None:
+def check_callback(name: str, value: Any) -> None:
     """Raise TypeError unless ``value`` is None or can be called."""
     if value is not None and not callable(value):
         raise TypeError(
-            f"callback must be callable or None, got {value!r} of type "
+            f"{name} must be callable or None, got {value!r} of type "
             f"{type(value).__name__}."
         )
 

@@ -466,7 +466,7 @@ class Ranker(BaseRanker):
         ):
             check_number(name, value, low=0.0)
         check_number("verbose", self.verbose, low=-1, integer=True)
-        check_n_jobs(self.n_jobs)
+        check_n_jobs("n_jobs", self.n_jobs)
         set_ = [
             f"{name}={getattr(self, name)!r}"
             for name, default in OF_TREES.items()

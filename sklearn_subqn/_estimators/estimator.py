@@ -126,8 +126,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if is_collection(X):
             given = coef_init, intercept_init, previous
             return self._fit_to_collection(X, y, sample_weight, *given, **others)
-        by_row = {name: others.get(name) for name in ("offset", "qid", "query_weight")}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        if others or sample_weight is not None:
+            names = "offset", "qid", "query_weight"
+            by_row = {name: others.get(name) for name in names}
+            check_same_rows(X, sample_weight=sample_weight, **by_row)
         problems = self._encode(X, y, sample_weight, **others)
         self._check_support(problems)
         problems.start_from(previous)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._checks.foreign_names import did_you_mean
-from .._checks.options import check_option_of_solver, check_together
+from .._checks.parameters import check_option_of_solver, check_together
 from .._core.objectives.generic import FunctionObjective
 from .._core.options import Option
 from .._core.regularizers import L2, ElasticNet

@@ -50,10 +50,10 @@ def warn_of_constants(
         How to make more use of the features.
     """
     found = [index for index, solution in enumerate(solutions) if solution.constant]
-    if in_search():
-        return
     if not found:
         _warn_of_shrinkage(name, solutions, weaker)
+        return
+    if in_search():
         return
     of = ""
     if len(solutions) > 1:
@@ -73,7 +73,7 @@ def warn_of_constants(
 def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
     """Warn once if the penalty leaves little of the coefficients of a problem."""
     found = [s.shrinkage for s in solutions if s.shrinkage is not None]
-    if not found:
+    if not found or in_search():
         return
     worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
     warnings.warn(
