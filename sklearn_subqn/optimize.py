@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -250,7 +251,7 @@ def minimize(
     else:
         whole = with_squares(called, objective, infimum)
         solver = quasi_newton(method, whole, w, given)
-    bundle = None if objective is None or proves else CutBundle(objective)
+    bundle = None if objective is None or proves else partial(CutBundle, objective)
     by_gradient = not chosen.by_cuts and given.gradient is None
     report = _Report(called, callback, stopping, by_gradient)
     try:

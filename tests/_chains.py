@@ -132,7 +132,7 @@ def fitted(objective, solver="auto", *, tol=1e-6, max_iter=300, w=None):
     spec = CHAIN_SOLVERS[solver]
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
-        bundle = CutBundle(objective)
+        bundle = partial(CutBundle, objective)
     start = Start(np.zeros(objective.n_params) if w is None else w)
     solver = spec.start(objective, start, Options(stopping=Stopping(tol)))
     return run(solver, Stopping(tol), max_iter=max_iter, bundle=bundle)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from sklearn.datasets import make_classification
 
@@ -42,7 +44,7 @@ def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
     spec, start = SOLVERS[solver], Start(np.zeros(objective.n_params))
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
-        bundle = CutBundle(objective, 60)
+        bundle = partial(CutBundle, objective, 60)
     return run(
         spec.start(objective, start, Options()),
         Stopping(tol),

@@ -52,6 +52,11 @@ class FitTask:
         Largest number of problems and folds, and of iterations of each problem.
     X, y, sample_weight
         What the user passed to ``fit``, for monitors that score.
+
+    Attributes
+    ----------
+    warns : bool
+        Whether the user is to be warned that the tolerance was not reached.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class FitTask:
         sample_weight: Any,
     ) -> None:
         self._root = None
-        self._warns = True
+        self.warns = True
         if not getattr(estimator, "_skl_callbacks", None):
             return
         metadata = {"sample_weight": sample_weight}
@@ -82,11 +87,11 @@ class FitTask:
     def silent(cls) -> FitTask:
         """Return a task that reports nothing, and leaves warnings to the caller."""
         task = cls(None, 0, 0, None, None, None)
-        task._warns = False
+        task.warns = False
         return task
 
-    def problem(self, label: str, tol: float | None = None) -> ProblemTask:
-        """Begin the task of one problem.
+    def problem(self, label: str, tol: float | None = None) -> ProblemTask | None:
+        """Begin the task of one problem, if callbacks are set.
 
         Parameters
         ----------
@@ -96,7 +101,7 @@ class FitTask:
             The relative gap at which it ends, where that is known of iterates.
         """
         if self._root is None:
-            return ProblemTask(None, {}, warns=self._warns)
+            return None
         estimator = type(self._arguments["estimator"]).__name__
         # Callbacks show the name of the estimator themselves.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
@@ -160,18 +165,12 @@ class ProblemTask:
 
     Parameters
     ----------
-    context : CallbackContext or None
+    context : CallbackContext
     arguments : dict
         What every hook gets.
-    warns : bool
     last_stage : int, optional
         Iterations are subtasks of stages up to this one, if given: those of a relative
         gap above 1, and up to 1, 0.1, and so on.
-
-    Attributes
-    ----------
-    warns : bool
-        Whether the user is to be warned that the tolerance was not reached.
     """
 
     def __init__(
@@ -179,23 +178,15 @@ class ProblemTask:
         context: Any,
         arguments: dict[str, Any],
         *,
-        warns: bool = True,
         last_stage: int | None = None,
     ) -> None:
-        self.warns = warns
         self._context = context
         self._arguments = arguments
         self._last_stage = last_stage
         self._stage: Any = None
         self._stage_number = -1
         self._n_iterations = 0
-        if context is not None:
-            context.call_on_fit_task_begin(**arguments)
-
-    @property
-    def has_callbacks(self) -> bool:
-        """Whether callbacks of scikit-learn are set."""
-        return self._context is not None
+        context.call_on_fit_task_begin(**arguments)
 
     def iteration(
         self, fitted: Callable[[], dict[str, Any]], relative_gap: float = math.inf
@@ -205,8 +196,6 @@ class ProblemTask:
         ``fitted`` returns the attributes of an estimator fitted so far; it is called
         only if a callback wants them.
         """
-        if self._context is None:
-            return False
         number = None
         parent = self._context
         if self._last_stage is not None:
@@ -246,6 +235,5 @@ class ProblemTask:
 
     def end(self) -> None:
         """End the task."""
-        if self._context is not None:
-            self._leave_stage()
-            self._context.call_on_fit_task_end(**self._arguments)
+        self._leave_stage()
+        self._context.call_on_fit_task_end(**self._arguments)

@@ -27,6 +27,11 @@ class Report:
         Of scikit-learn's callbacks; the problem is one of its tasks.
     by_gap : bool
         Whether iterations prove gaps, whose fall progress bars show.
+
+    Attributes
+    ----------
+    listens : bool
+        Whether anybody wants to know of iterations.
     """
 
     def __init__(
@@ -40,16 +45,11 @@ class Report:
         by_gap: bool = True,
     ) -> None:
         self._label, self._fitted, self._watch = label, fitted, watch
-        self._settings = settings
+        self._settings, self._warns = settings, fit.warns
         self._task = fit.problem(label, settings.tol if by_gap else None)
         self._printed = 0.0
-
-    @property
-    def listens(self) -> bool:
-        """Whether anybody wants to know of iterations."""
-        settings = self._settings
-        called = settings.callback is not None or self._task.has_callbacks
-        return called or settings.verbose > 0
+        called = settings.callback is not None or self._task is not None
+        self.listens = called or settings.verbose > 0 or watch is not None
 
     def iteration(self, progress: Progress, w: Floats) -> bool:
         """Report an iteration; return whether a callback asks to stop."""
@@ -63,7 +63,9 @@ class Report:
                 f"{progress.objective:.8g}  relative gap {gap:.1e}  passes "
                 f"{progress.passes:.1f}  {seconds:.2f} s"
             )
-        stop = self._task.iteration(lambda: self._fitted(w), gap)
+        stop = False
+        if self._task is not None:
+            stop = self._task.iteration(lambda: self._fitted(w), gap)
         if self._watch is not None and progress.n_iter:
             stop = self._watch(w, self._fitted(w)) or stop
         callback = self._settings.callback
@@ -77,7 +79,7 @@ class Report:
         if settings.verbose > 0:
             gap = solution.relative_gap
             print(f"{self._label}: {solution.status}, relative gap {gap:.1e}")
-        if self._task.warns and not solution.proven:
+        if self._warns and not solution.proven:
             solvers = settings._solvers
             name = (
                 settings.solver if settings.solver in solvers else next(iter(solvers))
@@ -85,11 +87,12 @@ class Report:
             warn_of_tolerance(
                 self._label, solution, settings, name != "auto" and "auto" in solvers
             )
-        self._task.end()
+        if self._task is not None:
+            self._task.end()
 
     def of_result(self, unit: float, result: Result) -> bool:
         """Report the last iteration of a run, whose user reads values times a unit."""
-        history, why = result.history, result.best.why
+        history, why = result.history, result.why
         if why is not None and self._settings.verbose > 1 and not result.n_iter:
             for line in why():
                 print(f"{self._label}: {line}")

@@ -76,7 +76,7 @@ def solve(
         target = Target(asked_norm, stopping, lambda result: True)
         options = replace(options, gradient=options.gradient / problem.unit)
     options = replace(options, stopping=stopping)
-    reported = partial(report.of_result, problem.unit)
+    reported = partial(report.of_result, problem.unit) if report.listens else None
     try:
         result, w, end = _minimize(
             problem, spec, options, settings.max_iter, reported, target
@@ -133,7 +133,7 @@ def _minimize(
     spec: SolverSpec,
     options: Options,
     max_iter: int,
-    report: Callable[[Result], bool],
+    report: Callable[[Result], bool] | None,
     target: Target,
 ) -> tuple[Result, Floats, Point]:
     """Return the result, and parameters as they are stored with their point."""
@@ -141,7 +141,7 @@ def _minimize(
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
-        bundle = CutBundle(objective, _bundle_size(objective))
+        bundle = partial(_bundle, objective)
     passes = objective.passes
     if objective.loss.steep:
         start = _better_start(objective, start)
@@ -173,11 +173,11 @@ def _minimize(
     return result, w, end
 
 
-def _bundle_size(objective: Objective) -> int:
-    """Return how many cuts are kept: fewer where they would take half as much as X."""
+def _bundle(objective: Objective) -> CutBundle:
+    """Return what keeps cuts: fewer where they would take half as much memory as X."""
     entries = max(objective.design.nbytes // 16, BLOCK_SIZE // 4)
     affordable = entries // max(objective.n_params, 1)
-    return int(min(max(affordable, 6), 40))
+    return CutBundle(objective, int(min(max(affordable, 6), 40)))
 
 
 def _better_start(objective: Objective, start: Start) -> Start:

@@ -1,5 +1,6 @@
 """The driver: when it stops, what it records, what it returns."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -266,7 +267,7 @@ def test_history_ends_with_the_result():
         solver,
         Stopping(1e-5),
         max_iter=300,
-        bundle=CutBundle(objective),
+        bundle=partial(CutBundle, objective),
         counter=objective,
     )
     history = result.history
@@ -289,17 +290,18 @@ def test_bundle_is_asked_at_the_end_whatever_the_end_is():
     """The best bound counts even where its program was not yet due."""
     for max_iter in range(3, 30, 5):
         objective, solver = hinge_problem()
-        bundle = CutBundle(objective)
-        result = run(solver, Stopping(0.0), max_iter=max_iter, bundle=bundle)
+        bundles = [CutBundle(objective)]
+        made = iter(bundles).__next__
+        result = run(solver, Stopping(0.0), max_iter=max_iter, bundle=made)
         assert result.status == "max_iter"
-        assert result.lower_bound == pytest.approx(bundle.improve(), rel=1e-14)
+        assert result.lower_bound == pytest.approx(bundles[0].improve(), rel=1e-14)
     objective, solver = hinge_problem()
     bundle = CutBundle(objective)
     result = run(
         solver,
         Stopping(0.0),
         max_iter=100,
-        bundle=bundle,
+        bundle=lambda: bundle,
         report=lambda result: result.n_iter == 17,
     )
     assert result.status == "callback"
@@ -318,7 +320,7 @@ def test_small_bundles_are_asked_before_they_forget(size):
         solver,
         Stopping(0.0),
         max_iter=60,
-        bundle=bundle,
+        bundle=lambda: bundle,
         report=lambda result: counts.append(1),
     )
     # Runs of iterations without a program in between.
@@ -331,7 +333,9 @@ def test_last_bound_may_still_prove_convergence():
     problem, solver = hinge_problem(
         loss=BINARY_LOSSES["squared_hinge"], fit_intercept=False
     )
-    best = run(solver, Stopping(1e-10), max_iter=300, bundle=CutBundle(problem)).point
+    best = run(
+        solver, Stopping(1e-10), max_iter=300, bundle=partial(CutBundle, problem)
+    ).point
 
     def ends_between_two_programs():
         for w in (np.zeros(4), np.zeros(4), np.zeros(4), best.w):
@@ -340,7 +344,9 @@ def test_last_bound_may_still_prove_convergence():
         return "no_descent"
 
     solver = ends_between_two_programs()
-    result = run(solver, Stopping(1e-8), max_iter=300, bundle=CutBundle(problem))
+    result = run(
+        solver, Stopping(1e-8), max_iter=300, bundle=partial(CutBundle, problem)
+    )
     assert (result.status, result.n_iter) == ("converged", 3)
     assert result.history.lower_bound[-1] == result.lower_bound
     assert result.history.lower_bound[-2] < 0.9 * result.lower_bound

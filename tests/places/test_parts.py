@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from _parts import LOSSES, D, pair, pair_that_compares_rows
@@ -43,7 +45,7 @@ CASES = [
 def solved(objective, spec, start=None):
     """Return the result of a run, with bounds from cuts if need be."""
     cuts = not spec.proves and isinstance(objective.regularizer, L2)
-    bundle = CutBundle(objective) if cuts else None
+    bundle = partial(CutBundle, objective) if cuts else None
     start = start or Start(np.zeros(objective.n_params))
     solver = spec.start(objective, start, Options(stopping=Stopping(TOL)))
     return run(solver, Stopping(TOL), max_iter=300, bundle=bundle)

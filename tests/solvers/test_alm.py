@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -102,7 +103,9 @@ def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):
         solver = SOLVERS[method].start(o, start, Options())
     solver = recorded(solver, iterates)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        result = run(solver, Stopping(tol), max_iter=max_iter, bundle=CutBundle(o))
+        result = run(
+            solver, Stopping(tol), max_iter=max_iter, bundle=partial(CutBundle, o)
+        )
     return result, iterates
 
 

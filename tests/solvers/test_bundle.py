@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from _problems import EXPLORE, binary_objective, binary_problems, gaussian_data
@@ -78,7 +80,8 @@ class SlowHinge(Loss):
 def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
     spec = SOLVERS[solver]
     start = Start(objective.regularizer.center(objective.n_params))
-    bundle = None if spec.proves or solver == "auto" else CutBundle(objective)
+    proves = spec.proves or solver == "auto"
+    bundle = None if proves else partial(CutBundle, objective)
     generator = spec.start(objective, start, Options(**options))
     return run(generator, Stopping(tol), max_iter=max_iter, bundle=bundle)
 

@@ -1,5 +1,7 @@
 """Lower bounds against optima from elsewhere."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from _problems import (
@@ -30,7 +32,7 @@ def solve(objective, *, tol=1e-6, max_iter=150, size=40, memory=10):
     """Minimize by subLBFGS from zero, with a bundle."""
     w = np.zeros(objective.n_params)
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
-    bundle = CutBundle(objective, size)
+    bundle = partial(CutBundle, objective, size)
     solver = subbfgs(objective, w, hessian)
     return run(solver, Stopping(tol), max_iter=max_iter, bundle=bundle)
 
@@ -198,7 +200,10 @@ def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
     hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
     bundle = CutBundle(objective)
     result = run(
-        subbfgs(objective, w, hessian), Stopping(1e-6), max_iter=100, bundle=bundle
+        subbfgs(objective, w, hessian),
+        Stopping(1e-6),
+        max_iter=100,
+        bundle=lambda: bundle,
     )
     X, y = objective.design.X, objective.targets
     if fit_intercept:

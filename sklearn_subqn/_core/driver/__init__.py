@@ -3,10 +3,10 @@
 Limits, history and reports belong to it. This room may import steps and all below.
 """
 
-from .history import History, Result
+from .history import History
 from .iterate import Iterate, Solver, Start
 from .options import Options
-from .run import STALL_WINDOW, run
+from .run import STALL_WINDOW, Result, run
 from .stopping import Status, Stopping, size_of
 
 __all__ = [

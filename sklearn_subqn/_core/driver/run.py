@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..steps.certificate import CutBundle
-from .history import History, PassCounter, Result
-from .iterate import Solver
+from .history import History
+from .iterate import Iterate, Solver
 from .stopping import Status, Stopping
 
 # The quadratic program over the cuts is solved after 1, 2, 4, 8 cuts and then at least
@@ -43,6 +44,70 @@ _TIMES = 5
 _LEAST = 40
 
 
+@dataclass
+class Result:
+    """Outcome of a run, or what it has reached so far.
+
+    Attributes
+    ----------
+    point : Point
+        The best point.
+    history : History
+    lower_bound : float
+        The best proven lower bound of the objective, -inf where there is none.
+    dual : ndarray or None
+        The dual point with the best lower bound of all that the solver gave.
+    n_iter : int
+        Number of iterations after the starting point.
+    status : Status
+        How the run ended.
+    plan : str
+        The plan by which the problem was solved, if its facts chose one.
+    why : callable or None
+        Returns lines that say why that was chosen.
+    current : Point
+        That of the last iterate, which need not be the best one.
+    """
+
+    point: Any
+    history: History
+    lower_bound: float = -np.inf
+    dual: Any = None
+    n_iter: int = -1
+    status: Status = Status.STOPPED
+    plan: str = ""
+    why: Callable[[], list[str]] | None = None
+    current: Any = None
+
+    @property
+    def gap(self) -> float:
+        """Objective - lower_bound, at least zero."""
+        return float(max(self.point.value - self.lower_bound, 0.0))
+
+    def add(self, iterate: Iterate) -> None:
+        """Count an iterate; keep its point, and its bound with the proof, if better."""
+        self.n_iter += 1
+        self.current = iterate.point
+        if iterate.point.value <= self.point.value:
+            self.point = iterate.point
+        if iterate.lower_bound >= self.lower_bound:
+            self.lower_bound = iterate.lower_bound
+            if iterate.proof is not None:
+                self.dual = iterate.proof.u
+
+    def raise_bound(self, bound: float) -> None:
+        """Take note of a lower bound."""
+        self.lower_bound = max(self.lower_bound, bound)
+
+
+class PassCounter(Protocol):
+    """An object that counts passes over the data, such as an objective."""
+
+    @property
+    def passes(self) -> float:
+        """The number of passes so far."""
+
+
 def run(
     solver: Solver,
     stopping: Stopping,
@@ -50,7 +115,7 @@ def run(
     max_iter: int,
     is_useful: Callable[[Result], bool] = lambda result: True,
     is_rounding: Callable[[Any, float], bool] = lambda point, gap: False,
-    bundle: CutBundle | None = None,
+    bundle: Callable[[], CutBundle] | None = None,
     points_prove: bool = False,
     least: float = -np.inf,
     counter: PassCounter | None = None,
@@ -74,8 +139,9 @@ def run(
         Whether the gap of a point is below rounding. Some iterations ask for it, and
         the run ends there whatever its tolerance is: an optimum of zero is approached
         without end.
-    bundle : CutBundle, optional
-        Turns the cuts of the iterates into a lower bound.
+    bundle : callable, optional
+        Returns what turns the cuts of the iterates into a lower bound, asked for with
+        the first of them.
     points_prove : bool
         Whether an iterate without a lower bound has that of its point.
     least : float
@@ -100,6 +166,7 @@ def run(
     begin = time.perf_counter()
     history = History()
     result: Result | None = None
+    cuts: CutBundle | None = None
     n_prepared = n_cuts = 0
     limit = max_iter
 
@@ -109,10 +176,7 @@ def run(
         except StopIteration as stop:
             assert result is not None, "a solver yields its starting point"
             result.status = stop.value or Status.STOPPED
-            _improve_bound(result, bundle)
-            if stopping.is_reached(result.gap, result.point.value):
-                result.status = Status.CONVERGED
-            _record_bound(result)
+            suffices = stopping.is_reached
             break
         if points_prove and iterate.lower_bound == -np.inf:
             iterate = iterate._replace(lower_bound=iterate.point.lower_bound)
@@ -120,16 +184,16 @@ def run(
         if not np.isfinite(value):
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
-            result = Result(iterate, -1, Status.STOPPED, history)
-            result.raise_bound(least)
-        result.n_iter += 1
-        result.current = iterate.point
-        result.best = result.best.or_better(iterate)
+            dual, plan, why = iterate.dual, iterate.plan, iterate.why
+            result = Result(iterate.point, history, least, dual, plan=plan, why=why)
+        result.add(iterate)
         if bundle is not None and iterate.cut is not None:
-            bundle.add(iterate.cut)
+            if cuts is None:
+                cuts = bundle()
+            cuts.add(iterate.cut)
             n_cuts += 1
-            if _is_time_for_bound(n_cuts - 1, bundle):
-                result.raise_bound(bundle.improve())
+            if _is_time_for_bound(n_cuts - 1, cuts):
+                result.raise_bound(cuts.improve())
         history.objective.append(result.point.value)
         history.lower_bound.append(result.lower_bound)
         history.passes.append(counter.passes - since if counter else 0.0)
@@ -149,7 +213,7 @@ def run(
         elif wants_stop:
             result.status = Status.CALLBACK
         elif (
-            _is_power_of_two(result.n_iter)
+            result.n_iter.bit_count() == 1
             and not stopping.is_what_was_asked(gap, value)
             and is_rounding(result.point, gap)
         ):
@@ -160,33 +224,23 @@ def run(
             result.status = Status.STALLED
         else:
             continue
-        _improve_bound(result, bundle)
-        gap, value = result.gap, result.point.value
-        if stopping.is_reached(gap, value) or stopping.is_what_was_asked(gap, value):
-            result.status = Status.CONVERGED
-        _record_bound(result)
+        suffices = stopping.is_what_was_asked
         solver.close()
         break
+
+    if cuts is not None:
+        result.raise_bound(cuts.improve())
+        history.lower_bound[-1] = result.lower_bound
+    gap, value = result.gap, result.point.value
+    if stopping.is_reached(gap, value) or suffices(gap, value):
+        result.status = Status.CONVERGED
     return result
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number.bit_count() == 1
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
     """Whether to improve the bound after the first cut and ``n_later`` more."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
-    return n_later % interval == 0 or (n_later < interval and _is_power_of_two(n_later))
-
-
-def _improve_bound(result: Result, bundle: CutBundle | None) -> None:
-    if bundle is not None:
-        result.raise_bound(bundle.improve())
-
-
-def _record_bound(result: Result) -> None:
-    result.history.lower_bound[-1] = result.lower_bound
+    return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 
 
 def _is_slow(result: Result) -> bool:
