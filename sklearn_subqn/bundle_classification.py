@@ -29,8 +29,7 @@ from ._estimators.classification_losses import (
     NEED_BETA,
     NEED_K,
 )
-from ._estimators.estimator import loss_name
-from ._estimators.found import forget
+from ._estimators.estimator import forget, loss_name
 from ._estimators.offset_classifier import OffsetClassifier
 from ._estimators.predictions import log_of_differences
 from ._features.roles import (

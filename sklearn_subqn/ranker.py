@@ -11,8 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from ._checks import check_number
 from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES
-from ._estimators.estimator import loss_name
-from ._estimators.found import forget
+from ._estimators.estimator import forget, loss_name
 from ._problems import LinearProblems, Problems
 from ._ranking.base_ranker import BaseRanker
 from ._ranking.held_out import HeldOutMeasures, Patience

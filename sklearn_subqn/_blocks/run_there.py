@@ -96,7 +96,7 @@ class RunHere:
     def _run(self, problems: LinearProblems, index: int, alpha: float) -> None:
         try:
             solution = problems.run(index, alpha, self._answered, self)
-            solution.dual, solution.scores = None, np.empty(0)
+            solution.start = Start(solution.w, None, np.empty(0))
             self._news.put(News(solution.w, None, solution))
         except BaseException as error:
             self._news.put(error)

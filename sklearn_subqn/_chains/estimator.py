@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import Options, Start
-from .._estimators.found import store_solutions
+from .._estimators.estimator import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.solution import Problem, Progress
 from .._solving.solve import solve

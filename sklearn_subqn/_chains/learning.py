@@ -11,7 +11,7 @@ from scipy import sparse
 from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats, Mask
-from .._estimators.found import FOUND, forget
+from .._estimators.estimator import FOUND, forget
 from .design import ChainDesign, tokens_of
 from .model import ChainModel
 from .pairs import Pairs, merged

@@ -27,7 +27,7 @@ from .._checks import (
 )
 from .._core.losses._base import Floats
 from .._estimators.block_methods import refuse_collections
-from .._estimators.found import forget
+from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
 from .design import tokens_of
 from .labels import distinct_labels, flat_labels, label_codes

@@ -1,4 +1,4 @@
-"""Checks of labels of classes, and the classes that they are of."""
+"""Checks of labels of classes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 
 from .arrays import check_unmasked
-
-# Kinds of dtypes that count as numbers: bool, integers, floats, complex. The last are
-# refused by scikit-learn's check.
-_NUMERIC = "biufc"
 
 
 def check_labels(y: Any) -> None:
@@ -139,25 +134,3 @@ def is_missing(label: Any) -> bool:
         or (isinstance(label, (float, np.floating)) and bool(label != label))
         or type(label).__name__ in ("NAType", "NaTType")
     )
-
-
-def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the sorted classes of labels; raise ValueError for continuous labels."""
-    if y.dtype.kind not in _NUMERIC:
-        check_classification_targets(y)
-        return distinct(y)
-    classes = distinct(y)
-    # scikit-learn's check takes longer, and refuses what is not whole; it warns if
-    # there are many classes for the number of labels, as twenty are not.
-    if len(classes) > 20 or np.any(classes != np.rint(classes)):
-        check_classification_targets(y)
-    return classes
-
-
-def distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the sorted distinct entries, without sorting all where two are numbers."""
-    if y.dtype.kind in _NUMERIC:
-        low, high = y.min(), y.max()
-        if np.count_nonzero(y == low) + np.count_nonzero(y == high) >= len(y):
-            return np.unique(np.array([low, high]))
-    return np.unique(y)

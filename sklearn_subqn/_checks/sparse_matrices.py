@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .labels import _NUMERIC
+from .weights import NUMERIC
 
 
 def check_sparse_structure(X: Any, name: str = "X") -> None:
@@ -74,7 +74,7 @@ def _fault_of_integers(name: str, array: Any) -> str | None:
 def _fault_of_values(values: Any, ndim: int) -> str | None:
     if not isinstance(values, np.ndarray) or values.ndim != ndim:
         return f"data must be an array of {ndim} dimension{'s' if ndim > 1 else ''}"
-    if values.dtype.kind not in _NUMERIC:
+    if values.dtype.kind not in NUMERIC:
         return f"data must be numeric, got values of type {values.dtype}"
     return None
 
@@ -173,7 +173,7 @@ def _fault_of_dok(X: Any) -> str | None:
 def _can_hold(X: Any, values: npt.NDArray[Any]) -> bool:
     """Return whether X of its dtype can hold the values."""
     kind = values.dtype.kind
-    return kind in _NUMERIC and (kind != "c" or X.dtype.kind == "c")
+    return kind in NUMERIC and (kind != "c" or X.dtype.kind == "c")
 
 
 _FAULTS: dict[str, Callable[[Any], str | None]] = {

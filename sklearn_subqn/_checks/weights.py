@@ -1,4 +1,4 @@
-"""Weights of samples and of classes: checked, normalized, multiplied."""
+"""Classes of labels, and weights of samples and classes: checked, and normalized."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from .arrays import as_numpy, check_no_times, check_unmasked
-from .labels import distinct, distinct_classes
+
+#: Kinds of dtypes that count as numbers: bool, integers, floats, complex. The last are
+#: refused by scikit-learn's check.
+NUMERIC = "biufc"
 
 
 def check_weights(
@@ -228,3 +232,25 @@ def row_weights(
         * factors[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
         * np.isin(y, classes)
     )
+
+
+def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the sorted classes of labels; raise ValueError for continuous labels."""
+    if y.dtype.kind not in NUMERIC:
+        check_classification_targets(y)
+        return distinct(y)
+    classes = distinct(y)
+    # scikit-learn's check takes longer, and refuses what is not whole; it warns if
+    # there are many classes for the number of labels, as twenty are not.
+    if len(classes) > 20 or np.any(classes != np.rint(classes)):
+        check_classification_targets(y)
+    return classes
+
+
+def distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the sorted distinct entries, without sorting all where two are numbers."""
+    if y.dtype.kind in NUMERIC:
+        low, high = y.min(), y.max()
+        if np.count_nonzero(y == low) + np.count_nonzero(y == high) >= len(y):
+            return np.unique(np.array([low, high]))
+    return np.unique(y)

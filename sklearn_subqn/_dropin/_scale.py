@@ -166,11 +166,11 @@ class ScaleProblem(LinearProblems):
             self._warn(value, gap)
         solution = replace(
             found,
+            start=found.start._replace(dual=None),
             objective=value,
             dual_gap=gap,
             n_iter=len(history) - 1,
             history=history,
-            dual=None,
         )
         return [solution]
 

@@ -15,8 +15,7 @@ from .._checks import check_no_file, check_number, check_option
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import History
 from .._estimators.block_methods import refuse_collections
-from .._estimators.estimator import Estimator
-from .._estimators.found import forget
+from .._estimators.estimator import Estimator, forget
 from ._shared import warn
 
 _LOG_LOSS = ("lbfgs", "l2sgd")

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from .._checks import as_numpy, check_number, check_weights, exact_labels, row_weights
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._estimators.found import FOUND, forget
+from .._estimators.estimator import FOUND, forget
 from .._search.scoring import refuses_weights
 from .._search.search_report import SearchReport
 from .._search.warm_paths import warn_of_folds

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_n_jobs, check_number, check_option
 from .._checks.state import unchanged_on_failure
-from .._estimators.found import forget
+from .._estimators.estimator import forget
 from .._problems import LinearProblems, Problems
 from .._problems.reading import Times
 from .._ranking.base_ranker import BaseRanker

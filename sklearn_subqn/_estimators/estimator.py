@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +19,15 @@ from .._core.names import check_same_rows
 from .._core.options import Option
 from .._core.solvers import SolverSpec
 from .._problems import Problems
-from .._solving.callbacks import CallbackSupportMixin, FitTask
+from .._solving.callbacks import WITHOUT_CALLBACKS, CallbackSupportMixin, FitTask
 from .._solving.solution import Solution
 from .._solving.solve import spec_of
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
 from .doc_link import PAGES, name_of_page
-from .found import store_solutions
+
+#: Attributes that ``store_solutions`` sets besides ``n_iter_``.
+FOUND = ("objective_", "dual_gap_", "history_", "plan_")
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -123,7 +126,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Validate everything, solve for ``alpha`` and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
-        if is_collection(X):
+        if not isinstance(X, np.ndarray) and is_collection(X):
             given = coef_init, intercept_init, previous
             return self._fit_to_collection(X, y, sample_weight, *given, **others)
         if others or sample_weight is not None:
@@ -132,33 +135,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             check_same_rows(X, sample_weight=sample_weight, **by_row)
         problems = self._encode(X, y, sample_weight, **others)
         self._check_support(problems)
-        problems.start_from(previous)
-        task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        solutions = self._solved(
-            problems, y, sample_weight, coef_init, intercept_init, task
-        )
-        # Dual points are only worth their memory to a fit that starts from them.
-        duals = [solution.dual for solution in solutions]
-        self._duals = duals if self.warm_start else None
-        task.end()
-        return self
-
-    def _solved(
-        self,
-        problems: Problems,
-        y: Any,
-        sample_weight: Any,
-        coef_init: Any,
-        intercept_init: Any,
-        task: FitTask,
-    ) -> list[Solution]:
-        """Solve for ``alpha`` and set the fitted attributes."""
+        if previous:
+            problems.start_from(previous)
+        task = WITHOUT_CALLBACKS
+        if getattr(self, "_skl_callbacks", None):
+            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
         if coef_init is not None or intercept_init is not None:
             problems.start_at(coef_init, intercept_init)
         strength = self._strength(problems, y, sample_weight)
         solutions = problems.solve(strength, task)
         self._store(problems, solutions)
-        return solutions
+        self._duals = None
+        if self.warm_start:
+            # Dual points are only worth their memory to a fit that starts from them.
+            self._duals = [solution.dual for solution in solutions]
+        if task.is_set:
+            task.end()
+        return self
 
     def _fit_to_collection(
         self,
@@ -177,9 +170,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             self._check_support(problems)
             problems.start_from({**previous, "_duals": None})
             task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-            self._solved(
-                problems, rows.y, rows.weights, coef_init, intercept_init, task
-            )
+            if coef_init is not None or intercept_init is not None:
+                problems.start_at(coef_init, intercept_init)
+            strength = self._strength(problems, rows.y, rows.weights)
+            self._store(problems, problems.solve(strength, task))
             self._duals = None
             task.end()
         finally:
@@ -192,16 +186,63 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         """Set the fitted attributes, and warn of models that are of no use."""
-        instead = self._instead()
-        if instead is not None:
-            warn_of_constants(
-                type(self).__name__, solutions, instead, problems.outputs, self._weaker
-            )
+        for solution in solutions:
+            if solution.constant or solution.shrinkage is not None:
+                self._warn_of_use(problems, solutions)
+                break
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        store_solutions(self, solutions, several=problems.several)
+        store_solutions(self, solutions, several=len(solutions) > 1)
+
+    def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:
+        """Warn of models that are of no use, where there is advice."""
+        name, instead = type(self).__name__, self._instead()
+        if instead is not None:
+            outputs, weaker = problems.outputs, self._weaker
+            warn_of_constants(name, solutions, instead, outputs, weaker)
 
 
 def loss_name(loss: Any) -> str:
     """Return a loss as users write it."""
     return repr(loss) if isinstance(loss, str) else type(loss).__name__
+
+
+def store_solutions(
+    estimator: Any, solutions: Sequence[Solution], *, several: bool = False
+) -> None:
+    """Set the attributes that say what a fit has found, and how.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Gets ``objective_``, ``dual_gap_``, ``n_iter_``, ``history_`` and ``plan_``.
+    solutions : sequence of Solution
+        One for each problem.
+    several : bool
+        Whether objectives and gaps are arrays, and plans a list, with an entry for each
+        problem.
+    """
+    found = attrgetter("objective", "dual_gap", "plan", "n_iter", "history")
+    objectives, gaps, plans, n_iters, histories = zip(
+        *map(found, solutions), strict=True
+    )
+    estimator.objective_ = np.array(objectives) if several else float(objectives[0])
+    estimator.dual_gap_ = np.array(gaps) if several else float(gaps[0])
+    estimator.n_iter_ = counted(estimator, n_iters)
+    estimator.history_ = list(histories)
+    estimator.plan_ = list(plans) if several else plans[0]
+
+
+def counted(estimator: Any, n_iters: Sequence[int]) -> int:
+    """Return ``n_iter_``: the largest number of iterations that a problem took.
+
+    As in scikit-learn, a fit counts at least one iteration if it may have any.
+    """
+    return max(min(1, estimator.max_iter), *n_iters, 0)
+
+
+def forget(estimator: Any, *names: str) -> None:
+    """Remove fitted attributes that are not of the last fit, if there are any."""
+    for name in names:
+        if hasattr(estimator, name):
+            delattr(estimator, name)

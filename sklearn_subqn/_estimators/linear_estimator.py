@@ -27,7 +27,6 @@ from .._checks import (
     total_of,
 )
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
-from .._core.losses import DualLoss
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
@@ -38,7 +37,6 @@ from .._solving.process import n_threads
 from .._solving.warnings import warn_of_shares
 from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
-from .found import forget
 from .predictions import is_narrow, rounded_scores
 
 #: Types of X that are kept as they are; everything else becomes float64.
@@ -232,14 +230,10 @@ class LinearEstimator(Estimator):
         """Return what solvers have to support, as users write it."""
         return f"loss={loss_name(self.loss)}"
 
-    def _takes(self, solver: str, loss: DualLoss, regularizer: Regularizer) -> bool:
-        """Whether a solver takes the loss with the penalty."""
-        return self._solvers[solver].supports(loss, regularizer)
-
     def _check_support(self, problems: Any) -> None:
-        loss, regularizer = problems.loss, problems.regularizer
-        if not self._takes(self.solver, loss, regularizer):
-            names = [k for k in self._solvers if self._takes(k, loss, regularizer)]
+        both = problems.loss, problems.regularizer
+        if not self._solvers[self.solver].supports(*both):
+            names = [k for k, v in self._solvers.items() if v.supports(*both)]
             raise ValueError(
                 f"solver={self.solver!r} does not support {self._combination()}; "
                 f"solvers that do are {', '.join(map(repr, names))}."
@@ -302,7 +296,7 @@ class LinearEstimator(Estimator):
     def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:
         """Whether X without names has the features of the fit, or is to set them."""
         if reset:
-            forget(self, "feature_names_in_")
+            self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
         known = vars(self)
         return (

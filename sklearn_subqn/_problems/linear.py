@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_start
-from .._core.losses import DualLoss, checked, read_only
+from .._core.losses import DualLoss, shielded
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import L2, Bounded, NormalizedEntropy, Regularizer
@@ -19,9 +19,9 @@ from .._core.solvers import Start
 from .._features.strength import Scales
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution
-from .coefficients import Coordinates
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
+    Coordinates,
     FewDigits,
     LeftOut,
     Levels,
@@ -150,7 +150,9 @@ class LinearProblems(Problems):
         self.rows = rows = X if isinstance(X, Rows) else Rows(X)
         if model.leaves_out:
             self.columns, rows = rows.of_own_columns()
-        model, self._own_rows, X = model.of_columns(self.columns), rows, rows.X
+        if self.columns is not ALL_COLUMNS:
+            model = model.of_columns(self.columns)
+        self._own_rows, X = rows, rows.X
         shift = rows.shift(weights) if movable else None
         if shift is not None:
             X = shift.subtracted(X)
@@ -158,7 +160,11 @@ class LinearProblems(Problems):
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
         free = model.free
-        self.sizes = self._sizes_of_features(model.sizes)
+        # Units in which the penalty is that of the solver, if not in ones.
+        self.sizes = model.sizes
+        if self.scales is not None:
+            own = self.scales.sizes
+            self.sizes = own if model.sizes is None else model.sizes * own
         if free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
@@ -265,7 +271,7 @@ class LinearProblems(Problems):
 
     def _stored(self, w: Floats) -> Floats:
         if self._coordinates.is_plain:
-            return super()._stored(w)
+            return np.asarray(w.astype(self._dtype))
         # Sums of thresholds that are rounded may be others when they are taken apart.
         for _ in range(getattr(self.design, "n_thresholds", 1)):
             w = self._parameters(*self._coordinates.rounded(*self._rows(w)))
@@ -317,12 +323,10 @@ class LinearProblems(Problems):
         """Return the risk of a problem."""
         if self.elsewhere is not None:
             return self.elsewhere.risk(index)
-        return Risk(
-            self.design,
-            checked(self._losses[index]),
-            read_only(self._targets[index]),
-            read_only(self._weights[index]),
-        )
+        data = self._losses[index], self._targets[index], self._weights[index]
+        if not self._losses[index].is_ours:
+            data = shielded(*data)
+        return Risk(self.design, *data)
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         if self.elsewhere is None:
@@ -421,9 +425,3 @@ class LinearProblems(Problems):
                 for target in self._targets
             ]
         )
-
-    def _sizes_of_features(self, given: Floats | None) -> Floats | None:
-        """Return units in which the penalty is that of the solver, if not in ones."""
-        if self.scales is None or given is None:
-            return given if self.scales is None else self.scales.sizes
-        return given * self.scales.sizes

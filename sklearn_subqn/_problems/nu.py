@@ -23,8 +23,8 @@ from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_round
 from .._core.solvers import History, Start, Status, Stopping
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import Floats, Progress, Solution, changed, gap_between
-from .._solving.tolerance import NEARLY_EXACT
+from .._solving.solution import Floats, Progress, Solution, changed
+from .._solving.tolerance import NEARLY_EXACT, gap_between
 from . import LinearModel, LinearProblems
 
 
@@ -226,14 +226,11 @@ class _Search:
             within = self._last.proven
             status = Status.STALLED if within else self._last.status
         return Solution(
-            w,
+            Start(w, problem.starts[0].dual, scores),
             value,
             gap_between(value, self._bound),
             len(self._history) - 1,
             self._history,
-            problem.starts[0].dual,
-            scores,
-            0.0,
             self._proven or self._stopped,
             not w.any(),
             abs(value),

@@ -71,7 +71,7 @@ class Problems(ABC):
 
     @property
     def several(self) -> bool:
-        return len(self) > 1
+        return len(self.starts) > 1
 
     @abstractmethod
     def objective(self, index: int, alpha: float) -> Objective:
@@ -92,11 +92,12 @@ class Problems(ABC):
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands, for one alpha or its own."""
-        alphas = np.broadcast_to(alpha, len(self)).tolist()
-        return [
-            self._solve(index, self.objective(index, alpha), self.settings, task)
-            for index, alpha in enumerate(alphas)
-        ]
+        solve_one = self._solve if self.reading else self.run_once
+        solutions = []
+        for index, own in enumerate(np.broadcast_to(alpha, len(self.starts)).tolist()):
+            objective = self.objective(index, own)
+            solutions.append(solve_one(index, objective, self.settings, task))
+        return solutions
 
     def run(
         self,

@@ -22,7 +22,8 @@ def signs(
     That is the second, or the one with the number ``positive``.
     """
     if len(classes) == 2:
-        classes = classes[[1 if positive is None else positive]]
+        positive = 1 if positive is None else positive
+        return [np.where(y == classes[positive], 1.0, -1.0)]
     return [np.where(y == each, 1.0, -1.0) for each in classes]
 
 

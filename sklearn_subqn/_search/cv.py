@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from .._checks import check_weights, exact_names
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._estimators.found import forget
+from .._estimators.estimator import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
 from .proven_cv import check_interval, check_score, proven_fold, search_interval

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
-from .._estimators.found import FOUND, counted, forget
+from .._estimators.estimator import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
 from .._problems.slopes import largest_slope

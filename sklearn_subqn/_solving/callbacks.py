@@ -55,9 +55,13 @@ class FitTask:
 
     Attributes
     ----------
+    is_set : bool
+        Whether callbacks are set on the estimator.
     warns : bool
         Whether the user is to be warned that the tolerance was not reached.
     """
+
+    is_set = False
 
     def __init__(
         self,
@@ -79,7 +83,7 @@ class FitTask:
             "y": y,
             "metadata": metadata if sample_weight is not None else None,
         }
-        self._max_iter = max_iter
+        self._max_iter, self.is_set = max_iter, True
         self._root = estimator._init_callback_context(max_subtasks=n_tasks)
         self._root.call_on_fit_task_begin(**self._arguments)
 
@@ -90,8 +94,8 @@ class FitTask:
         task.warns = False
         return task
 
-    def problem(self, label: str, tol: float | None = None) -> ProblemTask | None:
-        """Begin the task of one problem, if callbacks are set.
+    def problem(self, label: str, tol: float | None = None) -> ProblemTask:
+        """Begin the task of one problem, where callbacks are set.
 
         Parameters
         ----------
@@ -100,8 +104,7 @@ class FitTask:
         tol : float, optional
             The relative gap at which it ends, where that is known of iterates.
         """
-        if self._root is None:
-            return None
+        assert self._root is not None, "callbacks are set"
         estimator = type(self._arguments["estimator"]).__name__
         # Callbacks show the name of the estimator themselves.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
@@ -126,6 +129,10 @@ class FitTask:
             self._root.call_on_fit_task_end(
                 reconstruction_attributes={}, **self._arguments
             )
+
+
+#: The task of fits of estimators on which no callbacks are set.
+WITHOUT_CALLBACKS = FitTask(None, 0, 0, None, None, None)
 
 
 class FoldTask:

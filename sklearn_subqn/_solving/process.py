@@ -40,6 +40,8 @@ class OneBlasThread:
 
     def __init__(self, libraries: list[LibController] | None = None) -> None:
         self._libraries = libraries
+        # Whether the number of threads of each is that of the calling thread.
+        self._of_threads = list(map(_is_of_thread, libraries or ()))
         self._lock = threading.RLock()
         # The thread of each run.
         self._runs: dict[object, int] = {}
@@ -65,10 +67,11 @@ class OneBlasThread:
             if self._libraries is None:
                 # Finding them takes milliseconds, hence only once.
                 found = ThreadpoolController().select(user_api="blas")
+                self._of_threads = list(map(_is_of_thread, found.lib_controllers))
                 self._libraries = found.lib_controllers
             threads = list(self._runs.values())
-            for blas in self._libraries:
-                scope = own if _is_of_thread(blas) else None
+            for blas, of_thread in zip(self._libraries, self._of_threads, strict=True):
+                scope = own if of_thread else None
                 limited = own in threads if scope else bool(threads)
                 before = self._before.get((blas, scope))
                 if limited and before is None:
@@ -139,20 +142,23 @@ def isolated(function: _Function) -> _Function:
     """
 
     @functools.wraps(function)
-    def with_one_thread(*args: Any, **kwargs: Any) -> Any:
-        run = object()
+    def isolated_function(*args: Any, **kwargs: Any) -> Any:
+        run, before = object(), np.geterr()
         try:
+            np.seterr(over="raise", invalid="raise", divide="raise")
             _ONE_BLAS_THREAD.begin(run)
             result = function(*args, **kwargs)
         finally:
             # Twice, since an interrupt may end the first one anywhere.
             try:
                 _ONE_BLAS_THREAD.end(run)
+                np.seterr(**before)
             finally:
                 _ONE_BLAS_THREAD.end(run)
+                np.seterr(**before)
         return result
 
-    return _with_errors(with_one_thread, over="raise", invalid="raise", divide="raise")
+    return isolated_function  # type: ignore[return-value]
 
 
 def ignoring_errors(function: _Function) -> _Function:
@@ -161,15 +167,12 @@ def ignoring_errors(function: _Function) -> _Function:
     They are restored at its end, even by a KeyboardInterrupt at any place, where
     ``numpy.errstate`` may leave its own.
     """
-    return _with_errors(function, all="ignore")
 
-
-def _with_errors(function: Any, **settings: Any) -> Any:
     @functools.wraps(function)
-    def with_errors(*args: Any, **kwargs: Any) -> Any:
+    def without_warnings(*args: Any, **kwargs: Any) -> Any:
         before = np.geterr()
         try:
-            np.seterr(**settings)
+            np.seterr(all="ignore")
             result = function(*args, **kwargs)
         finally:
             try:
@@ -178,4 +181,4 @@ def _with_errors(function: Any, **settings: Any) -> Any:
                 np.seterr(**before)
         return result
 
-    return with_errors
+    return without_warnings  # type: ignore[return-value]

@@ -31,7 +31,7 @@ class Report:
     Attributes
     ----------
     listens : bool
-        Whether anybody wants to know of iterations.
+        Whether the user wants to know of iterations.
     """
 
     def __init__(
@@ -46,10 +46,11 @@ class Report:
     ) -> None:
         self._label, self._fitted, self._watch = label, fitted, watch
         self._settings, self._warns = settings, fit.warns
-        self._task = fit.problem(label, settings.tol if by_gap else None)
+        tol = settings.tol if by_gap else None
+        self._task = fit.problem(label, tol) if fit.is_set else None
         self._printed = 0.0
         called = settings.callback is not None or self._task is not None
-        self.listens = called or settings.verbose > 0 or watch is not None
+        self.listens = called or settings.verbose > 0
 
     def iteration(self, progress: Progress, w: Floats) -> bool:
         """Report an iteration; return whether a callback asks to stop."""

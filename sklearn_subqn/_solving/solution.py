@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective
 from .._core.solvers import History, SolverSpec, Start, Status, size_of
-from .tolerance import Shrinkage, relative
+from .tolerance import Shrinkage, gap_between, relative
 
 Floats = npt.NDArray[np.float64]
 
@@ -163,6 +163,7 @@ class Problem(NamedTuple):
 class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
+    ``start`` is where a fit of a similar problem may start: at the solution.
     ``size`` is what ``relative_gap`` is relative to.
     ``proven`` says whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well,
@@ -171,14 +172,11 @@ class Solution:
     for which the parameter ``asked`` was given.
     """
 
-    w: Floats
+    start: Start
     objective: float
     dual_gap: float
     n_iter: int
     history: History
-    dual: Floats | None
-    scores: Floats
-    drift: float
     proven: bool
     constant: bool
     size: float
@@ -188,14 +186,29 @@ class Solution:
     asked: str = ""
 
     @property
+    def w(self) -> Floats:
+        """The parameters."""
+        return self.start.w
+
+    @property
+    def scores(self) -> Floats:
+        """The scores of the rows."""
+        scores: Floats = self.start.scores
+        return scores
+
+    @property
+    def dual(self) -> Floats | None:
+        """The dual point that proves most, if there is one."""
+        dual: Floats | None = self.start.dual
+        return dual
+
+    @property
     def relative_gap(self) -> float:
         """The gap as a share of what the tolerance is relative to."""
         return relative(self.dual_gap, self.size)
 
     def times(self, unit: float) -> Solution:
         """Return the solution with objectives and gaps times a positive number."""
-        if unit == 1.0:
-            return self
         return replace(
             self,
             objective=unit * self.objective,
@@ -220,17 +233,3 @@ class Solution:
         value *= unit
         size = float(size_of(value, history.infimum))
         return replace(self, objective=value, dual_gap=gap, history=history, size=size)
-
-    @property
-    def start(self) -> Start:
-        """Where a fit of a similar problem may start."""
-        return Start(self.w, self.dual, self.scores, self.drift)
-
-
-def gap_between(value: float, bound: float) -> float:
-    """Return value - bound, or a little more: value less it is not above the bound."""
-    gap = max(value - bound, 0.0)
-    while value - gap > bound:
-        # The gap grows by the rounding of the difference.
-        gap = float(np.nextafter(gap, np.inf))
-    return gap

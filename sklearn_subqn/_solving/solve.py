@@ -29,8 +29,8 @@ from .._core.steps.line_search import is_rounding, rounding_of
 from .callbacks import FitTask
 from .process import isolated
 from .report import Report
-from .solution import Floats, Problem, Settings, Solution, gap_between
-from .tolerance import Scale, stopping_of
+from .solution import Floats, Problem, Settings, Solution
+from .tolerance import Scale, gap_between, stopping_of
 
 
 def solve(
@@ -59,8 +59,8 @@ def solve(
     of_problem = problem.label, problem.fitted, problem.watch
     report = Report(*of_problem, settings, fit)
     solvers, name = settings._solvers, settings.solver
-    spec = spec_of(settings)
     name = name if name in solvers else next(iter(solvers))
+    spec = solvers[name]
     scale = Scale(problem.objective)
     infimum = scale.infimum
     stopping = stopping_of(problem.objective, settings.tol, infimum, name == "auto")
@@ -76,7 +76,8 @@ def solve(
         target = Target(asked_norm, stopping, lambda result: True)
         options = replace(options, gradient=options.gradient / problem.unit)
     options = replace(options, stopping=stopping)
-    reported = partial(report.of_result, problem.unit) if report.listens else None
+    listens = report.listens or problem.watch is not None
+    reported = partial(report.of_result, problem.unit) if listens else None
     try:
         result, w, end = _minimize(
             problem, spec, options, settings.max_iter, reported, target
@@ -90,7 +91,8 @@ def solve(
     _check_finite(problem, w, end)
     solution = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
-    solution = solution.times(problem.unit)
+    if problem.unit != 1.0:
+        solution = solution.times(problem.unit)
     report.end(solution)
     return solution
 
@@ -102,8 +104,10 @@ def spec_of(settings: Settings) -> SolverSpec:
 
 
 def _options(settings: Settings) -> Options:
-    names = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
-    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    given = {}
+    for name in ("memory", "direction_tol", "direction_max_iter", "bundle_size"):
+        if hasattr(settings, name):
+            given[name] = getattr(settings, name)
     options = Options(**given | checked_options(settings))
     # More pairs than iterations would only take memory.
     return replace(options, memory=min(options.memory, settings.max_iter))
@@ -142,7 +146,7 @@ def _minimize(
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
         bundle = partial(_bundle, objective)
-    passes = objective.passes
+    passes = objective.design.passes
     if objective.loss.steep:
         start = _better_start(objective, start)
     result = run(
@@ -154,7 +158,7 @@ def _minimize(
         bundle=bundle,
         points_prove=bundle is None and not spec.proves,
         least=objective.least,
-        counter=objective,
+        counter=objective.design,
         since=passes,
         report=report,
     )
@@ -202,7 +206,7 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
             f"{np.dtype(problem.dtype).name}. Scale the features, or regularize more."
         )
     objective = problem.objective
-    if objective.risk.overflows(end.scores):
+    if objective.loss.steep and objective.risk.overflows(end.scores):
         raise ValueError(
             f"Fitting {problem.label} ended where exponentials of scores overflow. "
             "Scale the features or the targets, or choose another alpha."
@@ -235,14 +239,11 @@ def _certified(
     if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
         proven, status = False, Status.ROUNDED
     solution = Solution(
-        w,
+        Start(w, result.dual, end.scores, end.drift),
         value,
         gap,
         result.n_iter,
         replace(result.history, infimum=scale.infimum),
-        result.dual,
-        end.scores,
-        end.drift,
         proven,
         reached and scale.is_constant(w, value, gap),
         size,

@@ -69,10 +69,17 @@ class Scale:
     Parameters
     ----------
     objective : Objective
+
+    Attributes
+    ----------
+    infimum : float
+        The infimum of the risk if it is known, else zero.
     """
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
+        infimum = objective.risk_infimum
+        self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
         # The last free parameters that were asked for, with their point.
         self._constant: tuple[Floats, Point] | None = None
 
@@ -83,12 +90,6 @@ class Scale:
         is negligible beside J is a rounding error.
         """
         return float(size_of(value, self.infimum))
-
-    @property
-    def infimum(self) -> float:
-        """The infimum of the risk if it is known, else zero."""
-        infimum = self._objective.risk_infimum
-        return float(infimum) if np.isfinite(infimum) else 0.0
 
     @cached_property
     def _origin(self) -> Point:
@@ -175,3 +176,12 @@ class Shrinkage(NamedTuple):
 
 def relative(gap: float, size: float) -> float:
     return gap / size if size else (0.0 if gap == 0.0 else np.inf)
+
+
+def gap_between(value: float, bound: float) -> float:
+    """Return value - bound, or a little more: value less it is not above the bound."""
+    gap = max(value - bound, 0.0)
+    while value - gap > bound:
+        # The gap grows by the rounding of the difference.
+        gap = float(np.nextafter(gap, np.inf))
+    return gap

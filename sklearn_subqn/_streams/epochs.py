@@ -20,8 +20,8 @@ from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
-from .._core.solvers import History, Status, size_of
-from .._estimators.found import store_solutions
+from .._core.solvers import History, Start, Status, size_of
+from .._estimators.estimator import store_solutions
 from .._problems import INTERCEPTS
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
@@ -129,14 +129,11 @@ class OnlineEstimator(StreamEstimator):
             else f"tol={self.tol:g}, the least rise of the score of the rows held out,"
         )
         solution = Solution(
-            w,
+            Start(w),
             value,
             np.inf,
             len(self.loss_curve_),
             history,
-            dual=None,
-            scores=np.zeros(0),
-            drift=0.0,
             proven=status is not Status.MAX_ITER,
             constant=False,
             size=float(size_of(value, 0.0)),

@@ -22,7 +22,7 @@ from .._core.online import (
 from .._core.online.batch import LinearBatch, Penalty
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.options import Option
-from .._estimators.found import FOUND, forget
+from .._estimators.estimator import FOUND, forget
 from .._features.shift import Shift
 from .._solving.process import ignoring_errors
 from .._solving.solution import Floats, Progress

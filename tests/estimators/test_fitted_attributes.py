@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import ConvergenceDisplay
-from sklearn_subqn._estimators.found import FOUND
+from sklearn_subqn._estimators.estimator import FOUND
 
 ESTIMATORS = public_estimators()
 X, y = make_classification(80, 6, n_informative=4, n_classes=3, random_state=0)

@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._features.shift import Shift
-from sklearn_subqn._problems.coefficients import Coordinates
 from sklearn_subqn._problems.maps import (
     Contrasts,
+    Coordinates,
     FewDigits,
     LeftOut,
     Levels,

@@ -184,8 +184,10 @@ def run(
         if not np.isfinite(value):
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
-            dual, plan, why = iterate.dual, iterate.plan, iterate.why
-            result = Result(iterate.point, history, least, dual, plan=plan, why=why)
+            result = Result(iterate.point, history, least)
+            result.plan, result.why = iterate.plan, iterate.why
+            if iterate.proof is not None:
+                result.dual = iterate.proof.u
         result.add(iterate)
         if bundle is not None and iterate.cut is not None:
             if cuts is None:
@@ -200,7 +202,7 @@ def run(
         history.seconds.append(time.perf_counter() - begin)
         history.phase.append(iterate.phase)
         if iterate.preparing:
-            n_prepared = len(history)
+            n_prepared = result.n_iter + 1
         wants_stop = report is not None and report(result) is True
         gap, value = result.gap, result.point.value
         if limit == max_iter and stopping.is_what_was_asked(gap, value):
@@ -254,7 +256,7 @@ def _is_slow(result: Result) -> bool:
 
 
 def _has_stalled(history: History, n_prepared: int, allowed: float) -> bool:
-    if len(history) - n_prepared <= STALL_WINDOW:
+    if len(history.objective) - n_prepared <= STALL_WINDOW:
         return False
     fallen = history.objective[-1 - STALL_WINDOW] - history.objective[-1]
     before, now = history.lower_bound[-1 - STALL_WINDOW], history.lower_bound[-1]

@@ -13,7 +13,7 @@ from ._loss import Loss
 from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
-from ._own import OwnLoss, checked, read_only
+from ._own import OwnLoss, read_only, shielded
 from ._pairwise import OrderedPairs, SquaredPairs
 from ._preferences import Preferences
 from ._ranking import RankingLoss
@@ -72,9 +72,9 @@ __all__ = [
     "SquaredPairs",
     "SquaredRocArea",
     "Thresholds",
-    "checked",
     "path_shares",
     "read_only",
     "regression_losses",
+    "shielded",
     "softmax",
 ]

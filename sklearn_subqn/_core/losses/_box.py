@@ -18,8 +18,7 @@ import numpy as np
 
 from ._base import Floats, Intervals
 from ._box_entropies import BoxCounts, BoxEntropy, BoxLogistic
-from ._box_oracle import Interval
-from ._box_piecewise import BoxHinge, BoxQuadratic
+from ._box_piecewise import BoxHinge, BoxQuadratic, Interval
 from ._composition import DualSet, Smoothing
 from ._deviance import Deviance
 from ._dual_loss import Composed, DualLoss

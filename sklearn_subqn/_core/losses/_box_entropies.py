@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels import deviance, logistic
 from ._base import Derivatives, Floats, Looped
-from ._box_oracle import BoxOracle, Interval
+from ._box_piecewise import BoxOracle, Interval
 from ._curvature import DiagonalCurvature
 from ._deviance import derivatives_on_line
 from ._smoothings import Entropy

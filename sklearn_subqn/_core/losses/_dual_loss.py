@@ -18,6 +18,8 @@ from ._loss import Loss, offers
 from ._mapped import Mapped
 from ._offset import OffsetLoss, Offsets
 
+_PACKAGE = __name__.partition(".")[0] + "."
+
 
 class Composed(Loss):
     """A loss under a name of its own, by which it is known in the literature.
@@ -77,6 +79,8 @@ class DualLoss:
         As of ``Loss``.
     rows_each : float
         As of ``Loss``.
+    is_ours : bool
+        Whether the oracle is one of the package's, not of a user.
     """
 
     def __init__(
@@ -117,6 +121,7 @@ class DualLoss:
         self.steep, self.joint = oracle.steep, oracle.joint
         self.has_margin = oracle.has_margin
         self.rows_each = oracle.rows_each
+        self.is_ours = type(oracle).__module__.startswith(_PACKAGE)
 
     @classmethod
     def of(cls, loss: DualLoss | Loss) -> DualLoss:

@@ -212,13 +212,6 @@ class Loss(OfDuals):
         """Return a length of scores to which widths of envelopes are relative."""
         return 1.0
 
-    def dual_scale(self, targets: Any, weights: Floats) -> float:
-        """Return about what the absolute values of u sum to at most.
-
-        At scores that are all the same, the best one.
-        """
-        return 1.0
-
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
         """Return the indices of rows on a kink, within 1e-10 of their scores.
 

@@ -142,6 +142,13 @@ class OfDuals(ABC):
         lighter = 0.5 * (total - abs(float(dual.sum())))
         return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
 
+    def dual_scale(self, targets: Any, weights: Floats) -> float:
+        """Return about what the absolute values of u sum to at most.
+
+        At scores that are all the same, the best one.
+        """
+        return 1.0
+
     def determined(self, free: Floats) -> Floats:
         """Return intercepts of all scores without the part that changes nothing."""
         return free - free.mean() if self.invariant else free

@@ -139,13 +139,16 @@ class OwnLoss(Loss):
             )
 
 
-def checked(loss: DualLoss) -> DualLoss:
-    """Return a loss as it is, or shielded if of a user's values and subgradients."""
-    kind, oracle = type(loss.oracle), loss.oracle
-    ours = kind.__module__.startswith(__name__.partition(".")[0] + ".")
-    if ours or loss.has_lines or offers(oracle, "conjugate"):
-        return loss
-    return DualLoss(OwnLoss(oracle))
+def shielded(
+    loss: DualLoss, targets: Any, weights: Floats
+) -> tuple[DualLoss, Any, Floats]:
+    """Return a user's loss and what it sees: read-only, and nothing taken on trust.
+
+    Values and subgradients are checked where the loss has nothing else.
+    """
+    if not (loss.has_lines or offers(loss.oracle, "conjugate")):
+        loss = DualLoss(OwnLoss(loss.oracle))
+    return loss, read_only(targets), read_only(weights)
 
 
 def read_only(array: Any) -> Any:

@@ -246,7 +246,7 @@ class Bounds:
         """
         normal = cut.normal[: self.regularizer.n_penalized]
         length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
-        error = cut.error * self.row_size if cut.error else 0.0
+        error = cut.error * self.risk.row_size if cut.error else 0.0
         value = abs(cut.offset) + 0.5 * length * length / self.alpha
         more = error * (2.0 * length + error) if error else 0.0
         if more > _LITTLE * value * self.alpha:

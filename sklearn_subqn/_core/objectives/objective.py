@@ -201,6 +201,11 @@ class Line:
         As of ``Point``, of dscores.
     share : float
         Further errors of dscores, as a multiple of those of the point's scores.
+
+    Attributes
+    ----------
+    smooth : bool
+        Whether the loss is differentiable, so that J has one-sided derivatives.
     """
 
     def __init__(
@@ -214,6 +219,7 @@ class Line:
         self.start = point
         self.p = p
         self.dscores = dscores
+        self.smooth = point.objective.loss.smooth
         self._drift, self._share = drift, share
         self._last: tuple[float, Point] | None = None
 
@@ -247,11 +253,6 @@ class Line:
         if not self._is_penalized:
             return PiecewiseQuadratic.smooth(0.0, 0.0)
         return o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the loss is differentiable, so that J has one-sided derivatives."""
-        return self.start.objective.loss.smooth
 
     @property
     def is_known(self) -> bool:

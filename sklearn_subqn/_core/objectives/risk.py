@@ -50,7 +50,7 @@ class Risk(DualsOfRisk):
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
     ) -> None:
         self.design = design
-        self.loss = DualLoss.of(loss)
+        self.loss = loss if isinstance(loss, DualLoss) else DualLoss.of(loss)
         self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights

@@ -1,4 +1,4 @@
-"""Dual points of the risk of rows: conjugates, what rounding leaves, and balance."""
+"""Numbers of each row, as scores and dual variables, and what bounds ask of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,164 @@ from typing import Any
 import numpy as np
 
 from ..lazy import cached_property
-from ..losses._base import Floats, Rows
+from ..losses._base import Floats, Mask, Rows, total_of_rows
+from ..losses._curvature import Curvature
 from ..losses._dual_loss import DualLoss
 from ..losses._loss import Loss
 from ..places.condensed import OfRows, condensed, joined
-from ..places.parts import root_of_squares, rowwise, summed
-from ..places.row_numbers import RowNumbers
+from ..places.parts import maximal, root_of_squares, rowwise, summed
 from ..rounding import TINY, rounding
 from ..rows.design import Design
+from ..rows.sampling import thinned
+
+
+class RowNumbers:
+    """Arithmetic on numbers of each row, which stay where the rows are.
+
+    Results are numbers of each row again, or sums and maxima over all rows: the marks
+    of the methods say which, for rows in several parts.
+    """
+
+    # Numbers of each row.
+
+    @rowwise
+    def shifted(self, scores: Floats, shifts: Floats) -> Floats:
+        """Return the scores of parameters with other intercepts."""
+        return scores + shifts
+
+    @rowwise
+    def moved(self, x: Floats, step: float, y: Floats) -> Floats:
+        """Return x + step * y."""
+        return x + step * y
+
+    @rowwise
+    def scaled(self, factor: float, x: Floats) -> Floats:
+        """Return a multiple of x."""
+        return factor * x
+
+    @rowwise
+    def difference(self, x: Floats, y: Floats) -> Floats:
+        """Return x - y."""
+        return x - y
+
+    @rowwise
+    def products(self, x: Floats, y: Floats) -> Floats:
+        """Return the products of the entries of x and y."""
+        return x * y
+
+    @rowwise
+    def centered(self, scores: Floats) -> Floats:
+        """Return the scores of each row less their mean."""
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    @rowwise
+    def take(self, x: Floats, rows: Rows) -> Floats:
+        """Return the numbers of some of the rows."""
+        return x[rows]
+
+    @rowwise
+    def replaced(self, x: Floats, rows: Rows, values: Floats | float) -> Floats:
+        """Return x with other numbers for some of the rows."""
+        x = x.copy()
+        x[rows] = values
+        return x
+
+    @rowwise
+    def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
+        """Return where products have a sign, perhaps of entries with curvature only."""
+        side = products * sign > 0.0
+        return side if curvature is None else side & (curvature.diagonal() > 0.0)
+
+    @rowwise
+    def shrunk(self, dual: Floats, entries: Mask, factor: float) -> Floats:
+        """Return the dual with some of its entries multiplied by a factor."""
+        dual = dual.copy()
+        dual[entries] *= factor
+        return dual
+
+    @rowwise
+    def mean(self, *xs: Floats) -> Floats:
+        """Return the mean of several numbers of each row."""
+        mean: Floats = np.mean(xs, axis=0)
+        return mean
+
+    # Sums over rows.
+
+    @summed
+    def length(self, x: Any) -> int:
+        """Return how many rows x has numbers of."""
+        return len(x)
+
+    def has_fewer(self, x: Floats, y: Floats) -> bool:
+        """Whether x has fewer entries than y that are not zero."""
+        return self.surplus(x, y) < 0
+
+    @summed
+    def surplus(self, x: Floats, y: Floats) -> int:
+        """Return how many more nonzero entries x has than y."""
+        return int(np.count_nonzero(x)) - int(np.count_nonzero(y))
+
+    @summed
+    def n_curved(self, curvature: Curvature) -> int:
+        """Return for how many scores second derivatives do not vanish."""
+        return int(np.count_nonzero(curvature.diagonal()))
+
+    @summed
+    def curvature_moments(self, curvature: Curvature) -> Floats:
+        """Return the sums of second derivatives of one score, and of their squares."""
+        h = curvature.diagonal()
+        return np.array([h.sum(), h @ h])
+
+    @rowwise
+    def thinned(self, curvature: Curvature, stride: int) -> Curvature:
+        """Return the second derivatives of one row in ``stride``, see ``thinned``."""
+        return thinned(curvature, stride)
+
+    @summed
+    def inner(self, x: Floats, y: Floats) -> float:
+        """Return <x, y>."""
+        return float(np.vdot(x, y))
+
+    @summed
+    def inner_size(self, x: Floats, y: Floats) -> float:
+        """Return the sum of the absolute values of the terms of <x, y>."""
+        return float(np.vdot(np.abs(x), np.abs(y)))
+
+    @summed
+    def total(self, x: Floats, entries: Mask) -> float:
+        """Return the sum of some entries of x."""
+        return float(x[entries].sum())
+
+    @summed
+    def size(self, x: Floats) -> float:
+        """Return the sum of the absolute values of x."""
+        return float(np.abs(x).sum())
+
+    @summed
+    def total_and_size(self, x: Floats) -> Floats:
+        """Return the sum of x and that of its absolute values, in an array."""
+        return np.array([x.sum(), np.abs(x).sum()])
+
+    @summed
+    def column_sums(self, dual: Floats) -> Floats:
+        """Return the sum of the columns, as of free intercepts."""
+        return np.atleast_1d(total_of_rows(dual))
+
+    @summed
+    def total_curvature(self, curvature: Curvature) -> Floats:
+        """Return the sum of the second derivatives of all rows."""
+        return curvature.total()
+
+    # Others.
+
+    @maximal
+    def largest(self, x: Floats) -> float:
+        """Return the largest absolute value of an entry."""
+        return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+
+    def every(self, x: Any, step: int) -> Any:
+        """Return every ``step``-th of the numbers of rows."""
+        return x[::step]
 
 
 class DualsOfRisk(RowNumbers):
@@ -83,7 +233,11 @@ class DualsOfRisk(RowNumbers):
         By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
         of Xᵀu, in units of ``column_sizes``.
         """
-        inverse = self._inverse_weights
+        if "weights" not in self._sizes:
+            # Rows without weight have no dual, so that any divisor is right.
+            weights = self.design.row_weights(self.weights)
+            self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
+        inverse: Floats = self._sizes["weights"]
         shares = (dual.T * (inverse if rows is None else inverse[rows])).T
         return float(np.sqrt(np.vdot(dual, shares)))
 
@@ -138,12 +292,3 @@ class DualsOfRisk(RowNumbers):
     def knows_subgradients_only(self) -> bool:
         """Whether R* is known at subgradients and their scores only."""
         return not self.loss.has_conjugate
-
-    @property
-    def _inverse_weights(self) -> Floats:
-        if "weights" not in self._sizes:
-            # Rows without weight have no dual, so that any divisor is right.
-            weights = self.design.row_weights(self.weights)
-            self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
-        inverse: Floats = self._sizes["weights"]
-        return inverse

@@ -1,10 +1,9 @@
 """Convex penalties Omega(w) of the parameters."""
 
 from ._domains import Bounded, PartlyFree
-from ._elastic_net import L2, ElasticNet, elastic_net
 from ._entropies import EntropyPenalty, NormalizedEntropy
 from ._norms import QuadraticForm, SquaredNorm
-from ._regularizer import Regularizer
+from ._regularizer import L2, ElasticNet, Regularizer, elastic_net
 
 __all__ = [
     "L2",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..losses._base import Floats, Mask
-from ._elastic_net import elastic_net
-from ._regularizer import Regularizer
+from ._regularizer import Regularizer, elastic_net
 
 
 class PartlyFree(Regularizer):

@@ -5,7 +5,7 @@ The only file that knows intercept columns, row blocks and threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -106,9 +106,11 @@ class LinearMap:
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // PART_SIZE))
-        bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
-        self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
-        self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
+        self.row_slices, self._parts = [], []
+        for i in range(n_parts):
+            start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
+            self.row_slices.append(slice(start, stop))
+            self._parts.append(self._blocks(start, stop))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that goes to another process: these rows, and no others."""
@@ -138,7 +140,7 @@ class LinearMap:
     @property
     def is_text_like(self) -> bool:
         """Whether the data are so sparse that rows are nearly orthogonal."""
-        return self._is_sparser_than(_TEXT_SHARE)
+        return self.is_sparse and self.row_size < _TEXT_SHARE * self.n_features
 
     @property
     def nbytes(self) -> int:
@@ -270,9 +272,6 @@ class LinearMap:
         shape = (self.n_features, self.n_outputs)
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
 
-    def _is_sparser_than(self, share: float) -> bool:
-        return self.is_sparse and self.row_size < share * self.n_features
-
     def _with_intercepts(self, products: Floats, dual: Floats) -> Floats:
         v = np.empty(self.n_params)
         v[: self.n_coef] = products.ravel()
@@ -287,12 +286,14 @@ class LinearMap:
             columns = np.arange(self.n_features)
             return InPlace(self, arrays, columns, self.n_rows).adjoint(dual)
 
+        most = self._summed_rows
+
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
                 size = max(stop - start, 1)
                 if dual.ndim == 1 or not sparse.issparse(block):
-                    size = min(self._summed_rows, size)
+                    size = min(most, size)
                 for a in range(0, stop - start, size):
                     rows = slice(a, min(a + size, stop - start))
                     u = dual[start:stop][rows]
@@ -301,7 +302,9 @@ class LinearMap:
                         add_rows_times(block, np.arange(rows.start, rows.stop), u, some)
                         product += some
                     else:
-                        product += self._float64(row_view(block, rows)).T @ u
+                        copied = isinstance(block, SomeRows)
+                        some = block.copy(rows) if copied else row_view(block, rows)
+                        product += self._float64(some).T @ u
             return product
 
         product, *others = self.each(multiply, self._parts)
@@ -324,7 +327,7 @@ class LinearMap:
     def each(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """Return results of a function of parts of the data, each by a thread."""
         if self._pool is None or len(parts) == 1:
-            return [function(part) for part in parts]
+            return list(map(function, parts))
         return list(self._pool.map(function, parts))
 
     def column_slices(self, indptr: Rows, columns: Rows) -> list[slice]:
@@ -338,16 +341,18 @@ class LinearMap:
         cuts = [0, *np.searchsorted(ends, shares), len(columns)]
         return [slice(*pair) for pair in pairwise(cuts)]
 
-    def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
-        """Yield (first row, last row, view) for the products of one thread."""
-        if not self._in_blocks:
-            yield start, stop, row_view(self.X, slice(start, stop))
-            return
-        row_size = max(1, self.n_entries // max(1, self.n_rows))
-        n_rows = max(1, BLOCK_SIZE // row_size)
+    def _blocks(self, start: int, stop: int) -> list[tuple[int, int, Any]]:
+        """Return (first row, last row, view) for the products of one thread."""
+        n_rows = max(1, stop - start)
+        if self._in_blocks:
+            row_size = max(1, self.n_entries // max(1, self.n_rows))
+            n_rows = max(1, BLOCK_SIZE // row_size)
+        X, blocks = self.X, []
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)
-            yield a, b, row_view(self.X, slice(a, b))
+            whole = (a, b) == (0, self.n_rows)
+            blocks.append((a, b, X if whole else row_view(X, slice(a, b))))
+        return blocks
 
     def _float64(self, block: Any) -> Any:
         if isinstance(block, SomeRows):

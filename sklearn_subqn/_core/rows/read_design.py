@@ -79,7 +79,7 @@ class ReadDesign(Design):
             return self._shelf.rows(self, self._as_needed)
         if name == "_parts":
             bounds = [(rows.start, rows.stop) for rows in self.row_slices]
-            return [list(self._blocks(*pair)) for pair in bounds]
+            return [self._blocks(*pair) for pair in bounds]
         raise AttributeError(name)
 
     def _as_needed(self) -> Any:

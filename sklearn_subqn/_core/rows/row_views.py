@@ -41,9 +41,9 @@ class SomeRows:
             some = rows[part]
         return SomeRows(self._X, some, self._change)
 
-    def copy(self) -> Any:
-        """Return these rows; without a change, consecutive ones are a view."""
-        rows = self._rows
+    def copy(self, part: slice = slice(None)) -> Any:
+        """Return rows of a part; without a change, consecutive ones are a view."""
+        rows = self._rows[part]
         if isinstance(rows, range):
             X = self._X[rows.start : rows.stop : rows.step]
         else:

@@ -44,7 +44,8 @@ class SecondMoments(LinearMap):
     def multiplies_pairs(self) -> bool:
         """Whether ``gram`` multiplies stored entries, in rows with a weight only."""
         one_vector = self.n_outputs is None or self.shares_coef
-        return one_vector and self._is_sparser_than(_PAIRS_SHARE)
+        few = self.row_size < _PAIRS_SHARE * self.n_features
+        return one_vector and self.is_sparse and few
 
     def gram(self, weights: Floats) -> Floats:
         """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
@@ -232,7 +233,8 @@ class SecondMoments(LinearMap):
     @cached_property
     def squares(self) -> Floats:
         """Squared norms of the rows, of shape (n,)."""
-        X = self.matrix
+        dense = self.holds_rows and not sparse.issparse(self.X)
+        X = self.X if dense else self.matrix
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         ones, squares = np.ones(self.n_features), np.empty(self.n_rows)

@@ -106,7 +106,7 @@ class Facts:
     @cached_property
     def text(self) -> bool:
         """Whether data are like text, and dual ascent may go by rows."""
-        return self.separable and self.text_like
+        return self.objective.design.is_text_like and self.separable
 
     @property
     def text_like(self) -> bool:
@@ -144,8 +144,8 @@ class Facts:
     @cached_property
     def curvature(self) -> float:
         """The mean curvature weight * ||x||² / alpha of the dual along a row's."""
-        o = self.objective
-        return o.design.mean_square / max(self.n_rows, 1) / o.alpha
+        o, n = self.objective, max(self.n_rows, 1)
+        return o.design.sum_of_squares() / n / n / o.alpha
 
     @cached_property
     def curved_rows(self) -> float:

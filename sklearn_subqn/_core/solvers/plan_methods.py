@@ -22,7 +22,6 @@ from .newton import newton
 from .orthant_newton import orthant_newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
-from .small import small
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
@@ -57,10 +56,6 @@ _WINDOW = 3
 # that Newton's method could follow only a few of them in each step. docs/constants.md
 # has the figures.
 _SOFTNESS = 1e-2
-
-
-def by_loop(f: Facts) -> Solver:
-    return small(f.objective, f.start, f.options.stopping)
 
 
 def by_alm(f: Facts) -> Solver:

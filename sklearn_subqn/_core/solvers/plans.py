@@ -72,7 +72,6 @@ from .plan_methods import (
     by_bundle,
     by_cd,
     by_lbfgs,
-    by_loop,
     by_narrowing,
     by_near_rows,
     by_newton,
@@ -88,6 +87,7 @@ from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
 from .related.smaller_units import smaller_units
+from .small import small
 
 # Samples are solved to a relative gap of 0.03.
 _TOL_OF_SAMPLE = 3e-2
@@ -117,7 +117,10 @@ class Plan(NamedTuple):
 
     def first_false(self, facts: Facts) -> Condition | None:
         """Return the first condition that does not hold, if any."""
-        return next((each for each in self.when if not each(facts)), None)
+        for condition in self.when:
+            if not condition(facts):
+                return condition
+        return None
 
 
 def auto(
@@ -145,7 +148,7 @@ def auto(
     rows = PLANS if rows is None else rows
     facts = Facts(objective, start, options)
     plan = choose(facts, rows)
-    iterates = _carry_out(plan, facts, rows)
+    iterates = _iterates(plan, facts, rows)
     why = partial(explain, facts, rows)
     yield next(iterates)._replace(plan=plan.name, why=why)
     return (yield from iterates)
@@ -153,7 +156,10 @@ def auto(
 
 def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     """Return the first row that fits."""
-    return next(plan for plan in rows if plan.first_false(facts) is None)
+    for plan in rows:
+        if plan.first_false(facts) is None:
+            return plan
+    raise AssertionError("the last row fits always")
 
 
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
@@ -178,22 +184,29 @@ def _inside(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
-    """Yield the iterates of related problems and then those of the method."""
-    if plan.related:
-        o, options, start = facts.objective, facts.options, facts.start
-        others = tuple(row for row in rows if row.related is not plan.related)
-        method = partial(auto, options=options, rows=others)
-        for related in plan.related(facts):
-            found = yield from solve(related, method, start)
-            if found is None:
-                start = Start(np.zeros(o.n_params))
-                break
-            start = found.start
-        facts, rows = Facts(o, start, options), others
+def _iterates(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
+    """Return the iterates of related problems and then those of the method."""
+    if plan.related is not None:
+        return _after_related(plan, facts, rows)
     if plan.method is None:
-        return (yield from _carry_out(choose(facts, rows), facts, rows))
-    return (yield from plan.method(facts))
+        return _iterates(choose(facts, rows), facts, rows)
+    return plan.method(facts)
+
+
+def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
+    """Yield the iterates of related problems and of what follows from their end."""
+    assert plan.related is not None, "asked for"
+    o, options, start = facts.objective, facts.options, facts.start
+    others = tuple(row for row in rows if row.related is not plan.related)
+    method = partial(auto, options=options, rows=others)
+    for related in plan.related(facts):
+        found = yield from solve(related, method, start)
+        if found is None:
+            start = Start(np.zeros(o.n_params))
+            break
+        start = found.start
+    facts = Facts(o, start, options)
+    return (yield from _iterates(plan._replace(related=None), facts, others))
 
 
 # Related problems.
@@ -241,7 +254,7 @@ PLANS = (
         "one compiled loop",
         (is_small, has_no_small_alpha),
         None,
-        by_loop,
+        lambda f: small(f.objective, f.start, f.options.stopping),
     ),
     # Losses with kinks, and squared norms.
     Plan(

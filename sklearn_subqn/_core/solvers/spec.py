@@ -85,17 +85,15 @@ class SolverSpec:
     quadratic: bool = False
     options: Mapping[str, Option] = field(default_factory=dict)
 
-    def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
-        """Return whether the solver can minimize an objective; L2 is the default."""
-        return self.takes_loss(loss) and self.takes_penalty(regularizer or L2(0))
-
     def takes_penalty(self, regularizer: Regularizer) -> bool:
         """Return whether the solver takes a penalty."""
         return isinstance(regularizer, self.penalties)
 
-    def takes_loss(self, loss: AnyLoss) -> bool:
-        """Return whether the solver takes a loss."""
-        loss = DualLoss.of(loss)
+    def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
+        """Return whether the solver can minimize an objective; L2 is the default."""
+        if not isinstance(regularizer or L2(0), self.penalties):
+            return False
+        loss = loss if isinstance(loss, DualLoss) else DualLoss.of(loss)
         if self.narrows and not loss.narrows:
             return False
         if loss.steep and not self.steep:
