@@ -14,7 +14,7 @@ from ._core.losses import NOVELTY_LOSS
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._problems import LinearModel, LinearProblems
-from ._problems.nu import NuProblem, quantile
+from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress, Solution
 
@@ -45,7 +45,7 @@ class _NoveltyProblem(LinearProblems):
         offset, share = 1.0, self._contamination
         if share != "auto":
             scores = self.design.forward(self.starts[0].w)
-            offset = quantile(scores, self.weights, float(share))
+            offset = weighted_quantile(scores, self.weights, float(share))
         return {**super().attributes(), "offset_": offset}
 
 
@@ -358,4 +358,4 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         if share is not None:
             # The scores are rounded as those of predictions are.
             scores = self._scores(problems.rows.X).ravel()
-            self.offset_ = quantile(scores, problems.weights, float(share))
+            self.offset_ = weighted_quantile(scores, problems.weights, float(share))

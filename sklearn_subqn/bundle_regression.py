@@ -36,8 +36,8 @@ from ._problems.quantiles import (
     CROSSING,
     QuantileProblems,
     check_quantiles,
-    in_order,
     mean_d2,
+    uncrossed,
 )
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
@@ -383,7 +383,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             added = check_offset(offset, X.shape[0])
             scores += added[:, np.newaxis] if scores.ndim > 1 else added
         if self._fits_several_quantiles() and self.crossing == "sort":
-            return in_order(scores, self.quantile)
+            return uncrossed(scores, self.quantile)
         return scores if variance_power(self) is None else np.exp(scores, out=scores)
 
     @scored

@@ -24,7 +24,12 @@ from ._core.solvers import (
     run,
 )
 from ._core.steps.certificate import CutBundle
-from ._minimizing.minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
+from ._minimizing.minimizers import (
+    MINIMIZERS,
+    check_penalty,
+    given_options,
+    quasi_newton,
+)
 from ._minimizing.own_function import OwnFunction, shielded, shown, with_squares
 from ._minimizing.published import (
     descent_direction,
@@ -219,7 +224,7 @@ def minimize(
     check_callback("callback", callback)
     infimum = _checked_infimum(infimum)
     check_penalty(method, float(alpha), float(l1_ratio), infimum)
-    given = options_of(method, options)
+    given = given_options(method, options)
     chosen = MINIMIZERS[method]
     called = OwnFunction(value_and_subgradient, steepest, restrict, args, w.shape)
     if steepest is not None and method not in ("sublbfgs", "subbfgs"):

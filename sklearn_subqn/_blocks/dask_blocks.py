@@ -21,7 +21,7 @@ from .dask_workers import (
     check_scheduler,
     is_silent,
     last_seen,
-    loss_of,
+    place_lost,
     without_workers,
 )
 
@@ -188,7 +188,7 @@ class BlocksOnWorkers:
             holders = where.get(future.key, ())
             answering = [address for address in holders if address in alive]
             if not answering:
-                raise loss_of(", ".join(holders or sorted(self._lost)))
+                raise place_lost(", ".join(holders or sorted(self._lost)))
             address = min(answering, key=lambda a: len(own.get(a, ())))
             own.setdefault(address, []).append(i)
         most = max(own, key=lambda address: len(own[address]))

@@ -108,7 +108,7 @@ class Worker:
 
     def _loss(self) -> PlaceLost:
         self._lost.add(self._address)
-        return loss_of(self._address)
+        return place_lost(self._address)
 
 
 def _stay(place: Any) -> None:
@@ -121,7 +121,7 @@ def _stay(place: Any) -> None:
     released.wait()
 
 
-def loss_of(address: str) -> PlaceLost:
+def place_lost(address: str) -> PlaceLost:
     return PlaceLost(
         f"The worker {address} was lost or does not answer. See its log. Where the "
         "cluster has closed it, as adaptive ones do with workers without tasks, keep "

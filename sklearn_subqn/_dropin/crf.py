@@ -278,7 +278,7 @@ class CRF(Estimator):
         self.objective_ = n * model.objective_
         self.dual_gap_ = n * model.dual_gap_
         self.n_iter_ = model.n_iter_
-        self.history_ = [history.times(n) for history in model.history_]
+        self.history_ = [history.in_units(n) for history in model.history_]
         forget(self, "dev_score_")
         if X_dev is not None:
             self.dev_score_ = model.score(X_dev, y_dev)

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.block_methods import blockwise
-from .._features.strength import spread
+from .._features.strength import target_deviation
 from .._problems import LinearProblems
 from .._solving.solution import Floats
 from ._reading import LessConstant, without_penalty
@@ -122,7 +122,7 @@ class QuantileRegressor(DropInRegressor):
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
         model, given = self._linear_model(), dict[str, Any]()
         if not self.alpha:
-            bend = 1.0 / spread(y, weights)
+            bend = 1.0 / target_deviation(y, weights)
             given = without_penalty(X, weights, model.fit_intercept, bend=bend)
         return LinearProblems(model, X, [y], loss, weights, single=True, **given)
 

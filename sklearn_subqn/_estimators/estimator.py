@@ -192,7 +192,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 break
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        store_solutions(self, solutions, several=len(solutions) > 1)
+        store_solutions(self, solutions, several=problems.several)
 
     def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:
         """Warn of models that are of no use, where there is advice."""

@@ -190,7 +190,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
         yield X[start : start + step], weights[start : start + step]
 
 
-def spread(y: Floats, weights: Floats) -> float:
+def target_deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
     # Equal targets have deviations of exactly zero from one of them.
     deviation = y - y[np.argmax(weights)]
@@ -220,7 +220,7 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
     """
     squares, norm = _K["poisson"]
     mean = float(weights @ y) or 1.0
-    far = np.sqrt(mean) if power == 1.0 else spread(y, weights)
+    far = np.sqrt(mean) if power == 1.0 else target_deviation(y, weights)
     return Rule(squares * mean ** (2.0 - power), norm * far * mean ** (1.0 - power))
 
 
@@ -238,8 +238,8 @@ def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Ru
     """
     squares, norm = _K.get(loss if isinstance(loss, str) else "", _K["squared_error"])
     if loss in ("absolute_error", "quantile", "epsilon_insensitive"):
-        return Rule(squares / spread(y, weights), norm)
-    unit = spread(y, weights) if y.ndim == 1 else 1.0
+        return Rule(squares / target_deviation(y, weights), norm)
+    unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
     if loss == "huber":
         # Slopes are epsilon at most: it is like epsilon times the absolute error.
         return Rule(squares * min(1.0, epsilon / unit), norm * min(unit, epsilon))

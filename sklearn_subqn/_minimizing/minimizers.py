@@ -147,7 +147,7 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
         )
 
 
-def options_of(method: str, options: Any) -> Options:
+def given_options(method: str, options: Any) -> Options:
     """Return options that the method takes."""
     if options is None:
         options = {}

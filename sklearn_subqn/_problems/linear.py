@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_start
-from .._core.losses import DualLoss, shielded
+from .._core.losses import DualLoss, with_shield
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import L2, Bounded, NormalizedEntropy, Regularizer
@@ -325,7 +325,7 @@ class LinearProblems(Problems):
             return self.elsewhere.risk(index)
         data = self._losses[index], self._targets[index], self._weights[index]
         if not self._losses[index].is_ours:
-            data = shielded(*data)
+            data = with_shield(*data)
         return Risk(self.design, *data)
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:

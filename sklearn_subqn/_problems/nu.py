@@ -28,7 +28,7 @@ from .._solving.tolerance import NEARLY_EXACT, gap_between
 from . import LinearModel, LinearProblems
 
 
-def quantile(scores: Floats, weights: Floats, share: float) -> float:
+def weighted_quantile(scores: Floats, weights: Floats, share: float) -> float:
     """Return a number that this share of the weights, which sum to one, lies below.
 
     Halfway between two scores where one of them ends that share.
@@ -79,7 +79,7 @@ class NuProblem(LinearProblems):
 
     def best_margin(self, scores: Floats) -> tuple[float, float]:
         """Return rho for given scores, and nu rho minus the mean loss there."""
-        margin = quantile(scores, self.weights, self.nu)
+        margin = weighted_quantile(scores, self.weights, self.nu)
         loss = self.weights @ np.maximum(margin - scores, 0.0)
         return margin, self.nu * margin - float(loss)
 

@@ -37,7 +37,7 @@ def pinball_loss(quantile: Any) -> DualLoss:
     return regression_losses(quantile=float(quantile))["quantile"]
 
 
-def in_order(predictions: Floats, quantiles: Any) -> Floats:
+def uncrossed(predictions: Floats, quantiles: Any) -> Floats:
     """Return predictions of shape (n, k), each row sorted so that none cross.
 
     Sorting never raises the sum of a row's pinball losses: of predictions z_j that is

@@ -29,7 +29,7 @@ def hinge(scores: Floats, signs: Floats) -> Floats:
     return -np.maximum(1.0 - signs * scores, 0.0)
 
 
-def squared(scores: Floats, targets: Floats) -> Floats:
+def negative_squares(scores: Floats, targets: Floats) -> Floats:
     """Return squared errors with their sign changed."""
     return -((scores - targets) ** 2)
 
@@ -133,7 +133,7 @@ class HeldOutScore:
         return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 
-def balanced(classes: Floats, weights: Floats) -> Floats:
+def with_equal_classes(classes: Floats, weights: Floats) -> Floats:
     """Return weights with the same sum for each class that has any."""
     _, codes = np.unique(classes, return_inverse=True)
     sums = np.bincount(codes, weights)
@@ -147,8 +147,8 @@ _OF_LABELS: dict[str, RowScore] = {
     "neg_log_loss": log_loss,
 }
 _OF_NUMBERS: dict[str, RowScore] = {
-    "r2": squared,
-    "neg_mean_squared_error": squared,
+    "r2": negative_squares,
+    "neg_mean_squared_error": negative_squares,
     "neg_mean_absolute_error": absolute,
 }
 _PINBALL = "neg_mean_pinball_loss"

@@ -18,7 +18,7 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
 from .._solving.solution import Floats
-from .bounded_scores import HeldOutScore, balanced, row_score, score_names
+from .bounded_scores import HeldOutScore, row_score, score_names, with_equal_classes
 from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .warm_paths import warn_of_folds
@@ -206,7 +206,7 @@ def proven_fold(
         if len(estimator.classes_) == 2:
             targets = 2.0 * targets - 1.0
     if name == "balanced_accuracy":
-        of_test = balanced(targets, of_test)
+        of_test = with_equal_classes(targets, of_test)
     rows = row_score(name, float(getattr(model, "quantile", 0.5)))
     unit = None
     if name == "r2":

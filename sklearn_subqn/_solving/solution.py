@@ -207,14 +207,14 @@ class Solution:
         """The gap as a share of what the tolerance is relative to."""
         return relative(self.dual_gap, self.size)
 
-    def times(self, unit: float) -> Solution:
+    def in_units(self, unit: float) -> Solution:
         """Return the solution with objectives and gaps times a positive number."""
         return replace(
             self,
             objective=unit * self.objective,
             dual_gap=unit * self.dual_gap,
             size=unit * self.size,
-            history=self.history.times(unit),
+            history=self.history.in_units(unit),
         )
 
     def with_proof(self, value: float, bound: float, unit: float) -> Solution:

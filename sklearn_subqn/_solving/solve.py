@@ -92,7 +92,7 @@ def solve(
     solution = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
     if problem.unit != 1.0:
-        solution = solution.times(problem.unit)
+        solution = solution.in_units(problem.unit)
     report.end(solution)
     return solution
 

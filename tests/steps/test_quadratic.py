@@ -23,7 +23,7 @@ from sklearn_subqn._core.solvers import (
     minimize_intercept,
     run,
 )
-from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
+from sklearn_subqn._core.solvers.cd import at_sample, predicted_dual
 from sklearn_subqn._core.steps import column_descent, gram_step, quadratic
 from sklearn_subqn._core.steps.line_search import lengthen
 
@@ -261,7 +261,7 @@ def test_thinned_points_have_about_the_same_hessian(n_classes):
     objective = problem(X, y)
     w = np.random.default_rng(0).normal(size=objective.n_params)
     point = minimize_intercept(objective.at(w))
-    sample = thinned(point, 4)
+    sample = at_sample(point, 4)
     n = sample.objective.design.n_rows
     assert 300 <= n <= 1000
     assert sample.objective.weights.sum() == pytest.approx(1.0, abs=0.1)
@@ -481,7 +481,7 @@ def test_text_is_not_sampled():
     active = np.arange(8000)
     assert objective.design.is_text_like
     assert (
-        cd_module.hessian_stride(objective, np.zeros(objective.n_params), active) == 1
+        cd_module.columns_stride(objective, np.zeros(objective.n_params), active) == 1
     )
 
 

@@ -50,7 +50,7 @@ class History:
         size: Floats = size_of(np.asarray(self.objective), self.infimum)
         return size
 
-    def times(self, unit: float) -> History:
+    def in_units(self, unit: float) -> History:
         """Return the record with objectives and bounds times a number."""
         return replace(
             self,

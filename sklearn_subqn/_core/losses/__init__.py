@@ -13,7 +13,7 @@ from ._loss import Loss
 from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
-from ._own import OwnLoss, read_only, shielded
+from ._own import OwnLoss, read_only, with_shield
 from ._pairwise import OrderedPairs, SquaredPairs
 from ._preferences import Preferences
 from ._ranking import RankingLoss
@@ -75,6 +75,6 @@ __all__ = [
     "path_shares",
     "read_only",
     "regression_losses",
-    "shielded",
     "softmax",
+    "with_shield",
 ]

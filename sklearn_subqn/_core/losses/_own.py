@@ -139,7 +139,7 @@ class OwnLoss(Loss):
             )
 
 
-def shielded(
+def with_shield(
     loss: DualLoss, targets: Any, weights: Floats
 ) -> tuple[DualLoss, Any, Floats]:
     """Return a user's loss and what it sees: read-only, and nothing taken on trust.

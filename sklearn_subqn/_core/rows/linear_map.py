@@ -106,11 +106,11 @@ class LinearMap:
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // PART_SIZE))
-        self.row_slices, self._parts = [], []
+        self.row_slices, self._blocks_of_threads = [], []
         for i in range(n_parts):
             start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
             self.row_slices.append(slice(start, stop))
-            self._parts.append(self._blocks(start, stop))
+            self._blocks_of_threads.append(self._blocks(start, stop))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that goes to another process: these rows, and no others."""
@@ -171,7 +171,7 @@ class LinearMap:
                 else:
                     scores[start:stop] = self._float64(block) @ coef
 
-        self.each(multiply, self._parts)
+        self.each(multiply, self._blocks_of_threads)
         if self.fit_intercept:
             scores += intercept
         return scores
@@ -187,7 +187,11 @@ class LinearMap:
         if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
             rows = np.flatnonzero(nonzero)
             dual = dual[rows]
-            if sparse.issparse(self.X) and dual.ndim == 1 and len(self._parts) == 1:
+            if (
+                sparse.issparse(self.X)
+                and dual.ndim == 1
+                and len(self._blocks_of_threads) == 1
+            ):
                 return self._add_rows(rows, dual)
             some = self._map_of_rows(rows)
             self.count(some)
@@ -307,7 +311,7 @@ class LinearMap:
                         product += self._float64(some).T @ u
             return product
 
-        product, *others = self.each(multiply, self._parts)
+        product, *others = self.each(multiply, self._blocks_of_threads)
         for other in others:
             product += other
         return np.asarray(product)

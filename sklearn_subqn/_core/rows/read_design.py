@@ -59,7 +59,7 @@ class ReadDesign(Design):
         known = {
             name: value
             for name, value in vars(like).items()
-            if name not in ("X", "matrix", "_parts", "_parent")
+            if name not in ("X", "matrix", "_blocks_of_threads", "_parent")
         }
         if shelf is not None:
             # The squares will be asked for, and now the rows are in memory.
@@ -77,7 +77,7 @@ class ReadDesign(Design):
             if self._shelf is None:
                 return self._read()
             return self._shelf.rows(self, self._as_needed)
-        if name == "_parts":
+        if name == "_blocks_of_threads":
             bounds = [(rows.start, rows.stop) for rows in self.row_slices]
             return [self._blocks(*pair) for pair in bounds]
         raise AttributeError(name)

@@ -176,7 +176,7 @@ class SecondMoments(LinearMap):
                     sums += squared(self._float64(some)).T @ weights[a:b]
             return sums
 
-        product, *others = self.each(multiply, self._parts)
+        product, *others = self.each(multiply, self._blocks_of_threads)
         for other in others:
             product += other
         return np.asarray(product)

@@ -76,7 +76,7 @@ def alm(
             g = minimal.gradient
             left = float(g @ g) / (2.0 * objective.alpha)
             yield Found(primal, lower, minimal.dual_point, left)
-            line, step = newton_step(point, directions)
+            line, step = newton_line(point, directions)
             if not step:
                 return
             follows_intercept = follows_intercept and not (wide and is_short(step))
@@ -85,7 +85,7 @@ def alm(
     return (yield from in_turn(newton, width, "alm"))
 
 
-def newton_step(point: Point, directions: NewtonDirections) -> tuple[Line, float]:
+def newton_line(point: Point, directions: NewtonDirections) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 
     The point is one of an objective with an envelope. Steps are nearly right by

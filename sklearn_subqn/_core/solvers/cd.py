@@ -284,7 +284,7 @@ class _Models:
         # The new one may have the room of the old one.
         self._model = None
         self._model = QuadraticModel(
-            thinned(point, self._stride) if self.sampled else point,
+            at_sample(point, self._stride) if self.sampled else point,
             active,
             needed,
             self.max_sweeps,
@@ -298,7 +298,7 @@ class _Models:
         self._worst = 0.0
 
     def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
-        stride = min(hessian_stride(self._objective, w, active), self._largest)
+        stride = min(columns_stride(self._objective, w, active), self._largest)
         if stride > 1 and worst > _SLOW * self._worst:
             stride = self._largest = max(1, stride // 2)
         if stride != self._stride:
@@ -406,7 +406,7 @@ def predicted_dual(
     return dual, error - float(np.vdot(dual, new.scores))
 
 
-def thinned(point: Point, stride: int) -> Point:
+def at_sample(point: Point, stride: int) -> Point:
     """Return the point with a sample of the rows, whose Hessian is about the same.
 
     Rows are taken in proportion to their second derivatives, so that nearly linear ones
@@ -430,7 +430,7 @@ def thinned(point: Point, stride: int) -> Point:
     return Point(sample, point.w, point.scores[rows])
 
 
-def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
+def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over

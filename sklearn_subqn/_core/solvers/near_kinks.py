@@ -19,8 +19,8 @@ from ..losses._base import Floats, Mask
 from ..objectives.objective import Dual, Objective, Point
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import NewtonDirections
-from .alm import alm, newton_step
-from .related import on_the_way, solve
+from .alm import alm, newton_line
+from .related import on_the_way, solve_related
 from .related.few_rows import FewRows
 
 # A score is taken to move by half of the sum of its move in the first Newton step and a
@@ -68,7 +68,7 @@ def near_kinks(objective: Objective, start: Start, stopping: Stopping) -> Solver
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)
         related = few.related(on_the_way(stopping))
-        found = yield from solve(related, method, Start.from_point(point, dual))
+        found = yield from solve_related(related, method, Start.from_point(point, dual))
         assert found is not None, "few rows always give a point"
         assert found.dual is not None, "and a dual point"
         point, dual = found.point, found.dual
@@ -84,7 +84,7 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     o = start.objective
     smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
     point = minimize_intercept(start.under(smooth))
-    line, step = newton_step(point, NewtonDirections())
+    line, step = newton_line(point, NewtonDirections())
     moved = minimize_intercept(line.point(step))
     reach = _REACH * (np.abs(line.dscores) + _MARGIN * unit)
     lower = o.risk.subgradient(moved.scores - reach)

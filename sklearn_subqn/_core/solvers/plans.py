@@ -81,7 +81,7 @@ from .plan_methods import (
     by_soft_alm,
     by_sparse_alm,
 )
-from .related import Related, solve, within
+from .related import Related, solve_related, within
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
@@ -200,7 +200,7 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
     others = tuple(row for row in rows if row.related is not plan.related)
     method = partial(auto, options=options, rows=others)
     for related in plan.related(facts):
-        found = yield from solve(related, method, start)
+        found = yield from solve_related(related, method, start)
         if found is None:
             start = Start(np.zeros(o.n_params))
             break

@@ -47,7 +47,7 @@ class Related(NamedTuple):
     lower: Callable[[Start], Start] = as_it_is
 
 
-def solve(
+def solve_related(
     related: Related, method: Method, start: Start
 ) -> Generator[Iterate, None, Iterate | None]:
     """Yield what iterates of a related problem become; return the last one.
