@@ -92,7 +92,7 @@ class Problems(ABC):
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands, for one alpha or its own."""
-        solve_one = self._solve if self.reading else self.run_once
+        solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
         for index, own in enumerate(np.broadcast_to(alpha, len(self.starts)).tolist()):
             objective = self.objective(index, own)
