@@ -82,6 +82,15 @@ def test_links(name):
             assert (folder / path.lstrip("/")).exists(), f"{name} links to {link}"
 
 
+@pytest.mark.parametrize("name", [d for d in DOCUMENTS if d.startswith("docs/")])
+def test_files_that_pages_name_exist(name):
+    """Paths of source files are below the root, the package, or these folders."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    below = ("", "sklearn_subqn", "benchmarks", "docs")
+    for path in re.findall(r"`([\w.-]+/[\w./-]+\.pyx?)`", text):
+        assert any((ROOT / b / path).exists() for b in below), f"{name} names {path}"
+
+
 def test_links_of_the_readme_work_on_other_sites():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)]+)\)", text)

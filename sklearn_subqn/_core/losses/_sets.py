@@ -31,8 +31,8 @@ class Simplex(JointSet):
     With ``rescaling="margin"`` (Taskar et al. 2004) the violations of a row of label y
     are costs[y, j] + z_j - z_y, with "slack" (Tsochantaridis et al. 2005)
     costs[y, j] (1 + z_j - z_y), and with rates given they are
-    costs[y, j] + rates[y, j] (z_j - z_y) (Teo et al. 2010, eq. 29, where Table 6 lacks
-    the difference of scores).
+    costs[y, j] + rates[y, j] (z_j - z_y) (Teo et al. 2010, eq. 29; their Table 6
+    multiplies the costs by the rates as well).
 
     Parameters
     ----------
