@@ -2,8 +2,8 @@
 
 python -m benchmarks                          what there is
 python -m benchmarks papers                   figures and tables of the sources
-python -m benchmarks papers yu-3.2 [--save DIR]
-python -m benchmarks svm_quick --data a9a     any script of this folder
+python -m benchmarks papers yu-3.3 [--save DIR]
+python -m benchmarks svm --data a9a           any script of this folder
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# With ``-m`` the first folder is the current one, whose sources would hide an installed
+# package: they have no compiled kernels. Those of ``python benchmarks/svm.py`` come from
+# the folder of the script as well.
+if not sys.flags.safe_path:
+    del sys.path[0]
 sys.path.insert(0, str(HERE))
 
 
 def main(arguments: list[str]) -> None:
     """Run the benchmark that the first argument names with the others."""
-    others = {"common", "datasets", "sequences", "worker"}
+    others = {"common", "datasets", "sequences"}
     scripts = sorted({p.stem for p in HERE.glob("[a-z]*.py")} - others)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__, "Scripts:", ", ".join(scripts), sep="\n")
@@ -37,4 +42,5 @@ def main(arguments: list[str]) -> None:
     runpy.run_path(str(HERE / f"{name}.py"), run_name="__main__")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])
