@@ -83,9 +83,10 @@ def environment() -> dict[str, Any]:
 
 
 def _revision() -> str:
-    """Return the commit of the package, where it runs from a repository."""
-    git = ["git", "-C", str(Path(sklearn_subqn.__file__).parent)]
-    commands = [*git, "rev-parse", "--short", "HEAD"], [*git, "status", "-s", "--", "."]
+    """Return the commit of the repository, from which the package is installed."""
+    git = ["git", "-C", str(HERE.parent)]
+    parts = ["sklearn_subqn", "benchmarks"]
+    commands = [*git, "rev-parse", "--short", "HEAD"], [*git, "status", "-s", *parts]
     try:
         commit, changes = (
             subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -93,7 +94,7 @@ def _revision() -> str:
         )
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f" ({commit.strip()}{' with changes' if changes else ''})"
+    return f" (commit {commit.strip()}{' with changes' if changes else ''})"
 
 
 def _processor() -> str:
