@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# With ``-m`` the first folder is the current one, whose sources would hide an installed
-# package: they have no compiled kernels. Those of ``python benchmarks/svm.py`` come from
-# the folder of the script as well.
+# With ``-m`` the first folder of modules is the current one, whose sources have no
+# compiled kernels and would hide the package that is installed.
 if not sys.flags.safe_path:
     del sys.path[0]
 sys.path.insert(0, str(HERE))

@@ -93,7 +93,8 @@ class Curves:
     tol: float = 0.0
     precision: float = 1e-5
 
-    def run(self, settings: Settings) -> tuple[str, Draw]:
+    def measure(self, settings: Settings) -> dict[Problem, tuple[float, Any]]:
+        """Return the optimum and the run of each method, by problem."""
         runs = {}
         for problem in self.problems:
             found = {
@@ -110,6 +111,10 @@ class Curves:
             best = optimum(problem, settings, self.precision, settings.seconds(10.0))
             best = min(best, *(float(run.objective[-1]) for run in found.values()))
             runs[problem] = best, found
+        return runs
+
+    def __call__(self, settings: Settings) -> tuple[str, Draw]:
+        runs = self.measure(settings)
         header = ["data", "α", "method", *map(_percent, self.levels)]
         header += ["iterations", "k", "excess at the end", "ended by"]
         lines = [
@@ -186,8 +191,9 @@ class Strengths:
     limit: float = 0.8
     max_iter: int = 10_000
 
-    def run(self, settings: Settings) -> tuple[str, Draw]:
-        found: dict[Any, list[float | None]] = {}
+    def measure(self, settings: Settings) -> dict[tuple[str, str], list[float | None]]:
+        """Return the costs by alpha, of each data set and method."""
+        found: dict[tuple[str, str], list[float | None]] = {}
         for data, loss in self.data:
             for alpha in self.alphas:
                 problem = Problem(data, loss, alpha, FEW.get(data))
@@ -205,6 +211,10 @@ class Strengths:
                     cost = None if i is None else self.cost(run, i)
                     title = settings_title(problem, settings)
                     found.setdefault((title, name), []).append(cost)
+        return found
+
+    def __call__(self, settings: Settings) -> tuple[str, Draw]:
+        found = self.measure(settings)
         form = ".0f" if self.x == "iterations" else ".2f"
         lines = [
             [*key, *("–" if cost is None else f"{cost:{form}}" for cost in costs)]
@@ -294,11 +304,11 @@ YU, TEO_ET_AL = "Yu 2009, figure", "Teo et al. 2010, figure"
 
 
 def curves(name: str, title: str, *given: Any, **how: Any) -> Case:
-    return Case(name, title, Curves(*given, **how).run)
+    return Case(name, title, Curves(*given, **how))
 
 
 def strengths(name: str, title: str, *given: Any, **how: Any) -> Case:
-    return Case(name, title, Strengths(*given, **how).run)
+    return Case(name, title, Strengths(*given, **how))
 
 
 def named(loss: str, names: Iterable[str]) -> list[tuple[str, str]]:
