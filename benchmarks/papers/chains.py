@@ -60,7 +60,8 @@ def scoring(data: sequences.Rows, every: bool, f: dict[int, float]) -> Watch:
     return Watch(note)
 
 
-def run(experiment: Experiment, settings: Settings) -> tuple[str, Draw]:
+def measure(experiment: Experiment, settings: Settings) -> tuple[dict[str, Any], int]:
+    """Return passes, objectives and F of each method, and the number of sentences."""
     task = sequences.load(settings.data_dir, experiment.task)
     data = sequences.Rows(task, None if settings.full else experiment.sentences)
     n = len(data.lengths)
@@ -84,6 +85,11 @@ def run(experiment: Experiment, settings: Settings) -> tuple[str, Draw]:
         # Of L-BFGS a pass is one for a value and its gradient.
         passes = np.arange(len(history)) if online else 0.5 * np.array(history.passes)
         curves[method] = passes, n * np.array(history.objective), f
+    return curves, n
+
+
+def run(experiment: Experiment, settings: Settings) -> tuple[str, Draw]:
+    curves, n = measure(experiment, settings)
     return render(experiment, curves, n), partial(draw, curves)
 
 
