@@ -1,10 +1,15 @@
-"""The harness of the benchmarks, and the cases of the papers, without any data."""
+"""The harness of the benchmarks, and the cases of the papers on generated data."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
 import sys
 from argparse import ArgumentParser
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +17,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
+
+import sklearn_subqn
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+PAGES = FOLDER.parent / "docs" / "papers"
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="there are no benchmarks beside the tests"
 )
@@ -24,11 +33,12 @@ def modules():
     """The modules of the folder, which import each other by their names."""
     sys.path.insert(0, str(FOLDER))
     try:
-        names = ("_case", "accuracy", "curves", "quadratics")
+        names = ("_case", "accuracy", "chains", "curves", "quadratics", "res")
         found = {name: import_module(f"papers.{name}") for name in names}
         found |= {
             "harness": import_module("_harness"),
             "papers": import_module("papers"),
+            "sequences": import_module("sequences"),
         }
     finally:
         sys.path.remove(str(FOLDER))
@@ -87,15 +97,31 @@ def test_nothing_is_written_unless_asked(modules, tmp_path, monkeypatch, capsys)
     assert [row["key"] for row in json.loads(path.read_text())["rows"]] == ["b"]
 
 
-def test_papers_have_names_and_titles(modules):
-    names = [
-        case.name
-        for module in (modules.curves, modules.quadratics, modules.accuracy)
-        for case in module.CASES
-    ]
-    assert len(set(names)) == len(names)
-    assert set(names) <= set(modules.papers.CASES)
-    assert all(name == case.name for name, case in modules.papers.CASES.items())
+def test_benchmarks_run_by_the_installed_package(tmp_path):
+    """Sources beside the benchmarks, without kernels, do not hide it."""
+    for name in ("benchmarks", "sklearn_subqn"):
+        (tmp_path / name).mkdir()
+    shutil.copy(FOLDER / "__main__.py", tmp_path / "benchmarks")
+    (tmp_path / "sklearn_subqn" / "__init__.py").touch()
+    finds = "import importlib.util as u; print(u.find_spec('sklearn_subqn').origin)"
+    (tmp_path / "benchmarks" / "script.py").write_text(finds)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "script"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(sklearn_subqn.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(done.stdout.strip()) == Path(sklearn_subqn.__file__)
+
+
+@pytest.mark.parametrize("path", sorted(PAGES.glob("*.md")), ids=lambda p: p.stem)
+def test_pages_of_papers_state_the_commit(modules, path):
+    text = path.read_text(encoding="utf-8")
+    assert path.stem in modules.papers.CASES
+    assert f"`python -m benchmarks papers {path.stem}" in text
+    assert re.search(r"sklearn-subqn \S+ \(commit [0-9a-f]{7,}\)", text)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -194,3 +220,347 @@ def test_inconsistent_gradients_need_large_batches(modules, seed):
 
     assert 20_000 < needed(1024) < np.inf
     assert np.isnan(needed(16))
+
+
+def generated(data, loss, *_):
+    """Small data for a problem of a paper: ten columns of different scales, or text."""
+    rng = np.random.default_rng(sum(map(ord, data)))
+    X = rng.normal(size=(200, 10)) * np.geomspace(0.3, 3.0, 10)
+    if data == "rcv1_ccat":
+        X = sparse.random_array((120, 300), density=0.03, rng=rng, format="csr")
+    elif data == "leukemia":
+        X = rng.normal(size=(38, 300))
+    scores = X @ rng.normal(size=(X.shape[1], 5))
+    scores = scores / scores.std() + 0.7 * rng.gumbel(size=scores.shape)
+    if loss == "multiclass":
+        return X, scores.argmax(axis=1)
+    if loss == "multilabel":
+        return X, (scores > 0.5).astype(np.uint8)
+    return X, np.where(scores[:, 0] > np.median(scores[:, 0]), 1.0, -1.0)
+
+
+SHOWN: set[str] = set()
+
+
+def cases(*names):
+    """Parametrize a test by cases of the papers, and note that they are run."""
+    SHOWN.update(names)
+    return pytest.mark.parametrize("case", names, indirect=True)
+
+
+@pytest.fixture
+def case(request, modules, monkeypatch):
+    monkeypatch.setattr(modules._case, "_load", generated)
+    modules._case.optimum.cache_clear()
+    return modules.papers.CASES[request.param]
+
+
+class Small:
+    """A figure by iterations, on generated data for the first problem of a data set."""
+
+    def __init__(self, case, data, names=None, max_iter=100, limit=np.inf):
+        (problem, *_) = [p for p in case.run.problems if p.data == data]
+        names = names or [*case.run.methods]
+        given = {name: case.run.methods[name] for name in names}
+        how = {"x": "iterations", "limit": limit, "max_iter": max_iter}
+        self._figure = replace(
+            case.run, problems=[problem], methods=given, precision=1e-7, **how
+        )
+        settings = sys.modules["papers"].Settings()
+        self.best, self.runs = self._figure.measure(settings)[problem]
+
+    def first(self, name, level):
+        """Return the iteration after which a level is reached, infinity for none."""
+        found = self._figure.first(self.runs[name], level, self.best)
+        return np.inf if found is None else found
+
+    def excess(self, name):
+        return self.runs[name].objective[-1] / self.best - 1.0
+
+
+def by_strength(case, data, alphas, max_iter=200):
+    """Return iterations by alpha for each method, infinity where it does not arrive."""
+    problem = next(pair for pair in case.run.data if pair[0] == data)
+    small = replace(
+        case.run,
+        **{"data": [problem], "alphas": alphas, "x": "iterations", "limit": np.inf},
+        max_iter=max_iter,
+    )
+    found = small.measure(sys.modules["papers"].Settings())
+    return {
+        name: [np.inf if n is None else n for n in costs]
+        for (_, name), costs in found.items()
+    }
+
+
+def conclusion(test):
+    """Mark a test of what a figure shows."""
+    ignored = "ignore::sklearn.exceptions.ConvergenceWarning"
+    return pytest.mark.filterwarnings(ignored)(test)
+
+
+@conclusion
+@cases("yu-3.2-left")
+def test_exact_steps_of_lbfgs_end_far_from_the_optimum(case):
+    small = Small(case, "leukemia", ["subLBFGS", "L-BFGS, exact"], 150)
+    assert small.runs["L-BFGS, exact"].end == "no progress"
+    assert small.excess("L-BFGS, exact") > 2.0 * small.excess("subLBFGS")
+
+
+@conclusion
+@cases("yu-3.2-right")
+def test_lbfgs_loses_iterations_by_its_unit_step(case):
+    small = Small(case, "letter", max_iter=20)
+    others = [name for name in small.runs if name != "subLBFGS"]
+    assert all(small.first(n, 0.1) > small.first("subLBFGS", 0.1) for n in others)
+
+
+@conclusion
+@cases("yu-3.3")
+def test_subgradient_descent_is_far_behind(case):
+    small = Small(case, "usps", max_iter=50)
+    assert 2 * small.first("subLBFGS", 0.02) < small.first("subGD", 0.02)
+    assert 2 * small.first("subLBFGS", 0.02) < small.first("GD", 0.02)
+
+
+@conclusion
+@cases("yu-3.7")
+def test_convergence_does_not_become_quicker_near_the_optimum(case):
+    small = Small(case, "usps", max_iter=150)
+    early, late = (small.first("subLBFGS", level) for level in (1e-2, 1e-3))
+    assert late > 2 * early
+
+
+@conclusion
+@cases("yu-4.1")
+def test_fine_directions_take_many_searches_and_save_few_iterations(case):
+    small = Small(case, "usps", max_iter=60)
+    coarse, usual, fine = (small.runs[f"ε = {e:g}"] for e in (1.0, 1e-5, 1e-10))
+    assert coarse.k <= usual.k
+    assert 5 * usual.k < fine.k
+    firsts = [small.first(name, 0.02) for name in small.runs]
+    assert max(firsts) <= 1.5 * min(firsts)
+
+
+@conclusion
+@cases("yu-4.2")
+def test_numbers_of_pairs_are_alike(case):
+    small = Small(case, "usps", max_iter=40)
+    firsts = [small.first(name, 0.02) for name in small.runs]
+    assert max(firsts) <= 1.5 * min(firsts)
+
+
+@conclusion
+@cases("yu-table-4.2")
+def test_first_guesses_of_directions_mostly_descend(case, modules, monkeypatch):
+    """A row on a kink is one of many then, and changes little."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 10))
+    y = np.where(X.sum(axis=1) + 3.0 * rng.normal(size=5000) > 0.0, 1.0, -1.0)
+    monkeypatch.setattr(modules._case, "_load", lambda *_: (X, y))
+    assert Small(case, "covtype", max_iter=30).runs["subLBFGS"].k <= 3
+
+
+@conclusion
+@cases("yu-table-4.3")
+def test_searches_for_directions_are_early(case):
+    early, late = (Small(case, "letter", max_iter=n).runs for n in (40, 120))
+    assert 0 < late["subLBFGS"].k <= 1.5 * early["subLBFGS"].k
+
+
+@conclusion
+@cases("yu-4.3", "yu-4.7", "yu-4.9")
+def test_sublbfgs_is_far_ahead_of_bmrm_and_early_of_its_line_search(case):
+    data = {"yu-4.3": "covtype", "yu-4.7": "mnist", "yu-4.9": "scene"}[case.name]
+    small = Small(case, data)
+    assert 2 * small.first("subLBFGS", 0.02) < small.first("BMRM", 0.02)
+    assert small.first("subLBFGS", 0.1) <= small.first("ls-BMRM", 0.1)
+    # Late, the line search of BMRM goes on.
+    assert small.excess("ls-BMRM") < small.excess("subLBFGS")
+
+
+@conclusion
+@cases("yu-4.4", "yu-4.8", "yu-4.10")
+def test_weak_strengths_are_hard_for_bmrm_alone(case):
+    data = {"yu-4.4": "covtype", "yu-4.8": "letter", "yu-4.10": "scene"}[case.name]
+    costs = by_strength(case, data, (1e-1, 1e-3), 60)
+    assert 3 * costs["BMRM"][0] < costs["BMRM"][1]
+    for method in ("subLBFGS", "ls-BMRM"):
+        assert costs[method][0] < costs["BMRM"][0]
+        assert costs[method][1] < costs["BMRM"][1] / 1.5
+
+
+@conclusion
+@cases("yu-4.5")
+def test_random_subgradients_leave_better_directions_on_their_curve(case):
+    small = Small(case, "rcv1_ccat", max_iter=200)
+    assert abs(small.excess("OWL-QN*r") - small.excess("OWL-QN*")) < 5e-3
+    assert small.excess("OWL-QNr") > small.excess("OWL-QN") + 0.01
+
+
+@conclusion
+@cases("yu-4.6")
+def test_better_directions_are_as_quick_but_on_text(case):
+    costs = by_strength(case, "covtype", (1e-2, 1e-4))
+    assert np.max(np.abs(np.subtract(costs["OWL-QN*"], costs["OWL-QN"]))) <= 1
+    costs = by_strength(case, "rcv1_ccat", (1e-3, 1e-6))
+    assert costs["OWL-QN*"][0] <= 1.2 * costs["OWL-QN"][0]
+    assert costs["OWL-QN*"][1] > 1.2 * costs["OWL-QN"][1]
+
+
+@conclusion
+@cases("teo-4")
+def test_gaps_fall_faster_than_the_bound(case):
+    small = Small(case, "a9a", max_iter=150)
+    tenth, thousandth = (small.first("BMRM", level) for level in (0.1, 1e-3))
+    assert thousandth < 4 * tenth
+    text = [p for p in case.run.problems if p.data == "rcv1_ccat"]
+    strong, weak = (
+        case._replace(run=replace(case.run, problems=[p])) for p in text[:2]
+    )
+    first = Small(strong, "rcv1_ccat").first("BMRM", 0.1)
+    assert first < Small(weak, "rcv1_ccat").first("BMRM", 0.1)
+
+
+@conclusion
+@cases("teo-5")
+def test_fifty_cuts_are_as_good_as_all(case):
+    small = Small(case, "a9a", max_iter=80)
+    all_cuts = small.first("BMRM, k unlimited", 0.02)
+    assert small.first("BMRM, k = 50", 0.02) <= 1.2 * all_cuts
+    assert small.first("BMRM, k = 10", 0.02) > all_cuts
+
+
+@conclusion
+@cases("teo-8")
+def test_line_search_takes_a_fraction_of_the_iterations(case):
+    costs = by_strength(case, "covtype", (1e-3,), 100)
+    assert 3 * costs["LSBMRM"][0] < costs["BMRM"][0]
+    assert costs["BT"][0] < costs["BMRM"][0]
+
+
+@conclusion
+@cases("teo-9", "teo-10")
+def test_liblinear_arrives_where_steps_of_bmrm_stall(case):
+    peer = Small(case, "rcv1_ccat", ["LIBLINEAR"], limit=0.1)
+    assert peer.first("LIBLINEAR", 1e-3) < np.inf
+    ours = [name for name in case.run.methods if name != "LIBLINEAR"]
+    small = Small(case, "covtype", ours)
+    assert small.first("BMRM", 1e-3) > 40
+    if case.name == "teo-9":
+        assert 3 * small.first("LSBMRM", 0.02) < small.first("BMRM", 0.02)
+
+
+@conclusion
+@cases("teo-7", "teo-table-2")
+def test_accuracy_is_settled_before_the_gap_is_closed(case, modules):
+    """It changes by less than half a point below gaps far above the last one."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=10)
+    X = rng.normal(size=(1200, 10))
+    y = np.where(X @ w + rng.normal(size=1200) > 0.0, 1.0, -1.0)
+    parts = [(X[part], y[part]) for part in np.split(np.arange(1200), [300, 500])]
+    alpha = modules.accuracy.best_alpha(*parts[:2])
+    assert alpha in modules.accuracy.ALPHAS
+    found = modules.accuracy.watch("ls-bmrm", alpha, parts[0], parts[2], 10.0)
+    settled = modules.accuracy.effective(found, 1, 5e-3)
+    assert found[-1, 1] <= 1e-4 < settled / 3.0
+
+
+@cases("yu-5.2", "yu-5.3", "schraudolph-2")
+def test_online_bfgs_is_far_ahead_of_gradient_descent(case, modules):
+    q = modules.quadratics
+    experiment = case.run.args[0]
+
+    def points(label, b=4):
+        name, given = experiment.methods[label]
+        with np.errstate(all="ignore"):
+            trial = q.trial(q.make(name, b, given), b, experiment, 0, 2**14, 2**12)
+        return np.nan_to_num(trial[0], nan=np.inf)
+
+    assert 8 * points("oBFGS") < points("SGD")
+    assert points("oBFGS") < points("NG")
+    ratio = points("oLBFGS, m = 10") / points("oBFGS")
+    assert 0.5 < ratio < 2.0 < points("oLBFGS, m = 4") / points("oLBFGS, m = 10")
+
+
+@conclusion
+@cases("yu-6.1", "yu-6.2", "yu-6.3", "schraudolph-3")
+def test_online_lbfgs_is_lowest_after_three_passes(case, modules, monkeypatch):
+    monkeypatch.setattr(modules.sequences, "load", lambda *_: noisy_chains(modules))
+    experiment = case.run.args[0]._replace(passes=3, batch_passes=3)
+    curves, _ = modules.chains.measure(experiment, modules._case.Settings())
+    ends = {method: values[-1] for method, (_, values, _) in curves.items()}
+    assert all(ends["oLBFGS"] <= 1.005 * end for end in ends.values())
+    assert 1.2 * ends["oLBFGS"] < ends["L-BFGS"]
+    scores = {method: max(f.values()) for method, (_, _, f) in curves.items()}
+    assert scores["oLBFGS"] > 50.0
+
+
+def noisy_chains(modules):
+    """Sentences of chunks, whose tokens name their tags two times of three."""
+    rng = np.random.default_rng(0)
+
+    def sentence():
+        tags = ["O"]
+        for _ in range(9):
+            inside = tags[-1] != "O"
+            tags.append(rng.choice(["O", "B-X", "I-X" if inside else "O"]))
+        heard = [tag if rng.random() < 2 / 3 else "O" for tag in tags]
+        words = [f"w{rng.integers(30)}" for _ in tags]
+        return [{"tag": h, "word": w} for h, w in zip(heard, words, strict=True)], tags
+
+    parts = [[sentence() for _ in range(n)] for n in (80, 40)]
+    pairs = [list(map(list, zip(*part, strict=True))) for part in parts]
+    return modules.sequences.Task(*pairs[0], *pairs[1])
+
+
+@conclusion
+@cases("mokhtari-1", "mokhtari-2")
+def test_regularized_bfgs_is_ahead_of_gradient_descent(case, modules):
+    res, n = modules.res, case.run.args[0]
+    data = res.sample(n, 2000, np.random.default_rng(n))
+    until, start = (1740, np.zeros(n)) if n == 4 else (3500, np.ones(n))
+
+    def reached(method, beta):
+        model, rng = res.model(method, 0.5, beta=beta), np.random.default_rng(0)
+        return res.curve(model, data, start, 0.5, [until], rng)[-1]
+
+    best = res.optimum(data, 0.5)
+    assert best < reached("RES", 2e-3)
+    assert reached("RES", 2e-3) - best < 0.5 * (reached("SGD", 1.0) - best)
+
+
+@cases("mokhtari-3")
+def test_accuracies_are_far_above_the_published_ones(case, modules):
+    res, rng = modules.res, np.random.default_rng(2)
+    train, (X, y) = res.sample(4, 2500, rng), res.sample(4, 4000, rng)
+    shares = {}
+    for method, beta in (("RES", 2e-3), ("SGD", 1.0)):
+        fitted = res.model(method, 0.5, beta=beta)
+        fitted.partial_fit(*train, classes=[-1, 1])
+        margins = y * (X @ fitted.coef_[0])
+        assert np.mean(margins > 0) > 0.97
+        shares[method] = np.mean(margins >= 1)
+    assert shares["SGD"] < 0.6 < 0.8 < shares["RES"]
+
+
+@conclusion
+@cases("mokhtari-4")
+def test_regularization_limits_jumps(case, modules):
+    res = modules.res
+    data = res.sample(10, 2000, np.random.default_rng(1))
+    grid = [*range(25, 3001, 25)]
+
+    def largest(method):
+        model, rng = (
+            res.model(method, 0.5, eta0=0.1, tau=None),
+            np.random.default_rng(0),
+        )
+        return max(res.curve(model, data, np.zeros(10), 0.5, grid, rng)[40:])
+
+    assert 10 * largest("RES") < largest("BFGS")
+
+
+def test_every_case_of_the_papers_is_run(modules):
+    assert set(modules.papers.CASES) == SHOWN
