@@ -103,10 +103,16 @@ def _read(
     """Return a CSR matrix and targets."""
     data_dir = data_dir or data_dir_default()
     if not data_dir:
-        raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
+        raise SystemExit(
+            f"{name}: give the folder of the data by --data-dir or SUBQN_DATA_DIR; "
+            "benchmarks/README.md says where they come from"
+        )
     path = Path(data_dir, f"{name}.svm.bz2")
     if not path.exists():
-        raise SystemExit(f"{name}: there is no {path.name} in the data folder")
+        raise SystemExit(
+            f"{name}: there is no {path.name} in {data_dir}; benchmarks/README.md says "
+            "where data come from"
+        )
     X, y = load_svmlight_file(str(path), n_features=n_features, **given)
     # Some of the peers refuse int64 indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
