@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .._core.kernels import chain, chain_viterbi
+from .._core.kernels import chain, chain_pairs, chain_viterbi
 from .._core.losses._base import Floats, Mask, Rows
 from .design import ChainDesign
 from .loss import chain_scores, each_block
+from .pairs import Pairs
 
 
 class Lattice:
@@ -100,3 +101,40 @@ class Lattice:
             )
         )
         return nodes
+
+
+def best_of_one(
+    rows: tuple[Floats, Rows, Rows],
+    pairs: Pairs,
+    transitions: Mask,
+    w: Floats,
+    allowed: Mask,
+    ends: Mask,
+) -> npt.NDArray[np.intp]:
+    """Return the labels of the best labeling of one sequence, of shape (T,).
+
+    Parameters
+    ----------
+    rows : tuple of ndarray
+        Data, indices and indptr of its tokens in CSR format; no data where all are one.
+    pairs : Pairs
+    transitions : ndarray of bool of shape (k, k)
+        Which have a parameter.
+    w : ndarray of shape (q,)
+    allowed, ends : ndarray of bool
+        As of ``Lattice``.
+
+    Raises
+    ------
+    ValueError
+        If there is no allowed labeling.
+    """
+    n, k, n_pairs = len(rows[-1]) - 1, len(transitions), len(pairs.labels)
+    scores = np.zeros((n + k, k))
+    chain_pairs.forward(*rows, *pairs, 0, w[:n_pairs], 0, n, scores[:n])
+    scores[n:][transitions] = w[n_pairs:]
+    starts = np.array([0, n], dtype=np.intp)
+    masked = chain_scores(scores, starts, allowed, None if ends.all() else ends)
+    labels = np.empty(n, dtype=np.intp)
+    chain_viterbi.viterbi(*masked, starts, labels, np.empty(1))
+    return labels

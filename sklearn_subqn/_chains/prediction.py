@@ -11,8 +11,10 @@ from sklearn.utils.metaestimators import available_if
 
 from .._checks import check_number, check_sample_weight
 from .._core.losses._base import Floats
+from .inference import best_of_one
 from .model import ChainModel
 from .sequences import EachSequence
+from .tokens import plain_rows
 
 
 def _is_log_loss(estimator: Any) -> bool:
@@ -59,7 +61,14 @@ class PredictsLabels(ChainModel):
         labels : list
             The label of each token.
         """
-        return list(self.predict([x])[0])
+        columns = getattr(self, "_columns", None)
+        rows = plain_rows(x, columns) if columns else None
+        if rows is None:
+            return list(self.predict([x])[0])
+        rules, w = self._rules, self._w.astype(np.float64, copy=False)
+        parameters = self._pairs, self._transitions, w
+        best = best_of_one(rows, *parameters, rules.allowed, rules.ends)
+        return list(self.classes_[best].tolist())
 
     @available_if(_is_log_loss)
     def predict_marginals(self, X: Any, *, lengths: Any = None) -> Any:

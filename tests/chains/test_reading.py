@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier
-from sklearn_subqn._chains.tokens import AttributeReader
+from sklearn_subqn._chains.tokens import AttributeReader, plain_rows
 
 
 def read(sequences, columns=None):
@@ -585,3 +585,40 @@ def test_rows_of_tables_with_words_are_checked():
         LinearChainCRF().fit(frame, WORD_TAGS, lengths=[3, 3])
     numbers = LinearChainCRF().fit(frame[["length"]], WORD_TAGS, lengths=WORD_LENGTHS)
     assert_array_equal(numbers.feature_names_in_, ["length"])
+
+
+def test_single_sequences_of_all_kinds_are_labeled_as_among_others():
+    rng = np.random.default_rng(0)
+    words = ["a", "b", "c:d", "e"]
+
+    def token(i):
+        word = words[rng.integers(4)]
+        number = float(rng.normal())
+        plain = {"word": word, "c": "d:x"}
+        kinds = [
+            plain,
+            {**plain, "upper": bool(i % 2), "length": i, "size": number, "zero": 0.0},
+            {"size": -number, "not known": 2.0, "word": "z", "length": 1},
+            [f"word:{word}", "length", "z"],
+            {**plain, "near": ["a", "b"], "inner": {"word": word}},
+            {"word": np.str_(word), "size": np.float64(number)},
+            [],
+        ]
+        return kinds[rng.integers(len(kinds))]
+
+    X = [[token(i) for i in range(rng.integers(1, 6))] for _ in range(120)]
+    y = [[f"{rng.integers(3)}" for _ in x] for x in X]
+    crf = LinearChainCRF(1e-3, tol=1e-2).fit(X[:60], y[:60])
+    assert [crf.predict_single(x) for x in X] == crf.predict(X)
+    assert crf.predict_single(tuple(X[0])) == crf.predict(X)[0]
+    read = [plain_rows(x, crf._columns) for x in X]
+    assert 20 < sum(rows is not None for rows in read) < 110
+    for x, rows in zip(X, read, strict=True):
+        if rows is not None:
+            matrix = crf._read([x], None).X
+            data = rows[0] if len(rows[0]) else np.ones(len(rows[1]))
+            plain = sparse.csr_matrix((data, *rows[1:]), shape=matrix.shape)
+            np.testing.assert_array_equal(plain.toarray(), matrix.toarray())
+    for wrong in ({"size": np.nan}, {"size": 1e200}, {5: "a"}, {"word": object()}, 5):
+        with pytest.raises((TypeError, ValueError)):
+            crf.predict_single([{"word": "a"}, wrong])
