@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from .._core.losses._base import Rows
 from .._core.online import Method, State
 from .._core.online.sparse_columns import ColumnState
 from .._core.records import stored
+from .._core.rows.columns import own_columns
 from .._estimators.linear_estimator import LinearEstimator
+from .._estimators.predictions import rounded_scores
 from .._features.shift import Shift
 from .._solving.solution import Floats
 
@@ -117,6 +120,14 @@ class StreamModel(LinearEstimator):
         if not hasattr(self, "_coef"):
             self._coef, _ = self._of_all_columns(self._state.w)
         return self._coef
+
+    def _scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of checked samples."""
+        if hasattr(self, "_coef") or not sparse.issparse(X):
+            return super()._scores(X)
+        # After a step all coefficients are out of date: only those of X are renewed.
+        columns, X = own_columns(X)
+        return rounded_scores(X, self._coef_at(columns), self.intercept_)
 
     def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         state = self._state

@@ -85,18 +85,38 @@ def texts(n=6000, d=40_000, n_words=300, n_classes=2, seed=0, length=10):
 def test_tables_are_arrays_with_some_rows_changed(seed):
     rng = np.random.default_rng(seed)
     plain = rng.standard_normal((100, 3))
-    table = Columns.of(plain.copy())
-    for _ in range(20):
+    table = Columns(plain.copy())
+    kept = []
+    for i in range(60):
         rows = np.flatnonzero(rng.random(100) < 0.05)
         values = rng.standard_normal((len(rows), 3))
-        before = table.whole()
-        new = table.put(rows, values)
-        assert_array_equal(table.whole(), before)
-        table = new
+        if i % 7 == seed:
+            kept.append((table, plain.copy()))
+        table = table.put(rows, values.copy())
         plain[rows] = values
         asked = np.flatnonzero(rng.random(100) < 0.5)
         assert_array_equal(table.take(asked), plain[asked])
         assert_array_equal(table.whole(), plain)
+    for earlier, content in kept[::-1]:
+        assert_array_equal(earlier.whole(), content)
+        rows = np.array([3, 5])
+        other = earlier.put(rows, np.zeros((2, 3)))
+        assert_array_equal(earlier.whole(), content)
+        content[rows] = 0.0
+        assert_array_equal(other.whole(), content)
+    assert_array_equal(table.whole(), plain)
+
+
+def test_earlier_tables_note_no_more_than_a_table_has():
+    table = first = Columns(np.zeros((100, 3)))
+    rows = np.arange(10)
+    for _ in range(30):
+        table = table.put(rows, np.ones((10, 3)))
+    noted, later = 0, first
+    while later._next is not None:
+        later, changed, _ = later._next
+        noted += len(changed)
+    assert 0 < noted <= 100
 
 
 @pytest.mark.parametrize("k", [None, 3])

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from ..kernels import own_columns
 from ..losses._base import Floats
 from ..records import stored
 from .batch import LinearBatch
@@ -35,6 +36,11 @@ class Moments:
     hxx: Floats
     present: Floats | None = None
     n_batches: int = 1
+
+    @property
+    def curvature(self) -> Floats:
+        """The sums of h of scores, one where there was no curvature."""
+        return np.where(self.h > 0.0, self.h, 1.0)
 
 
 @stored
@@ -177,44 +183,29 @@ def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     )
 
 
-def centers(moments: Moments, least_share: float) -> Floats:
-    """Return the means of features, weighted by curvature, of shape (c,).
-
-    They are zero where the squared mean is no more than ``least_share`` of the mean
-    square.
-    """
-    h = np.where(moments.h > 0.0, moments.h, 1.0)
-    center = (moments.hx.reshape(-1, len(h)) / h).ravel()
-    if least_share:
-        center[center * moments.hx <= least_share * moments.hxx] = 0.0
-    return center
-
-
 def make_metric(
     moments: Moments, centered: bool, l2: float, least_share: float = 0.0
 ) -> Metric:
-    """Return the metric without pairs, of features centered as ``centers`` does.
+    """Return the metric without pairs.
 
-    Where ``present`` is known, features with entries in less than one row of a batch
-    have the curvature of a batch with one.
+    Centers are means of features, weighted by curvature, but zero where the squared
+    mean is no more than ``least_share`` of the mean square. Where ``present`` is known,
+    features with entries in less than one row of a batch have the curvature of a batch
+    with one.
     """
-    h = np.where(moments.h > 0.0, moments.h, 1.0)
-    c = len(moments.hx)
-    variance = moments.hxx.copy()
-    center = np.zeros(c)
-    if centered:
-        center = centers(moments, least_share)
-        variance -= center * moments.hx
-    # Rounding leaves little of a constant feature, which needs no second intercept.
-    variance[variance <= 1e-12 * moments.hxx] = 0.0
-    variance /= moments.n_rows
-    if moments.present is not None:
-        n_present = moments.present.reshape(-1, len(h)) / h
-        n_present *= moments.n_rows / moments.n_batches
-        n_present = n_present.ravel().clip(1e-300, 1.0)
-        variance /= n_present
-    seen = variance > 0.0
-    variance += l2
-    scale = np.zeros(c)
-    np.divide(1.0, variance, out=scale, where=seen)
+    h = moments.curvature
+    center, scale = np.empty_like(moments.hx), np.empty_like(moments.hx)
+    own_columns.metric(
+        h,
+        moments.hx,
+        moments.hxx,
+        moments.present,
+        moments.n_rows,
+        moments.n_batches,
+        l2,
+        least_share,
+        centered,
+        center,
+        scale,
+    )
     return Metric(center, scale, moments.n_rows / h, moments.n_rows)

@@ -23,16 +23,19 @@ The average takes w as it is after all of its shrinkage, not as it was meanwhile
 
 from __future__ import annotations
 
+import threading
+import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels import own_columns
 from ..losses._base import Floats, Rows
 from ..records import stored
 from .auto import AdaptiveLBFGS, AutoState
-from .auto_metric import Moments, centers, make_metric
+from .auto_metric import Moments, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
@@ -50,65 +53,59 @@ _WIDE_SHARE = 16
 _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)
-
-# Changed entries are kept apart from the others while they are at most an eighth of
-# all. docs/constants.md has the figures.
-_APART = 0.125
+_NO_NUMBERS = np.empty(0)
 
 
 @stored
-@dataclass(frozen=True)
 class Columns:
     """A table of some numbers for each coefficient, of which a step changes few rows.
 
-    Attributes
+    A table never changes, but all that have been made from one another share one array:
+    that of the last one, of which the others know what differs (Baker 1978, shallow
+    binding). The last one is read and changed at no cost beside that of the rows.
+
+    Parameters
     ----------
     base : ndarray of shape (c, n)
-        The table except for the rows ``changed``. It is shared, and never written to.
-    changed : ndarray of shape (r,)
-        Rows that have other values, ascending.
-    values : ndarray of shape (r, n)
-        These values.
+        Written to from now on.
     """
 
-    base: Floats
-    changed: Rows
-    values: Floats
-
-    @classmethod
-    def of(cls, base: Floats) -> Columns:
-        """Return a table without changes."""
-        return cls(base, np.empty(0, dtype=np.intp), base[:0])
+    def __init__(self, base: Floats) -> None:
+        self._lock = threading.Lock()
+        self._base: Floats | None = base
+        self._next: tuple[Columns, Rows, Floats] | None = None
+        self._last: Any = _nothing
+        self._n_noted = 0
 
     def take(self, rows: Rows) -> Floats:
-        """Return ascending rows, of shape (len(rows), n)."""
-        taken: Floats = self.base.take(rows, axis=0)
-        at, known = self._find(rows)
-        taken[known] = self.values[at[known]]
-        return taken
+        """Return rows, of shape (len(rows), n)."""
+        with self._lock:
+            taken: Floats = self._own().take(rows, axis=0)
+            return taken
 
     def put(self, rows: Rows, values: Floats) -> Columns:
-        """Return the table with other values in ascending rows."""
-        if len(self.changed) + len(rows) > _APART * len(self.base):
-            base = self.whole()
-            base[rows] = values
-            return Columns.of(base)
-        at, known = self._find(rows)
-        new = ~known
-        places = at + np.cumsum(new) - new
-        kept = np.ones(len(self.changed) + np.count_nonzero(new), dtype=bool)
-        kept[places[new]] = False
-        changed = np.empty(len(kept), dtype=np.intp)
-        table = np.empty((len(kept), values.shape[1]))
-        changed[kept], table[kept] = self.changed, self.values
-        changed[places], table[places] = rows, values
-        return Columns(self.base, changed, table)
+        """Return the table with other values in ascending rows.
+
+        The array of values is written to.
+        """
+        with self._lock:
+            base = self._own()
+            # Where earlier tables are in use, they do not note more than the table.
+            n_noted = len(rows) + (self._n_noted if self._last() is not None else 0)
+            if n_noted > len(base):
+                new = Columns(base.copy())
+                own_columns.exchange(new._own(), rows, values)
+                return new
+            new = Columns(base)
+            new._lock, new._last, new._n_noted = self._lock, weakref.ref(self), n_noted
+            own_columns.exchange(base, rows, values)
+            self._base, self._next = None, (new, rows, values)
+            return new
 
     def whole(self) -> Floats:
         """Return a copy of all rows."""
-        base = self.base.copy()
-        base[self.changed] = self.values
-        return base
+        with self._lock:
+            return self._own().copy()
 
     def __getstate__(self) -> tuple[int, npt.NDArray[Any], Floats]:
         """Return what is pickled: the rows that are not zero."""
@@ -121,14 +118,29 @@ class Columns:
         n, rows, values = state
         base = np.zeros((n, values.shape[1]))
         base[rows] = values
-        vars(self).update(vars(Columns.of(base)))
+        vars(self).update(vars(Columns(base)))
 
-    def _find(self, rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
-        """Return where rows are, or belong, among the changed, and whether they are."""
-        at = np.searchsorted(self.changed, rows)
-        known = at < len(self.changed)
-        known[known] = self.changed[at[known]] == rows[known]
-        return at, known
+    def _own(self) -> Floats:
+        """Return the array of this table, from now on its own if it was not the last.
+
+        The caller holds the lock.
+        """
+        notes, table = [], self
+        while table._next is not None:
+            table, *note = table._next
+            notes.append(note)
+        base = table._base
+        assert base is not None, "the last table has the array"
+        if table is not self:
+            base = base.copy()
+            for rows, values in reversed(notes):
+                base[rows] = values
+            self._base, self._next = base, None
+        return base
+
+
+def _nothing() -> None:
+    """Refer to no table before the first."""
 
 
 @stored
@@ -189,7 +201,7 @@ class ColumnState:
             base[:, 7] = state.smooth_gradient[:n_coef]
         base[base.any(axis=1), 5] = state.n_steps
         return cls(
-            columns=Columns.of(base),
+            columns=Columns(base),
             last=_with_columns(state, n_coef, np.empty((7, 0)), bool(penalty.l1)),
             rows=_NONE,
             length=0.0,
@@ -219,7 +231,7 @@ class ColumnState:
         base = np.zeros((d * k, values.shape[1]))
         base[rows] = values
         frequent = columns[own.frequent]
-        return replace(own, columns=Columns.of(base), frequent=frequent)
+        return replace(own, columns=Columns(base), frequent=frequent)
 
     @property
     def n_steps(self) -> int:
@@ -246,45 +258,33 @@ class ColumnState:
 
     def _up_to_date(self, table: Floats) -> Floats:
         """Return numbers of some of the columns, in the order of ``_with_columns``."""
-        last, l1, l2 = self.last, self.penalty.l1, self.penalty.l2
-        w, mean, hx, hxx, length, n_steps = table.T[:6]
-        present = smooth = np.zeros_like(w)
-        if l1:
-            present, smooth = table.T[6:]
-        if last.began:
-            forgotten = n_steps <= last.began
-            hx, hxx, present = (
-                np.where(forgotten, 0.0, sums) for sums in (hx, hxx, present)
-            )
-        scale = center = np.zeros_like(w)
-        if last.moments is not None:
-            moments = replace(
-                last.moments, hx=hx, hxx=hxx, present=present if l1 else None
-            )
-            centered = len(last.iterate) > len(self.rows)
-            metric = make_metric(moments, centered, l2, _FREQUENT)
-            scale, center = metric.scale, metric.center
-            way = scale * (self.length - length)
-            shrunk = np.exp(-l2 * way)
-            if l1:
-                # Solves dw/dt = -l2 w - l1 sign(w), up to zero.
-                gone = l1 * (way if l2 == 0.0 else -np.expm1(-l2 * way) / l2)
-                w = np.sign(w) * np.maximum(np.abs(w) * shrunk - gone, 0.0)
-            else:
-                w = w * shrunk
-        n = last.average.n
-        lag = _weight(np.maximum(n_steps - (last.n_steps - n), 0.0))
-        lag = lag / max(_weight(n), 1.0)
-        mean = w + lag * (mean - w)
-        model = mean
-        if l1:
-            smooth = l2 * w + lag * (smooth - l2 * w)
-            of_free = np.zeros_like(w)
-            if last.smooth_gradient is not None and len(last.iterate) > len(self.rows):
-                of_free = np.resize(last.smooth_gradient[len(self.rows) :], len(w))
-            target = mean - scale * (smooth - center * of_free)
-            model = np.where(np.abs(target) <= l1 * scale, 0.0, mean)
-        return np.array([model, w, mean, hx, hxx, present, smooth])
+        last, moments = self.last, self.last.moments
+        q, n_old = len(last.iterate), len(self.rows)
+        curvature = free = _NO_NUMBERS
+        n_rows, n_batches = 1.0, 1
+        if moments is not None:
+            curvature = moments.curvature
+            n_rows, n_batches = moments.n_rows, moments.n_batches
+            if last.smooth_gradient is not None:
+                free = last.smooth_gradient[n_old:]
+        up_to_date = np.empty((7, len(table)))
+        own_columns.catch_up(
+            table,
+            curvature,
+            n_rows,
+            n_batches,
+            self.penalty.l1,
+            self.penalty.l2,
+            _FREQUENT,
+            q > n_old,
+            free,
+            self.length,
+            last.began,
+            last.n_steps,
+            last.average.n,
+            up_to_date,
+        )
+        return up_to_date
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,8 @@ def _frequent(rows: Rows, moments: Moments, k: int) -> Rows:
 
     ``rows`` are the coefficients that it may be, with their ``moments``.
     """
-    return np.unique(rows[centers(moments, _FREQUENT) != 0.0] // k)
+    center = make_metric(moments, True, 0.0, _FREQUENT).center
+    return np.unique(rows[np.flatnonzero(center)] // k)
 
 
 def _with_columns(
@@ -400,8 +401,3 @@ def _with_columns(
         dg=np.empty((0, q)),
         smooth_gradient=smooth if with_l1 else None,
     )
-
-
-def _weight(n: Any) -> Any:
-    """Return r(n)."""
-    return n * (n + 1.0) * (n + 2.0) * (n + 3.0)

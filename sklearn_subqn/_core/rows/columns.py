@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels import gram, products
+from ..kernels import own_columns as kernel
 from ..lazy import cached_property
 from ..losses._base import Floats, Mask, Rows
 from ..memory import BLOCK_SIZE, COPY_SIZE
@@ -202,7 +203,9 @@ def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
 
     They are ascending, those of the columns ``others`` among them.
     """
-    touched = X.indices if others is None else np.concatenate([X.indices, others])
+    touched = X.indices
+    if others is not None and len(others):
+        touched = np.concatenate([touched, others])
     columns, places = _distinct(touched, X.shape[1])
     arrays = X.data, places[: len(X.indices)].astype(np.int32, copy=False), X.indptr
     own = type(X)(arrays, shape=(X.shape[0], len(columns)))
@@ -214,12 +217,10 @@ def _distinct(numbers: Rows, n: int) -> tuple[Rows, Rows]:
     if n > _MANY * len(numbers):
         columns, places = np.unique(numbers, return_inverse=True)
         return columns, places
-    used = np.zeros(n, dtype=bool)
-    used[numbers] = True
-    columns = np.flatnonzero(used)
-    places = np.empty(n, dtype=np.int32)
-    places[columns] = np.arange(len(columns), dtype=np.int32)
-    return columns, places[numbers]
+    columns = np.empty(min(n, len(numbers)), dtype=np.intp)
+    places = np.empty(len(numbers), dtype=np.int32)
+    count = kernel.distinct(numbers, n, columns, places)
+    return columns[:count], places
 
 
 def _some_columns(X: Any, columns: Rows) -> Any:

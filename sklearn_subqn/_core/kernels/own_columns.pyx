@@ -1,0 +1,268 @@
+"""The columns of sparse batches: which they are, their metric, and what they missed."""
+
+from .rows cimport allocate, index
+from .standard cimport exp, fabs, free, memset
+
+cdef extern from "math.h" nogil:
+    double expm1(double x)
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define count_bits(word) __builtin_popcountll(word)
+    #define lowest_bit(word) __builtin_ctzll(word)
+    #else
+    static int count_bits(unsigned long long word) {
+        int n = 0;
+        for (; word; word &= word - 1) n++;
+        return n;
+    }
+    #define lowest_bit(word) count_bits(((word) & -(word)) - 1)
+    #endif
+    """
+    int count_bits(unsigned long long word) noexcept nogil
+    int lowest_bit(unsigned long long word) noexcept nogil
+
+ctypedef unsigned long long word
+
+
+def distinct(
+    const index[::1] numbers,
+    Py_ssize_t n,
+    Py_ssize_t[::1] columns,
+    int[::1] places,
+):
+    """Write distinct numbers below n, ascending, and the place of each among them.
+
+    The numbers are marked in n bits, which cost next to nothing to go through.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (m,)
+    columns : ndarray of shape (at least the number of distinct numbers,)
+    places : ndarray of shape (m,)
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    cdef Py_ssize_t m = numbers.shape[0], n_words = n // 64 + 1, i, count = 0
+    cdef word bits, one = 1
+    if places.shape[0] != m or columns.shape[0] < min(m, n):
+        raise ValueError("numbers and their places differ in length.")
+    for i in range(m):
+        if not 0 <= numbers[i] < n:
+            raise ValueError(f"column {numbers[i]} is none of {n}.")
+    cdef word* marks = <word*> allocate(n_words * sizeof(word))
+    cdef int* before = NULL
+    try:
+        before = <int*> allocate(n_words * sizeof(int))
+        with nogil:
+            memset(marks, 0, n_words * sizeof(word))
+            for i in range(m):
+                marks[numbers[i] >> 6] |= one << (numbers[i] & 63)
+            for i in range(n_words):
+                before[i] = <int> count
+                bits = marks[i]
+                while bits:
+                    columns[count] = 64 * i + lowest_bit(bits)
+                    bits &= bits - 1
+                    count += 1
+            for i in range(m):
+                bits = marks[numbers[i] >> 6] & ((one << (numbers[i] & 63)) - 1)
+                places[i] = before[numbers[i] >> 6] + count_bits(bits)
+    finally:
+        free(before)
+        free(marks)
+    return count
+
+
+cdef struct Sums:
+    # What the moments of all features have in common.
+    double n_rows
+    double n_batches
+    double l2
+    double least_share
+    bint centered
+
+
+cdef inline double scale_of(
+    Sums* sums, double h, double hx, double hxx, double present, double* center
+) noexcept nogil:
+    """Return the inverse curvature of a feature, and write its center.
+
+    A ``present`` below zero is not known.
+    """
+    cdef double variance = hxx, share
+    center[0] = 0.0
+    if sums.centered:
+        center[0] = hx / h
+        if center[0] * hx <= sums.least_share * hxx:
+            center[0] = 0.0
+        variance -= center[0] * hx
+    # Rounding leaves little of a constant feature, which needs no second intercept.
+    if variance <= 1e-12 * hxx:
+        return 0.0
+    variance /= sums.n_rows
+    if present >= 0.0:
+        share = present / h * (sums.n_rows / sums.n_batches)
+        variance /= min(max(share, 1e-300), 1.0)
+    return 1.0 / (variance + sums.l2) if variance > 0.0 else 0.0
+
+
+def metric(
+    const double[::1] h,
+    const double[::1] hx,
+    const double[::1] hxx,
+    present,
+    double n_rows,
+    double n_batches,
+    double l2,
+    double least_share,
+    bint centered,
+    double[::1] center,
+    double[::1] scale,
+):
+    """Write centers and inverse curvatures of features.
+
+    Parameters
+    ----------
+    h : ndarray of shape (k,)
+        Sums of the curvature of each score, positive.
+    hx, hxx : ndarray of shape (c,)
+        Of its products with features and their squares, those of k scores side by side.
+    present : ndarray of shape (c,) or None
+        Of the curvature where there are entries.
+    n_rows, n_batches : float
+        The number of rows and batches that they are sums over.
+    l2, least_share : float
+        What is added to curvatures, and the least share of its squared mean in the mean
+        square of a feature that is centered.
+    centered : bool
+        Whether there are intercepts.
+    center, scale : ndarray of shape (c,)
+    """
+    cdef Py_ssize_t c = hx.shape[0], k = h.shape[0], j
+    cdef Sums sums = Sums(n_rows, n_batches, l2, least_share, centered)
+    cdef const double[::1] known = hx if present is None else present
+    cdef bint knows = present is not None
+    if hxx.shape[0] != c or known.shape[0] != c or c % k != 0:
+        raise ValueError("moments differ in length.")
+    if center.shape[0] != c or scale.shape[0] != c:
+        raise ValueError("moments and the metric differ in length.")
+    with nogil:
+        for j in range(c):
+            scale[j] = scale_of(
+                &sums, h[j % k], hx[j], hxx[j], known[j] if knows else -1.0, &center[j]
+            )
+
+
+cdef inline double _weight(double n) noexcept nogil:
+    """Return the sum of the weights of n iterates in their average."""
+    return n * (n + 1.0) * (n + 2.0) * (n + 3.0)
+
+
+def catch_up(
+    const double[:, ::1] table,
+    const double[::1] h,
+    double n_rows,
+    double n_batches,
+    double l1,
+    double l2,
+    double least_share,
+    bint centered,
+    const double[::1] free_gradient,
+    double length,
+    double began,
+    double n_steps,
+    double n_averaged,
+    double[:, ::1] out,
+):
+    """Bring coefficients up to date that no batch has touched for some time.
+
+    Parameters
+    ----------
+    table : ndarray of shape (c, 6 or 8)
+        Iterate, average, sums of h x and of h x², lengths of steps and number of batches
+        at the last change; with an L1 penalty also the sum of h where there are
+        entries, and the averaged gradient.
+    h : ndarray of shape (k,)
+        As for ``metric``, empty if there are no moments.
+    n_rows, n_batches, least_share, centered
+        As for ``metric``.
+    l1, l2 : float
+        Of the penalty.
+    free_gradient : ndarray of shape (k,) or (0,)
+        The averaged gradient of the intercepts.
+    length : float
+        Sum of the lengths of all steps.
+    began : float
+        The number of batches before the stream last changed.
+    n_steps, n_averaged : float
+        The number of batches, and of iterates in the average.
+    out : ndarray of shape (7, c)
+        Model, iterate, average, sums of h x, h x², and of h where there are entries, and
+        averaged gradients.
+    """
+    cdef Py_ssize_t c = table.shape[0], k = max(h.shape[0], 1), j
+    cdef bint has_l1 = l1 > 0.0, known = h.shape[0] > 0
+    cdef Sums sums = Sums(n_rows, n_batches, l2, least_share, centered)
+    cdef double w, mean, hx, hxx, present, smooth, scale, center, way, gone, lag, target
+    cdef double first = n_steps - n_averaged, whole = max(_weight(n_averaged), 1.0)
+    if table.shape[1] != (8 if has_l1 else 6) or out.shape[0] != 7:
+        raise ValueError("a table has other columns.")
+    if out.shape[1] != c:
+        raise ValueError("tables differ in length.")
+    if free_gradient.shape[0] not in (0, k):
+        raise ValueError("scores and intercepts differ in number.")
+    with nogil:
+        for j in range(c):
+            w, mean, hx, hxx = table[j, 0], table[j, 1], table[j, 2], table[j, 3]
+            present = smooth = 0.0
+            if has_l1:
+                present, smooth = table[j, 6], table[j, 7]
+            if 0.0 < began and table[j, 5] <= began:
+                hx = hxx = present = 0.0
+            scale = center = 0.0
+            if known:
+                scale = scale_of(
+                    &sums, h[j % k], hx, hxx, present if has_l1 else -1.0, &center
+                )
+                way = scale * (length - table[j, 4])
+                if has_l1:
+                    # Solves dw/dt = -l2 w - l1 sign(w), up to zero.
+                    gone = l1 * (-expm1(-l2 * way) / l2 if l2 > 0.0 else way)
+                    target = max(fabs(w) * exp(-l2 * way) - gone, 0.0)
+                    w = target if w > 0.0 else -target
+                elif w != 0.0:
+                    w *= exp(-l2 * way)
+            lag = _weight(max(table[j, 5] - first, 0.0)) / whole
+            mean = w + lag * (mean - w)
+            out[0, j] = mean
+            if has_l1:
+                smooth = l2 * w + lag * (smooth - l2 * w)
+                target = smooth
+                if free_gradient.shape[0]:
+                    target -= center * free_gradient[j % k]
+                if fabs(mean - scale * target) <= l1 * scale:
+                    out[0, j] = 0.0
+            out[1, j], out[2, j], out[3, j], out[4, j] = w, mean, hx, hxx
+            out[5, j], out[6, j] = present, smooth
+
+
+def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] values):
+    """Exchange some rows of a table, all of them different, for others."""
+    cdef Py_ssize_t m = rows.shape[0], n = table.shape[0], width = table.shape[1], i, j
+    cdef double kept
+    if values.shape[0] != m or values.shape[1] != width:
+        raise ValueError("rows and their values differ in shape.")
+    for i in range(m):
+        if not 0 <= rows[i] < n:
+            raise ValueError(f"row {rows[i]} is none of {n}.")
+    with nogil:
+        for i in range(m):
+            for j in range(width):
+                kept = table[rows[i], j]
+                table[rows[i], j] = values[i, j]
+                values[i, j] = kept
