@@ -13,7 +13,6 @@ from .arrays import (
     check_start,
     check_targets,
     check_unmasked,
-    is_plain,
 )
 from .labels import (
     check_classes,
@@ -24,7 +23,7 @@ from .labels import (
     is_missing,
 )
 from .parameters import check_parameters, checked_options, warn_of_unused
-from .sparse_matrices import check_sparse_structure, plain_csr
+from .sparse_matrices import check_sparse_structure, is_plain, plain_csr
 from .values import (
     AUTO,
     check_callback,

@@ -76,34 +76,6 @@ def check_no_file(
     )
 
 
-def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
-    """Whether scikit-learn's validation would return arrays as they are.
-
-    So it does with matrices of floats, and with vectors of as many finite numbers; its
-    questions for all other containers take a fifth of the time of a small fit.
-
-    Parameters
-    ----------
-    X : object
-    y : object
-        None if there are no targets.
-    dtypes : tuple of types
-        What the entries of X may be.
-    """
-    if type(X) is not np.ndarray or X.ndim != 2 or 0 in X.shape:
-        return False
-    if X.dtype not in dtypes:
-        return False
-    if y is None:
-        return True
-    return (
-        type(y) is np.ndarray
-        and y.shape == X.shape[:1]
-        and y.dtype.kind in "biuf"
-        and bool(np.isfinite(y).all())
-    )
-
-
 def check_range(X: Any, estimator_name: str) -> None:
     """Raise ValueError if X is not finite, or if products of its values can overflow.
 

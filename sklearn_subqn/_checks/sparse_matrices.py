@@ -35,19 +35,54 @@ def check_sparse_structure(X: Any, name: str = "X") -> None:
         )
 
 
+def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
+    """Whether scikit-learn's validation would return arrays as they are.
+
+    So it does with matrices of floats, dense or CSR, and with vectors of as many finite
+    numbers; its questions for all other containers take a fifth of the time of a small
+    fit.
+
+    Parameters
+    ----------
+    X : object
+        If it is sparse, of a valid structure.
+    y : object
+        None if there are no targets.
+    dtypes : tuple of types
+        What the entries of X may be.
+    """
+    if type(X) is not np.ndarray and not _is_plain_csr(X):
+        return False
+    if X.ndim != 2 or 0 in X.shape or X.dtype not in dtypes:
+        return False
+    if y is None:
+        return True
+    return (
+        type(y) is np.ndarray
+        and y.shape == X.shape[:1]
+        and y.dtype.kind in "biuf"
+        and bool(np.isfinite(y).all())
+    )
+
+
+def _is_plain_csr(X: Any) -> bool:
+    """Whether X is a CSR matrix as ``plain_csr`` returns it."""
+    return type(X) in (sparse.csr_array, sparse.csr_matrix) and (
+        X.indices.dtype == X.indptr.dtype
+        and all(a.flags.c_contiguous for a in (X.data, X.indices, X.indptr))
+    )
+
+
 def plain_csr(X: Any) -> Any:
     """Return a checked CSR matrix as compiled loops take it; others as they are.
 
     Its arrays are contiguous, its indices of one type, and its class is SciPy's own:
     others may have any shape, and methods of their own.
     """
-    if not sparse.issparse(X) or X.format != "csr":
+    if not sparse.issparse(X) or X.format != "csr" or _is_plain_csr(X):
         return X
-    arrays = X.data, X.indices, X.indptr
     plain = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
-    same = X.indices.dtype == X.indptr.dtype and type(X) is plain
-    if same and all(array.flags.c_contiguous for array in arrays):
-        return X
+    arrays = X.data, X.indices, X.indptr
     return plain(tuple(map(np.ascontiguousarray, arrays)), shape=X.shape)
 
 

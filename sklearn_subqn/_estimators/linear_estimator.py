@@ -254,13 +254,13 @@ class LinearEstimator(Estimator):
         must be numbers.
         """
         has_y = not (isinstance(y, str) and y == "no_validation")
+        check_sparse_structure(X)
         plain = is_plain(X, y if has_y else None, DTYPES) and y is not None
         if plain and self._knows(X, reset=reset):
             check_range(X, type(self).__name__)
             return (X, y) if has_y else X
         check_no_file("X", X)
         refuse_collections(self, X)
-        check_sparse_structure(X)
         check_unmasked("X", X)
         X = with_sparse_floats(as_numpy(X))
         check_no_times_in(X)

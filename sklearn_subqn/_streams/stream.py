@@ -19,7 +19,7 @@ from .._core.online import (
     known_options,
     online_method,
 )
-from .._core.online.batch import LinearBatch, Penalty
+from .._core.online.batch import LinearBatch, Penalty, SparseRows
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.options import Option
 from .._estimators.estimator import FOUND, forget
@@ -220,6 +220,8 @@ class StreamEstimator(StreamModel):
         if n_batches == 1:
             self._learn(X, targets, weights, loss)
         elif n_batches:
+            if sparse.issparse(X) and self._shift is None:
+                X = SparseRows.of(X)
             for rows in equal_parts(n, n_batches):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)

@@ -153,6 +153,37 @@ def multiply_columns(
                 start += size
 
 
+def add_adjoint(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    int power,
+    const double[:, ::1] u,
+    double[:, ::1] out,
+):
+    """Add the product of the transpose of a matrix (CSR) with ``u`` to ``out``.
+
+    Entries are taken to a power: themselves, 1, their squares, 2, or one for each that
+    is not zero, 0.
+    """
+    cdef Py_ssize_t n = u.shape[0], k = u.shape[1], i, j, l
+    cdef double entry
+    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError("arrays of a matrix and a vector differ in length.")
+    if out.shape[1] != k:
+        raise ValueError("a vector and the product differ in columns.")
+    with nogil:
+        for i in range(n):
+            for j in range(indptr[i], indptr[i + 1]):
+                entry = values[j]
+                if power == 2:
+                    entry *= entry
+                elif power == 0:
+                    entry = entry != 0.0
+                for l in range(k):
+                    out[indices[j], l] += entry * u[i, l]
+
+
 def count(const index[::1] indices, index[::1] out):
     """Add the numbers of entries in each column of a matrix (CSR) to ``out``."""
     cdef Py_ssize_t d = out.shape[0], j

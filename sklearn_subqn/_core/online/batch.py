@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import products
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..records import stored
-from ..rows.columns import own_columns
+from ..rows.columns import distinct_columns
 from .losses_with_curvature import OnlineLoss
 
 
@@ -50,6 +51,66 @@ class Penalty:
         return gradient + self.l1 * np.sign(coef) if self.l1 else gradient
 
 
+class SparseRows:
+    """Rows of a CSR matrix, with the products that steps take and nothing else.
+
+    SciPy checks arrays whenever it makes a matrix of them, which takes longer than the
+    products of a small batch.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        Of a matrix in canonical format.
+    n_columns : int
+    """
+
+    def __init__(self, data: Any, indices: Any, indptr: Any, n_columns: int) -> None:
+        self._data, self._indices, self._indptr = data, indices, indptr
+        self.shape = len(indptr) - 1, n_columns
+        self.size = len(data)
+
+    @classmethod
+    def of(cls, X: Any) -> SparseRows:
+        """Return the rows of a CSR matrix of SciPy."""
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return cls(X.data, X.indices, X.indptr, X.shape[1])
+
+    def __getitem__(self, rows: slice) -> SparseRows:
+        """Return consecutive rows."""
+        indptr = self._indptr[rows.start : rows.stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        return SparseRows(
+            self._data[entries],
+            self._indices[entries],
+            indptr - indptr[0],
+            self.shape[1],
+        )
+
+    def __matmul__(self, coef: Floats) -> Floats:
+        """Return the product with coefficients of shape (d,) or (d, k)."""
+        out = np.empty((self.shape[0], *coef.shape[1:]))
+        multiply = products.multiply if coef.ndim == 1 else products.multiply_several
+        multiply(self._indptr, self._indices, self._data, coef, out)
+        return out
+
+    def adjoint(self, u: Floats, power: int = 1) -> Floats:
+        """Return the sum of u times entries to a power, by columns, of shape (c,)."""
+        u = u.reshape(self.shape[0], -1)
+        out = np.zeros((self.shape[1], u.shape[1]))
+        arrays = self._indptr, self._indices, self._data
+        products.add_adjoint(*arrays, power, u, out)
+        return out.ravel()
+
+    def own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
+        """Return the columns with entries, and ``others``, and the rows of these."""
+        columns, indices = distinct_columns(self._indices, self.shape[1], others)
+        indices = indices.astype(self._indptr.dtype, copy=False)
+        rows = SparseRows(self._data, indices, self._indptr, len(columns))
+        return columns, rows
+
+
 class LinearBatch:
     """J(w, X_t): the penalty plus the weighted loss of some rows (Yu 2009, eq. 5.1).
 
@@ -58,7 +119,7 @@ class LinearBatch:
 
     Parameters
     ----------
-    X : ndarray or sparse CSR array of shape (b, d)
+    X : ndarray, SparseRows, or sparse CSR array of shape (b, d)
     targets : ndarray of shape (b,) or (b, k)
     weights : ndarray of shape (b,)
     loss : OnlineLoss
@@ -86,9 +147,11 @@ class LinearBatch:
         fit_intercept: bool,
         n_outputs: int | None = None,
     ) -> None:
+        self.is_sparse = not isinstance(X, np.ndarray)
+        if self.is_sparse and not isinstance(X, SparseRows):
+            X = SparseRows.of(X)
         self.n_rows = X.shape[0]
         self.n_entries = int(X.size)
-        self.is_sparse = not isinstance(X, np.ndarray)
         self.fit_intercept = fit_intercept
         self.penalty = penalty
         self._X = X
@@ -135,28 +198,29 @@ class LinearBatch:
 
     def adjoint(self, u: Floats) -> Floats:
         """Return the product of the transpose with u of the shape of scores."""
-        n_free = (self._n_outputs or 1) if self.fit_intercept else 0
-        v = np.empty(self.n_coef + n_free)
-        v[: self.n_coef] = (self._transpose @ u).ravel()
-        if n_free:
-            v[self.n_coef :] = u.sum(axis=0)
-        return v
+        coef = self._adjoint(u)
+        if not self.fit_intercept:
+            return coef
+        return np.append(coef, u.sum(axis=0))
 
     def squared_adjoint(self, h: Floats) -> Floats:
         """Return the adjoint of squared entries of X, of shape (c,), no intercepts."""
-        squares: Floats = self._squares @ h
-        return squares.ravel()
+        return self._adjoint(h, 2)
 
     def present_adjoint(self, h: Floats) -> Floats:
         """Return the adjoint of ones for entries, of shape (c,), no intercepts."""
-        squares = self._squares
+        return self._adjoint(h, 0)
+
+    def _adjoint(self, u: Floats, power: int = 1) -> Floats:
+        X = self._X
         if self.is_sparse:
-            ones = np.where(squares.data > 0.0, 1.0, 0.0)
-            arrays = ones, squares.indices, squares.indptr
-            present: Floats = type(squares)(arrays, shape=squares.shape) @ h
-        else:
-            present = (squares > 0.0).astype(np.float64) @ h
-        return present.ravel()
+            by_columns: Floats = X.adjoint(u, power)
+            return by_columns
+        if power == 2:
+            X = self._squares
+        elif power == 0:
+            X = (self._squares > 0.0).astype(np.float64)
+        return (X.T @ u).ravel()
 
     def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
         """Return which coefficients a sparse batch touches, and the batch for them.
@@ -166,7 +230,7 @@ class LinearBatch:
         coefficients add nothing.
         """
         k = self.n_scores
-        columns, own = own_columns(self._X, others)
+        columns, own = self._X.own_columns(others)
         rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
         return rows, LinearBatch(
             own,
@@ -196,16 +260,5 @@ class LinearBatch:
         return gradient
 
     @cached_property
-    def _transpose(self) -> Any:
-        return self._X.T
-
-    @cached_property
-    def _squares(self) -> Any:
-        X = self._X
-        if not self.is_sparse:
-            return np.square(X, dtype=np.float64).T
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        squares = np.square(X.data, dtype=np.float64)
-        return type(X)((squares, X.indices, X.indptr), shape=X.shape).T
+    def _squares(self) -> Floats:
+        return np.square(self._X, dtype=np.float64)

@@ -203,24 +203,29 @@ def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
 
     They are ascending, those of the columns ``others`` among them.
     """
-    touched = X.indices
+    columns, places = distinct_columns(X.indices, X.shape[1], others)
+    own = type(X)((X.data, places, X.indptr), shape=(X.shape[0], len(columns)))
+    return columns, own
+
+
+def distinct_columns(
+    indices: Rows, n: int, others: Rows | None = None
+) -> tuple[Rows, Rows]:
+    """Return distinct ones of n columns, ascending, and the place of each among them.
+
+    The columns ``others`` are among them, but have no places.
+    """
+    touched = indices
     if others is not None and len(others):
-        touched = np.concatenate([touched, others])
-    columns, places = _distinct(touched, X.shape[1])
-    arrays = X.data, places[: len(X.indices)].astype(np.int32, copy=False), X.indptr
-    own = type(X)(arrays, shape=(X.shape[0], len(columns)))
-    return columns.astype(np.intp, copy=False), own
-
-
-def _distinct(numbers: Rows, n: int) -> tuple[Rows, Rows]:
-    """Return distinct numbers below n, ascending, and the place of each among them."""
-    if n > _MANY * len(numbers):
-        columns, places = np.unique(numbers, return_inverse=True)
-        return columns, places
-    columns = np.empty(min(n, len(numbers)), dtype=np.intp)
-    places = np.empty(len(numbers), dtype=np.int32)
-    count = kernel.distinct(numbers, n, columns, places)
-    return columns[:count], places
+        touched = np.concatenate([indices, others])
+    if n > _MANY * len(touched):
+        columns, places = np.unique(touched, return_inverse=True)
+        columns = columns.astype(np.intp, copy=False)
+        return columns, places[: len(indices)].astype(np.int32, copy=False)
+    columns = np.empty(min(n, len(touched)), dtype=np.intp)
+    places = np.empty(len(touched), dtype=np.int32)
+    count = kernel.distinct(touched, n, columns, places)
+    return columns[:count], places[: len(indices)]
 
 
 def _some_columns(X: Any, columns: Rows) -> Any:
