@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import ascent, gram, piecewise, products, simplex
+from sklearn_subqn._core.kernels import (
+    ascent,
+    gram,
+    own_columns,
+    piecewise,
+    products,
+    simplex,
+)
 from sklearn_subqn._core.kernels import box as kernels
 
 
@@ -477,3 +484,49 @@ def test_products_with_several_columns_refuse_what_does_not_fit(place, changed, 
     arguments[place] = changed
     with pytest.raises(ValueError, match=match):
         products.multiply_several(*arguments)
+
+
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
+def test_distinct_columns_and_their_places(n, indices):
+    rng = np.random.default_rng(n)
+    numbers = rng.integers(0, n, 200).astype(indices)
+    numbers[0] = n - 1
+    columns, places = np.empty(200, dtype=np.intp), np.empty(200, dtype=np.int32)
+    count = own_columns.distinct(numbers, n, columns, places)
+    expected, at = np.unique(numbers, return_inverse=True)
+    assert_array_equal(columns[:count], expected)
+    assert_array_equal(places, at)
+    for wrong in (-1, n):
+        numbers[7] = wrong
+        with pytest.raises(ValueError, match="is none of"):
+            own_columns.distinct(numbers, n, columns, places)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 3])
+def test_adjoint_products_of_powers(dtype, k):
+    rng = np.random.default_rng(k)
+    X = sparse.random_array((20, 7), density=0.4, format="csr", rng=rng, dtype=dtype)
+    X.data[3] = 0.0
+    u = rng.standard_normal((20, k))
+    A = X.toarray().astype(np.float64)
+    for power, expected in ((1, A), (2, A**2), (0, A != 0.0)):
+        out = np.ones((7, k))
+        products.add_adjoint(X.indptr, X.indices, X.data, power, u, out)
+        assert_allclose(out, 1.0 + expected.T @ u)
+    with pytest.raises(ValueError, match="differ in length"):
+        products.add_adjoint(X.indptr, X.indices, X.data, 1, u[1:], out)
+    with pytest.raises(ValueError, match="differ in columns"):
+        products.add_adjoint(X.indptr, X.indices, X.data, 1, u, np.ones((7, k + 1)))
+
+
+def test_exchanged_rows_are_others():
+    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3)
+    own_columns.exchange(table, np.array([4, 0, 2]), values)
+    assert_array_equal(table, [[1, 4], [0, 0], [2, 5], [0, 0], [0, 3]])
+    assert_array_equal(values, np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="differ in shape"):
+        own_columns.exchange(table, np.array([4, 0]), values)
+    with pytest.raises(ValueError, match="is none of"):
+        own_columns.exchange(table, np.array([4, 0, 5]), values)

@@ -92,7 +92,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
         values = rng.standard_normal((len(rows), 3))
         if i % 7 == seed:
             kept.append((table, plain.copy()))
-        table = table.put(rows, values.copy())
+        table = table.put(rows, values.T.copy())
         plain[rows] = values
         asked = np.flatnonzero(rng.random(100) < 0.5)
         assert_array_equal(table.take(asked), plain[asked])
@@ -100,7 +100,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
     for earlier, content in kept[::-1]:
         assert_array_equal(earlier.whole(), content)
         rows = np.array([3, 5])
-        other = earlier.put(rows, np.zeros((2, 3)))
+        other = earlier.put(rows, np.zeros((3, 2)))
         assert_array_equal(earlier.whole(), content)
         content[rows] = 0.0
         assert_array_equal(other.whole(), content)
@@ -111,7 +111,7 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     table = first = Columns(np.zeros((100, 3)))
     rows = np.arange(10)
     for _ in range(30):
-        table = table.put(rows, np.ones((10, 3)))
+        table = table.put(rows, np.ones((3, 10)))
     noted, later = 0, first
     while later._next is not None:
         later, changed, _ = later._next

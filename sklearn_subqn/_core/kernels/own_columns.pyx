@@ -252,10 +252,10 @@ def catch_up(
 
 
 def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] values):
-    """Exchange some rows of a table, all of them different, for others."""
+    """Exchange some rows of a table, all of them different, for columns of values."""
     cdef Py_ssize_t m = rows.shape[0], n = table.shape[0], width = table.shape[1], i, j
     cdef double kept
-    if values.shape[0] != m or values.shape[1] != width:
+    if values.shape[0] != width or values.shape[1] != m:
         raise ValueError("rows and their values differ in shape.")
     for i in range(m):
         if not 0 <= rows[i] < n:
@@ -264,5 +264,5 @@ def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] va
         for i in range(m):
             for j in range(width):
                 kept = table[rows[i], j]
-                table[rows[i], j] = values[i, j]
-                values[i, j] = kept
+                table[rows[i], j] = values[j, i]
+                values[j, i] = kept

@@ -35,7 +35,7 @@ from ..kernels import own_columns
 from ..losses._base import Floats, Rows
 from ..records import stored
 from .auto import AdaptiveLBFGS, AutoState
-from .auto_metric import Moments, make_metric
+from .auto_metric import Metric, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
@@ -76,6 +76,10 @@ class Columns:
         self._next: tuple[Columns, Rows, Floats] | None = None
         self._last: Any = _nothing
         self._n_noted = 0
+        self._length = len(base)
+
+    def __len__(self) -> int:
+        return self._length
 
     def take(self, rows: Rows) -> Floats:
         """Return rows, of shape (len(rows), n)."""
@@ -84,15 +88,15 @@ class Columns:
             return taken
 
     def put(self, rows: Rows, values: Floats) -> Columns:
-        """Return the table with other values in ascending rows.
+        """Return the table with other values, of shape (n, r), in r rows.
 
-        The array of values is written to.
+        The array of values gets those that were there before.
         """
         with self._lock:
             base = self._own()
             # Where earlier tables are in use, they do not note more than the table.
             n_noted = len(rows) + (self._n_noted if self._last() is not None else 0)
-            if n_noted > len(base):
+            if n_noted > len(self):
                 new = Columns(base.copy())
                 own_columns.exchange(new._own(), rows, values)
                 return new
@@ -134,7 +138,7 @@ class Columns:
         if table is not self:
             base = base.copy()
             for rows, values in reversed(notes):
-                base[rows] = values
+                base[rows] = values.T
             self._base, self._next = base, None
         return base
 
@@ -196,7 +200,8 @@ class ColumnState:
             if moments.present is not None and penalty.l1:
                 base[:, 6] = moments.present
             if len(state.iterate) > n_coef:
-                frequent = _frequent(np.arange(n_coef), moments, k)
+                metric = make_metric(moments, True, 0.0, _FREQUENT)
+                frequent = _frequent(np.arange(n_coef), metric, k)
         if state.smooth_gradient is not None and penalty.l1:
             base[:, 7] = state.smooth_gradient[:n_coef]
         base[base.any(axis=1), 5] = state.n_steps
@@ -323,26 +328,27 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         # Pairs would need all columns.
         method = _OwnColumns(self.eta0, self.tau, 0, self.average)
         new = method.step(own, state.restricted(table))
-        before = table[:, 0]
+        n = len(rows)
+        moments, smooth = new.moments, new.smooth_gradient
+        changed = np.zeros((table.shape[1], n))
+        changed[0], changed[1] = new.iterate[:n], new.average.mean[:n]
+        frequent = _NONE
+        if moments is not None and new.metric is not None:
+            changed[2], changed[3] = moments.hx, moments.hxx
+            if moments.present is not None:
+                changed[6] = moments.present
+            # The metric was made for this batch.
+            frequent = _frequent(rows, new.metric, batch.n_scores)
+        if smooth is not None:
+            changed[7] = smooth[:n]
+        length = state.length + new.length
+        changed[4], changed[5] = length, new.n_steps
+        columns = state.columns.put(rows, changed)
+        before, after = changed[0], new.iterate[:n]
         square = max(state.square - float(before @ before), 0.0)
         absolute = max(state.absolute - float(np.abs(before).sum()), 0.0)
-        length = state.length + new.length
-        n = len(rows)
-        changed = np.zeros_like(table)
-        after = changed[:, 0] = new.iterate[:n]
-        changed[:, 1] = new.average.mean[:n]
-        frequent = _NONE
-        if new.moments is not None:
-            changed[:, 2], changed[:, 3] = new.moments.hx, new.moments.hxx
-            if new.moments.present is not None:
-                changed[:, 6] = new.moments.present
-            if batch.fit_intercept:
-                frequent = _frequent(rows, new.moments, batch.n_scores)
-        if new.smooth_gradient is not None:
-            changed[:, 7] = new.smooth_gradient[:n]
-        changed[:, 4], changed[:, 5] = length, new.n_steps
         return ColumnState(
-            columns=state.columns.put(rows, changed),
+            columns=columns,
             last=new,
             rows=rows,
             length=length,
@@ -358,13 +364,12 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         return AdaptiveLBFGS(self.eta0, self.tau, self.memory, self.average)
 
 
-def _frequent(rows: Rows, moments: Moments, k: int) -> Rows:
+def _frequent(rows: Rows, metric: Metric, k: int) -> Rows:
     """Return the columns of X that the metric centers for any of k scores.
 
-    ``rows`` are the coefficients that it may be, with their ``moments``.
+    ``rows`` are the coefficients that it may be.
     """
-    center = make_metric(moments, True, 0.0, _FREQUENT).center
-    return np.unique(rows[np.flatnonzero(center)] // k)
+    return np.unique(rows[np.flatnonzero(metric.center)] // k)
 
 
 def _with_columns(

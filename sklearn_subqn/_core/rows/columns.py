@@ -17,9 +17,9 @@ from .column_maps import InPlace
 from .design import Design
 from .row_views import dense_rows, row_view
 
-# Columns of entries are sorted, rather than counted for each column, if there are over
-# 100 times more columns than entries. docs/constants.md has the figures.
-_MANY = 100
+# Columns of entries are sorted, rather than marked among all, if there are over 2000
+# times more columns than entries. docs/constants.md has the figures.
+_MANY = 2000
 
 
 class MatrixColumns:
