@@ -10,8 +10,9 @@ y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of co
 else zero.
 """
 
+from .dense_rows cimport dense_adjoint, dense_forward, dense_gram
 from .exponentials cimport exponentials
-from .standard cimport fabs, log, memset
+from .standard cimport fabs, log
 
 cdef enum:
     BOX
@@ -32,11 +33,13 @@ cdef struct FewRows:
     # The center and the width of envelopes, which are smooth losses.
     double* center
     double width
-    # Scores, dual variables with their derivatives by t times s, and exponentials.
+    # Scores, dual variables with their derivatives by t times s, exponentials, and
+    # subgradients.
     double* z
     double* v
     double* bend
     double* e
+    double* u
 
 
 cdef inline double change(const FewRows* o, Py_ssize_t i) noexcept nogil:
@@ -122,69 +125,22 @@ cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:
 
 cdef inline void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
     """Fill z = X w."""
-    cdef Py_ssize_t i, j
-    cdef const double* x = o.X
-    cdef double a, b, first = w[o.d] if o.q > o.d else 0.0
-    for i in range(o.n):
-        a, b = first, 0.0
-        for j in range(0, o.d - 1, 2):
-            a += x[j] * w[j]
-            b += x[j + 1] * w[j + 1]
-        if o.d % 2:
-            a += x[o.d - 1] * w[o.d - 1]
-        z[i] = a + b
-        x += o.d
+    dense_forward(o.X, o.n, o.d, o.q, w, z, 1)
 
 
 cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
-    """Fill g = Xᵀu."""
-    cdef Py_ssize_t i, j
-    cdef const double* x = o.X
-    cdef double u
-    memset(g, 0, o.q * sizeof(double))
+    """Fill g = Xᵀu, and u."""
+    cdef Py_ssize_t i
     for i in range(o.n):
-        u = subgradient(o, i)
-        if u != 0.0:
-            for j in range(o.d):
-                g[j] += u * x[j]
-            if o.q > o.d:
-                g[o.d] += u
-        x += o.d
+        o.u[i] = subgradient(o, i)
+    dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
 
 
 cdef inline void curvature(
     const FewRows* o, Py_ssize_t stride, double* H
 ) noexcept nogil:
-    """Fill the upper half of H = Xᵀ diag(bend) X, four rows at once.
+    """Fill the upper half of H = Xᵀ diag(bend) X.
 
     With a stride that is an estimate from some of the rows.
     """
-    cdef Py_ssize_t i = 0, j, k, m, size, q = o.q, d = o.d
-    cdef const double* x[4]
-    cdef double[4] c
-    cdef double[4] a
-    cdef double* row
-    memset(H, 0, q * q * sizeof(double))
-    while i < o.n:
-        size = 0
-        while i < o.n and size < 4:
-            if o.bend[i] > 0.0:
-                x[size], c[size] = o.X + i * d, stride * o.bend[i]
-                size += 1
-            i += stride
-        if not size:
-            return
-        for m in range(size, 4):
-            x[m], c[m] = x[0], 0.0
-        for j in range(d):
-            row = H + j * q
-            for m in range(4):
-                a[m] = c[m] * x[m][j]
-            for k in range(j, d):
-                row[k] += (a[0] * x[0][k] + a[1] * x[1][k]) + (
-                    a[2] * x[2][k] + a[3] * x[3][k]
-                )
-            if q > d:
-                row[d] += (a[0] + a[1]) + (a[2] + a[3])
-        if q > d:
-            H[d * q + d] += (c[0] + c[1]) + (c[2] + c[3])
+    dense_gram(o.X, o.n, o.d, o.q, o.bend, stride, H)

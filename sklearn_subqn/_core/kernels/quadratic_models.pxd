@@ -1,35 +1,10 @@
 """Minima of g p + ½ pᵀHp + l1 ||w + p||₁ for few parameters, of which some are free."""
 
-from .standard cimport INFINITY, fabs, memcpy, sqrt
+from .dense_rows cimport dense_solve
+from .standard cimport INFINITY, fabs, memcpy
 
 cdef enum:
     MOST_SWEEPS = 200
-
-
-cdef inline bint solve(double* H, double* p, Py_ssize_t q) noexcept nogil:
-    """Replace p by H⁻¹ p by H = RᵀR, the upper half of H becoming R."""
-    cdef Py_ssize_t i, j, k
-    cdef double a
-    for i in range(q):
-        a = H[i * q + i]
-        if not 0.0 < a < INFINITY:
-            return False
-        a = 1.0 / sqrt(a)
-        for j in range(i, q):
-            H[i * q + j] *= a
-        for k in range(i + 1, q):
-            a = H[i * q + k]
-            for j in range(k, q):
-                H[k * q + j] -= a * H[i * q + j]
-    for i in range(q):
-        p[i] /= H[i * q + i]
-        for j in range(i + 1, q):
-            p[j] -= H[i * q + j] * p[i]
-    for i in range(q - 1, -1, -1):
-        for j in range(i + 1, q):
-            p[i] -= H[i * q + j] * p[j]
-        p[i] /= H[i * q + i]
-    return True
 
 
 cdef inline double soft(double x, double threshold) noexcept nogil:
@@ -98,7 +73,7 @@ cdef inline bint descend(
             p[i] = -r[j] - (l1 * sign_of(x[j]) if j < n_penalized else 0.0)
             for k in range(i, m):
                 room[i * m + k] = H[j * q + some[k]]
-        if not solve(room, p, m):
+        if not dense_solve(room, p, m):
             continue
         part = 1.0
         for i in range(m):

@@ -28,6 +28,7 @@ and compute J and the bound with its rounding errors themselves: this gap only s
 to stop.
 """
 
+from .dense_rows cimport dense_solve
 from .few_rows cimport (
     BOX,
     EXPONENTIAL,
@@ -42,7 +43,7 @@ from .few_rows cimport (
     subgradient,
     variable,
 )
-from .quadratic_models cimport descend, sign_of, solve
+from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
 from .standard cimport INFINITY, fabs, free
 
@@ -154,7 +155,7 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 5 * n + q * (2 * q + 6)
+    cdef Py_ssize_t size = 6 * n + q * (2 * q + 6)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
@@ -163,7 +164,7 @@ def minimize(
     rows.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
     rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
-    o.dz, o.g = room + 4 * n, room + 5 * n
+    rows.u, o.dz, o.g = room + 4 * n, room + 5 * n, room + 6 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
@@ -310,7 +311,7 @@ cdef bint find_direction(Problem* o) noexcept nogil:
         return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, o.p, o.room)
     for j in range(o.q):
         o.p[j] = -o.g[j]
-    return solve(o.H, o.p, o.q)
+    return dense_solve(o.H, o.p, o.q)
 
 
 cdef void slope_along(

@@ -14,9 +14,8 @@ and takes the full step, or half of it and so on, until the slope there is no mo
 half of what it was.
 """
 
+from .dense_rows cimport dense_adjoint, dense_forward, dense_gram, dense_solve
 from .exponentials cimport exponentials
-from .few_rows cimport FewRows, curvature
-from .quadratic_models cimport solve
 from .rows cimport allocate
 from .standard cimport INFINITY, fabs, free, log, memset
 
@@ -48,6 +47,8 @@ cdef struct Problem:
     double* Z
     double* P
     double* G
+    # A number of each row.
+    double* u
     # What ``evaluate`` finds: J and its gap.
     double value, gap
 
@@ -98,17 +99,18 @@ def minimize(
     for i in range(n):
         if not 0 <= labels[i] < k:
             raise ValueError(f"the label {labels[i]} is none of {k} classes")
-    cdef Py_ssize_t c, j, size = n * (3 * k + 1) + q * k * (q * k + 3) + q * q
+    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + q * k * (q * k + 3) + q * q
     cdef double* room = <double*> allocate(size * sizeof(double))
     o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
     o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
     o.P, o.Z, o.G, o.W = room, room + n * k, room + 2 * n * k, room + (2 * n + q) * k
+    o.u = o.W + q * k
     try:
         with nogil:
             for c in range(k):
                 for j in range(q):
                     o.W[c * q + j] = W[j, c]
-            reached = take_steps(&o, tol, o.W + q * k)
+            reached = take_steps(&o, tol, o.W + q * k + n)
             for c in range(k):
                 for j in range(q):
                     W[j, c] = o.W[c * q + j]
@@ -140,7 +142,7 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
         hessian(o, stride, H, H + m * m)
         for i in range(m):
             p[i] = -o.G[i]
-        if not solve(H, p, m):
+        if not dense_solve(H, p, m):
             return False
         slope = product(o.G, p, m)
         forward(o, p, dz)
@@ -161,12 +163,11 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
 cdef void evaluate(Problem* o) noexcept nogil:
     """Find probabilities and the gradient, J and the gap (1)."""
     cdef Py_ssize_t i, j, c, k = o.k
-    cdef const double* x = o.X
     cdef const double* z = o.Z
     cdef double* p = o.P
     cdef double* g
     cdef const double* w
-    cdef double largest, total, u, reach = 0.0
+    cdef double largest, total, reach = 0.0
     o.value = o.gap = 0.0
     for i in range(o.n):
         largest = z[0]
@@ -179,7 +180,6 @@ cdef void evaluate(Problem* o) noexcept nogil:
         z += k
         p += k
     exponentials(o.P, o.n * k)
-    memset(o.G, 0, o.q * k * sizeof(double))
     p = o.P
     for i in range(o.n):
         total = 0.0
@@ -188,17 +188,12 @@ cdef void evaluate(Problem* o) noexcept nogil:
         o.value += o.s[i] * log(total)
         for c in range(k):
             p[c] /= total
-        for c in range(k):
-            u = o.s[i] * (p[c] - (1.0 if c == o.y[i] else 0.0))
-            g = o.G + c * o.q
-            for j in range(o.d):
-                g[j] += u * x[j]
-            if o.q > o.d:
-                g[o.d] += u
-        x += o.d
         p += k
     for c in range(k):
+        for i in range(o.n):
+            o.u[i] = o.s[i] * (o.P[i * k + c] - (1.0 if c == o.y[i] else 0.0))
         g, w = o.G + c * o.q, o.W + c * o.q
+        dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
         for j in range(o.n_penalized):
             o.value += 0.5 * o.alpha * w[j] * w[j]
             g[j] += o.alpha * w[j]
@@ -212,11 +207,9 @@ cdef void hessian(
     Problem* o, Py_ssize_t stride, double* H, double* block
 ) noexcept nogil:
     """Fill the upper half of H by its blocks (2); those of a class sum to zero."""
-    cdef FewRows rows
     cdef Py_ssize_t i, j, l, a, b, k = o.k, q = o.q, m = o.q * o.k
     cdef double* bend = block + q * q
     cdef double entry
-    rows.X, rows.n, rows.d, rows.q, rows.bend = o.X, o.n, o.d, q, bend
     memset(H, 0, m * m * sizeof(double))
     for a in range(k):
         for b in range(a + 1, k):
@@ -224,7 +217,7 @@ cdef void hessian(
             while i < o.n:
                 bend[i] = o.s[i] * o.P[i * k + a] * o.P[i * k + b]
                 i += stride
-            curvature(&rows, stride, block)
+            dense_gram(o.X, o.n, o.d, q, bend, stride, block)
             for j in range(q):
                 for l in range(j, q):
                     entry = block[j * q + l]
@@ -243,21 +236,9 @@ cdef void hessian(
 
 cdef void forward(const Problem* o, const double* W, double* Z) noexcept nogil:
     """Fill Z = X W."""
-    cdef Py_ssize_t i, j, c
-    cdef const double* x = o.X
-    cdef const double* w
-    cdef double first, second
-    for i in range(o.n):
-        for c in range(o.k):
-            w = W + c * o.q
-            first, second = w[o.d] if o.q > o.d else 0.0, 0.0
-            for j in range(0, o.d - 1, 2):
-                first += x[j] * w[j]
-                second += x[j + 1] * w[j + 1]
-            if o.d % 2:
-                first += x[o.d - 1] * w[o.d - 1]
-            Z[i * o.k + c] = first + second
-        x += o.d
+    cdef Py_ssize_t c
+    for c in range(o.k):
+        dense_forward(o.X, o.n, o.d, o.q, W + c * o.q, Z + c, o.k)
 
 
 cdef double product(const double* a, const double* b, Py_ssize_t m) noexcept nogil:
