@@ -9,6 +9,9 @@ jointly convex (Huber 1981, section 7.8; Owen 2007). For a given scale it is tha
 Huber's loss, and the derivative of its minimum over w by sigma is that at this w,
 sum_i s_i (1 - min(z_i², epsilon²)): the scale is a root of an increasing function.
 
+Small problems begin where Newton's method for all parameters ends, so that one fit
+proves the optimum.
+
 sigma H(r / sigma) is the maximum of v r - sigma v² / 4 over |v| <= 2 epsilon. Hence for
 all such v with sum_i s_i v_i² <= 4 S, and sum_i s_i v_i = 0 if there is an intercept,
 
@@ -29,12 +32,15 @@ from .._checks.callers import user_level
 from .._core.losses import regression_losses
 from .._core.objectives.objective import Objective
 from .._core.rounding import EPS, ROUNDED, ROUNDED_32
-from .._core.solvers import History, Stopping
+from .._core.rows.row_views import dense_rows
+from .._core.solvers import History, Start, Stopping
+from .._core.solvers.plan_conditions import MOST_ENTRIES
 from .._problems import LinearModel, LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution, changed
 from .._solving.tolerance import SMALL
 from ._reading import without_penalty
+from ._scale_newton import newton
 from ._scale_search import ScaleSearch
 
 
@@ -121,11 +127,13 @@ class ScaleProblem(LinearProblems):
         tolerance = self.settings.tol
         # Each fit is more exact than all together.
         settings = changed(self.settings, tol=1e-3 * tolerance)
-        small = self.design.n_rows * self.design.n_params <= SMALL
-        tol = min(tolerance, ROUNDED) if small else tolerance
+        size = self.design.n_rows * self.design.n_params
+        tol = min(tolerance, ROUNDED) if size <= SMALL else tolerance
         search = ScaleSearch(self._least)
         # Below it the limit of a scale of zero is tried.
         small_scale = 1e-3 * self._scale
+        if size <= MOST_ENTRIES and alpha:
+            self._begin_near_the_end(alpha, small_scale)
         history = History()
         best: Any = None
         bound = 0.0
@@ -173,6 +181,18 @@ class ScaleProblem(LinearProblems):
             history=history,
         )
         return [solution]
+
+    def _begin_near_the_end(self, alpha: float, least: float) -> None:
+        """Let Newton's method for all parameters find where the fits begin.
+
+        A scale below the least one may go to zero, which the search finds out.
+        """
+        X, y, start = dense_rows(self.design.X), self._targets[0], self.starts[0]
+        edges = self._epsilon, alpha / self._total
+        with np.errstate(all="ignore"):
+            w, scale = newton(X, y, self.weights, start.w, self._scale, *edges)
+        if np.isfinite(w).all() and scale >= max(least, self._least):
+            self.starts[0], self._scale = Start(w), scale
 
     def _residuals(self, w: Floats) -> Floats:
         y: Floats = self._targets[0]

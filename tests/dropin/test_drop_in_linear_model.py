@@ -8,6 +8,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn import clone
 from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
@@ -21,7 +22,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._dropin import _scale_search
+from sklearn_subqn._dropin import _scale, _scale_search
 
 NAMES = linear_model.__all__
 
@@ -280,6 +281,8 @@ def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
     monkeypatch.setattr(_scale_search, "MOST_STEPS", n_fits)
+    # Small problems begin at the end.
+    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
     model = linear_model.HuberRegressor(epsilon=2.0)
     with pytest.warns(ConvergenceWarning, match="a relative gap of"):
         model.fit(X, y, weights)
@@ -287,6 +290,23 @@ def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
     assert model.objective_ - model.dual_gap_ <= best.objective_ * (1 + 1e-12)
     assert model.objective_ == pytest.approx(huber_objective(model, X, y, weights))
     assert model.objective_ >= best.objective_ * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_root_of_scales_is_the_minimum_over_all_parameters(
+    fit_intercept, weighted, monkeypatch
+):
+    X, y, weights = numbers()
+    model = linear_model.HuberRegressor(alpha=0.3, fit_intercept=fit_intercept)
+    args = X, y, weights if weighted else None
+    together = clone(model).fit(*args)
+    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
+    searched = clone(model).fit(*args)
+    assert len(together.history_[0]) < len(searched.history_[0])
+    assert_allclose(together.coef_, searched.coef_, rtol=1e-5, atol=1e-6)
+    assert together.scale_ == pytest.approx(searched.scale_, rel=1e-6)
+    assert together.objective_ == pytest.approx(searched.objective_, rel=1e-11)
 
 
 def test_a_scale_of_zero_is_proven_by_least_absolute_errors():
@@ -460,7 +480,7 @@ def test_values_are_checked_as_by_scikit_learn(name, params):
 @pytest.mark.parametrize("name", ["LogisticRegression", "PoissonRegressor"])
 def test_few_iterations_give_a_warning_with_the_gap(name, monkeypatch):
     # As for more rows, which are not for one compiled loop.
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
     X, y, _ = numbers(counts=True)
     model = getattr(linear_model, name)(max_iter=1, tol=1e-12)
     with pytest.warns(

@@ -715,7 +715,7 @@ def test_verbose_names_the_class(capsys):
 
 def test_convergence_warning_at_max_iter(monkeypatch):
     # As for more rows, which are not for one compiled loop.
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
     X, y = large()
     with pytest.warns(ConvergenceWarning) as caught:
         model = SubLBFGSLinearSVC(max_iter=2, tol=1e-6).fit(X, y)

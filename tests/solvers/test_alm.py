@@ -39,7 +39,7 @@ def small_parts(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_loop(monkeypatch):
     """The hybrid is chosen for few rows of data, too."""
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -191,7 +191,7 @@ def chosen(monkeypatch):
 @pytest.fixture
 def no_loop(monkeypatch):
     """Other rows of the table are chosen for few rows of data, too."""
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
 
 
 @pytest.mark.parametrize(("name", "model", "data"), CASES)

@@ -19,7 +19,7 @@ from sklearn_subqn._core.solvers.related.sample import sample, spread
 @pytest.fixture(autouse=True)
 def no_loop(monkeypatch):
     """Samples are of problems that are too large for the compiled loop."""
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
 
 
 def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):

@@ -331,7 +331,7 @@ def test_the_compiled_loop_finds_what_other_methods_find(loss, parameters, monke
         model = kind(alpha, loss=loss, tol=1e-8, fit_intercept=intercept, **parameters)
         found = []
         for most in (10**6, 0):
-            place = "sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES"
+            place = "sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES"
             monkeypatch.setattr(place, most)
             model.fit(X, y, sample_weight=weights)
             (history,) = model.history_

@@ -99,7 +99,7 @@ _FEW_CURVED = 4.0
 
 # Problems of at most 160,000 entries, zeros included, are solved in one compiled loop,
 # without BLAS. docs/constants.md has the figures.
-_MOST_ENTRIES = 160_000
+MOST_ENTRIES = 160_000
 
 # Problems of at most 100 columns are solved in the compiled loop. docs/constants.md has
 # the figures.
@@ -112,7 +112,7 @@ _MOST_JOINT = 200
 def is_small(f: Facts) -> bool:
     """The problem is small enough for one compiled loop, which has its loss."""
     o = f.objective
-    fits = f.in_one_place and f.n_rows * f.n_params <= _MOST_ENTRIES
+    fits = f.in_one_place and f.n_rows * f.n_params <= MOST_ENTRIES
     if f.several:
         fits = fits and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
         # In large units its proof is not that of the user's penalty.
