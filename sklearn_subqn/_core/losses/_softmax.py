@@ -5,8 +5,12 @@ Exponentials are taken of non-positive numbers only, so that no score overflows.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
+from ..kernels import softmax as kernel
 from ..rounding import EPS, ROUNDED, TINY
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Looped, Mask, Rows
@@ -28,20 +32,13 @@ class Softmax(FlowOracle):
         return Looped(3, True, 0.0, 1.0, 0.0, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        shifted = scores - scores.max(axis=1, keepdims=True)
-        own = shifted[_own(targets)]
-        np.exp(shifted, out=shifted)
-        return float(weights @ (np.log(shifted.sum(axis=1)) - own))
+        total: float = kernel.value(*map(_plain, (scores, targets, weights)))
+        return total
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient u = s (P - Y), with probabilities P and one-hot Y."""
-        u = softmax(scores)
-        # If the true class is nearly certain, rounding makes up one minus its
-        # probability.
-        own = _own(targets)
-        u[own] = 0.0
-        u[own] = -u.sum(axis=1)
-        u *= weights[:, np.newaxis]
+        u = np.empty(scores.shape)
+        kernel.subgradient(*map(_plain, (scores, targets, weights)), u)
         return u
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
@@ -116,15 +113,9 @@ class Softmax(FlowOracle):
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        own = float(weights @ dscores[_own(targets)])
-
-        def at(step: float) -> tuple[float, float]:
-            p = softmax(scores + step * dscores)
-            mean = np.einsum("ik,ik->i", p, dscores)
-            square = np.einsum("ik,ik,ik->i", p, dscores, dscores)
-            return float(weights @ mean) - own, float(weights @ (square - mean * mean))
-
-        return at
+        return partial(
+            kernel.on_line, *map(_plain, (scores, dscores, targets, weights))
+        )
 
     @staticmethod
     def _probabilities(
@@ -165,17 +156,8 @@ class SoftmaxCurvature(Curvature):
         return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
 
     def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
-        (k, d), p, weighted = out.shape[1:3], self._p[rows], self._weighted[rows]
-        roots = np.sqrt(self._weights[rows])[:, np.newaxis] * p
-        # Products of some rows at a time take no more room than X.
-        step = max(1, len(X) // k)
-        for a in range(0, len(X), step):
-            some, part = X[a : a + step, np.newaxis], slice(a, a + step)
-            diagonal = (weighted[part, :, np.newaxis] * some).reshape(-1, k * d)
-            out[range(k), range(k)] += (diagonal.T @ X[part]).reshape(k, d, d)
-            crossed = (roots[part, :, np.newaxis] * some).reshape(-1, k * d)
-            product = (crossed.T @ crossed).reshape(k, d, k, d)
-            out -= product.transpose(0, 2, 1, 3)
+        p, weights = self._p[rows], self._weights[rows]
+        kernel.add_gram(*map(_plain, (X, p, weights)), out)
 
     def centered(self) -> Floats:
         return self._weighted
@@ -186,12 +168,16 @@ class SoftmaxCurvature(Curvature):
 
 def softmax(scores: Floats) -> Floats:
     """Return probabilities exp(z_k) / sum_l exp(z_l) of shape (n, k)."""
-    p = scores - scores.max(axis=1, keepdims=True)
-    np.exp(p, out=p)
-    p /= p.sum(axis=1, keepdims=True)
+    p = np.empty(scores.shape)
+    kernel.probabilities(_plain(scores), p)
     return p
 
 
 def _own(targets: Floats) -> tuple[np.ndarray, np.ndarray]:
     """Return the index of each row's own class."""
     return np.arange(len(targets)), targets.astype(np.intp)
+
+
+def _plain(values: Any) -> Floats:
+    """Return an array as kernels take it; targets may be integers."""
+    return np.ascontiguousarray(values, dtype=np.float64)

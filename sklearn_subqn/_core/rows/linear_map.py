@@ -308,7 +308,12 @@ class LinearMap:
                     else:
                         copied = isinstance(block, SomeRows)
                         some = block.copy(rows) if copied else row_view(block, rows)
-                        product += self._float64(some).T @ u
+                        some = self._float64(some)
+                        if dual.ndim == 1 or sparse.issparse(some):
+                            product += some.T @ u
+                        else:
+                            # BLAS takes 1.3 to 2 times as long for few columns of u.
+                            product += (u.T @ some).T
             return product
 
         product, *others = self.each(multiply, self._blocks_of_threads)

@@ -1,0 +1,223 @@
+"""Probabilities exp(z_k) / sum_l exp(z_l) of rows of scores, and what follows from them.
+
+All arrays are C-contiguous and float64. NumPy takes several times as long over rows of
+few scores, since it goes from row to row.
+"""
+
+from .dense_rows cimport dense_gram
+from .exponentials cimport exponentials
+from .rows cimport allocate
+from .standard cimport free, log
+from .sums cimport Sum, add_to, result
+
+cdef enum:
+    # Exponentials are taken of about 1000 numbers at a time, which stay in the cache.
+    AT_ONCE = 1024
+
+
+def probabilities(const double[:, ::1] scores, double[:, ::1] out):
+    """Fill ``out`` of shape (n, k) with the probabilities of scores of that shape."""
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, size
+    check_shape(scores, out)
+    with nogil:
+        while i < n and k:
+            size = block(n - i, k)
+            of_rows(&scores[i, 0], NULL, 0.0, size, k, &out[i, 0], NULL)
+            i += size
+
+
+def subgradient(
+    const double[:, ::1] scores,
+    const double[::1] targets,
+    const double[::1] weights,
+    double[:, ::1] out,
+):
+    """Fill ``out`` with weights times probabilities, less one for the class of the row.
+
+    Where that is nearly certain, rounding makes up one minus its probability: it gets
+    what the others leave.
+    """
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i, j, own
+    cdef double others
+    check_shape(scores, out)
+    check_rows(n, k, targets, weights)
+    probabilities(scores, out)
+    with nogil:
+        for i in range(n):
+            own, others = <Py_ssize_t> targets[i], 0.0
+            out[i, own] = 0.0
+            for j in range(k):
+                others += out[i, j]
+                out[i, j] *= weights[i]
+            out[i, own] = -others * weights[i]
+
+
+def value(
+    const double[:, ::1] scores,
+    const double[::1] targets,
+    const double[::1] weights,
+):
+    """Return the weighted sum of ln sum_k exp(z_k) - z_y, for the class y of each row."""
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, size
+    cdef double own
+    cdef Sum total = Sum(0.0, 0.0)
+    check_rows(n, k, targets, weights)
+    cdef double* p = <double*> allocate((AT_ONCE + k) * 3 * sizeof(double))
+    cdef double* parts = p + AT_ONCE + k
+    with nogil:
+        while i < n:
+            size = block(n - i, k)
+            of_rows(&scores[i, 0], NULL, 0.0, size, k, p, parts)
+            for j in range(size):
+                own = scores[i, <Py_ssize_t> targets[i]]
+                # Nothing cancels where the own score is the largest one.
+                own = (parts[2 * j] - own) + log(parts[2 * j + 1])
+                add_to(&total, weights[i] * own)
+                i += 1
+        free(p)
+    return result(&total)
+
+
+def on_line(
+    const double[:, ::1] scores,
+    const double[:, ::1] dscores,
+    const double[::1] targets,
+    const double[::1] weights,
+    double step,
+):
+    """Return slope and second derivative of the weighted sum at scores + step * dscores."""
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, l, size
+    cdef double mean, square, move
+    cdef double* q
+    cdef Sum slope = Sum(0.0, 0.0), curvature = Sum(0.0, 0.0)
+    check_shape(scores, dscores)
+    check_rows(n, k, targets, weights)
+    cdef double* p = <double*> allocate((AT_ONCE + k) * sizeof(double))
+    with nogil:
+        while i < n:
+            size = block(n - i, k)
+            of_rows(&scores[i, 0], &dscores[i, 0], step, size, k, p, NULL)
+            for j in range(size):
+                q = p + j * k
+                mean = square = 0.0
+                for l in range(k):
+                    mean += q[l] * dscores[i, l]
+                # Squares of differences do not cancel.
+                for l in range(k):
+                    move = dscores[i, l] - mean
+                    square += q[l] * move * move
+                mean -= dscores[i, <Py_ssize_t> targets[i]]
+                add_to(&slope, weights[i] * mean)
+                add_to(&curvature, weights[i] * square)
+                i += 1
+        free(p)
+    return result(&slope), result(&curvature)
+
+
+def add_gram(
+    const double[:, ::1] X,
+    const double[:, ::1] p,
+    const double[::1] weights,
+    double[:, :, :, ::1] out,
+):
+    """Add the Hessian of the sum by coefficients to ``out`` of shape (k, k, d, d).
+
+    Its blocks of different classes a and b are -Xᵀ diag(s p_a p_b) X (Böhning 1992, eq.
+    3.1), and those of a class sum to zero.
+    """
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = p.shape[1], i, j, l, a, b
+    cdef double entry
+    if p.shape[0] != n or weights.shape[0] != n:
+        raise ValueError("features, probabilities and weights differ in length.")
+    if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
+        raise ValueError(f"an array is not of shape {(k, k, d, d)}")
+    if n == 0 or d == 0:
+        return
+    cdef double* bend = <double*> allocate((n + d * d) * sizeof(double))
+    cdef double* H = bend + n
+    with nogil:
+        for a in range(k):
+            for b in range(a + 1, k):
+                for i in range(n):
+                    bend[i] = weights[i] * p[i, a] * p[i, b]
+                dense_gram(&X[0, 0], n, d, d, bend, 1, H)
+                for j in range(d):
+                    for l in range(d):
+                        entry = H[min(j, l) * d + max(j, l)]
+                        out[a, a, j, l] += entry
+                        out[b, b, j, l] += entry
+                        out[a, b, j, l] -= entry
+                        out[b, a, j, l] -= entry
+        free(bend)
+
+
+cdef inline Py_ssize_t block(Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """Return the number of rows to take at once."""
+    return max(1, min(n, AT_ONCE // k))
+
+
+cdef void of_rows(
+    const double* z,
+    const double* dz,
+    double step,
+    Py_ssize_t n,
+    Py_ssize_t k,
+    double* p,
+    double* parts,
+) noexcept nogil:
+    """Set the probabilities at z + step * dz.
+
+    If asked for, set two parts of a row: the largest score, and the sum of exponentials
+    of all scores less that.
+    """
+    cdef Py_ssize_t i, j
+    cdef double largest, total
+    cdef double* q = p
+    for j in range(n * k):
+        p[j] = z[j]
+    if dz != NULL:
+        for j in range(n * k):
+            p[j] += step * dz[j]
+    for i in range(n):
+        largest = q[0]
+        for j in range(1, k):
+            largest = q[j] if q[j] > largest else largest
+        for j in range(k):
+            q[j] -= largest
+        if parts != NULL:
+            parts[2 * i] = largest
+        q += k
+    exponentials(p, n * k)
+    q = p
+    for i in range(n):
+        total = 0.0
+        for j in range(k):
+            total += q[j]
+        for j in range(k):
+            q[j] /= total
+        if parts != NULL:
+            parts[2 * i + 1] = total
+        q += k
+
+
+cdef int check_shape(const double[:, ::1] a, const double[:, ::1] b) except -1:
+    if a.shape[0] != b.shape[0] or a.shape[1] != b.shape[1]:
+        raise ValueError(
+            f"an array of shape {(b.shape[0], b.shape[1])} instead of "
+            f"{(a.shape[0], a.shape[1])}"
+        )
+    return 0
+
+
+cdef int check_rows(
+    Py_ssize_t n, Py_ssize_t k, const double[::1] targets, const double[::1] weights
+) except -1:
+    cdef Py_ssize_t i
+    if targets.shape[0] != n or weights.shape[0] != n:
+        raise ValueError(
+            f"arrays of {targets.shape[0]} and {weights.shape[0]} instead of {n} rows"
+        )
+    for i in range(n):
+        if not 0.0 <= targets[i] < k:
+            raise ValueError(f"class {targets[i]:g} is none of {k}")
+    return 0
