@@ -27,6 +27,7 @@ from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
+from ._estimators.offsets import TakesOffset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
 from ._estimators.regression_losses import EPSILON, check_power, made_loss
 from ._estimators.regressor import ScoringRegressor
@@ -43,7 +44,7 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
 
 
-class BMRMRegressor(ScoringRegressor, BundleEstimator):
+class BMRMRegressor(TakesOffset, ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
@@ -324,7 +325,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
-        offset : array-like of shape (n_samples,), default=None
+        offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), of all columns of y, as a feature with the
             coefficient 1 would be. For losses by name. With the losses whose
             predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
@@ -354,7 +355,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
+        self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
+        self._remember_offset(offset)
+        return self
 
     @blockwise
     def predict(self, X: Any, offset: Any = None) -> Any:
@@ -364,8 +367,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to f(x), by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to f(x), by default zero. A model that was fitted
+            with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -376,6 +380,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         """
         check_is_fitted(self)
         check_same_rows(X, offset=offset)
+        warn_of_missing_offset(self, offset)
         X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
@@ -407,9 +412,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             Targets of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by default equal.
-        offset : array-like of shape (n_samples,), default=None
+        offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), and to the constant as well with which
-            predictions are compared.
+            predictions are compared. A model that was fitted with an offset warns
+            without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -419,11 +425,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         check_same_rows(X, sample_weight=sample_weight, offset=offset)
         if offset is not None:
             y, sample_weight = self._without_offset(y, sample_weight, offset)
+            offset = 0.0
+        predictions = self.predict(X, offset)
         if self._fits_several_quantiles():
             y, sample_weight = as_numpy(y), as_numpy(sample_weight)
             check_no_times(y)
-            return mean_d2(y, self.predict(X), self.quantile, sample_weight)
-        return super().score(X, y, sample_weight)
+            return mean_d2(y, predictions, self.quantile, sample_weight)
+        return self._score_of(predictions, y, sample_weight)
 
     def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
         """Return targets and weights for which scores without offsets are as good.

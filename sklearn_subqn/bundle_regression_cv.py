@@ -239,7 +239,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
             Group labels for splitters that ask for them.
-        offset : array-like of shape (n_samples,), default=None
+        offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), as in :class:`BMRMRegressor`, in fits and in
             scores: scorers see the predictions with them.
 
@@ -277,6 +277,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             X, y, None if groups is None else exact_names(groups)
         )
         others = None, self._checked_offset(offset, len(y))
+        self._remember_offset(offset)
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 

@@ -17,6 +17,7 @@ from ._certified.other_objectives import has_objective, objective_of
 from ._core.names import check_same_rows, features_axis, in_order
 from ._core.solvers import Start, minimize_intercept
 from ._estimators.block_methods import is_collection
+from ._estimators.offsets import warn_of_missing_offset
 from ._problems import LinearProblems
 from ._solving.callbacks import FitTask
 from ._solving.process import ignoring_errors
@@ -63,7 +64,7 @@ def dual_gap(
         ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``,
         ``Lasso``, ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as
         free, which that of ``solver="liblinear"`` is not.
-    offset : array-like of shape (n_samples,), default=None
+    offset : float or array-like of shape (n_samples,), default=None
         Numbers added to the scores of the samples, as in ``fit`` of the estimators that
         take them.
     tol : float or None, default=1e-3
@@ -118,6 +119,7 @@ def dual_gap(
     at most 1% above the optimum
     """
     given = _given(model)
+    warn_of_missing_offset(model, offset)
     if estimator is None:
         estimator = objective_of(model, *_known_targets(model, X, y, sample_weight))
     if not has_objective(estimator):

@@ -1,4 +1,4 @@
-"""Categories of warnings about models that are proven, but of little use."""
+"""Categories of warnings about models that are of little use, or used otherwise."""
 
 
 class ConstantModelWarning(UserWarning):
@@ -46,4 +46,31 @@ class UnderfittingWarning(UserWarning):
     ...     clf = L1LogisticOWLQN(alpha=0.3).fit(X[:100], y[:100])
     >>> caught[0].category.__name__
     'UnderfittingWarning'
+    """
+
+
+class MissingOffsetWarning(UserWarning):
+    """A model that was fitted with an offset is used without one, as if it were zero.
+
+    With exposures, predictions are those for one unit of them.
+
+    See Also
+    --------
+    BMRMRegressor : Takes an ``offset`` in ``fit``, ``predict`` and ``score``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, years = rng.normal(size=(100, 2)), rng.uniform(0.5, 2.0, size=100)
+    >>> events = rng.poisson(years)
+    >>> model = BMRMRegressor(0.1, loss="poisson")
+    >>> model = model.fit(X, events, offset=np.log(years))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     yearly = model.predict(X)
+    >>> caught[0].category.__name__
+    'MissingOffsetWarning'
     """

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._certified.other_objectives import has_objective, objective_of
 from ._estimators.inferred import ErrorOptions, coefficient_errors, fitted_attributes
+from ._estimators.offsets import warn_of_missing_offset
 from ._inference import CoefficientErrors
 
 __all__ = ["CoefficientErrors", "standard_errors"]
@@ -70,7 +71,7 @@ def standard_errors(
           likelihoods, and "HC0" for other losses.
     groups : array-like of shape (n_samples,), default=None
         Names of clusters: rows of one may depend on each other.
-    offset : array-like of shape (n_samples,), default=None
+    offset : float or array-like of shape (n_samples,), default=None
         Numbers that were added to the scores in the fit.
     dispersion : float, default=None
         Factor on the variances of ``kind="fisher"``. By default it is 1 for the log
@@ -167,6 +168,7 @@ def standard_errors(
             f"an object of type {type(model).__name__}."
         )
     check_is_fitted(model)
+    warn_of_missing_offset(model, offset)
     if estimator is None:
         estimator = objective_of(model, y, sample_weight)
     if not has_objective(estimator):

@@ -136,7 +136,7 @@ def check_no_times(values: Any, name: str = "y") -> None:
 
 
 def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
-    """Return numbers to be added to scores as a new array of shape (n,).
+    """Return a number, or one for each sample, to be added to scores, in shape (n,).
 
     Raises
     ------
@@ -144,6 +144,8 @@ def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
         If they are not numbers, not finite, or of another shape.
     """
     offsets = _real_numbers("offset", offset)
+    if not offsets.ndim:
+        offsets = np.full(n, offsets)
     if offsets.shape != (n,):
         raise ValueError(
             f"offset must have one number for each of the {n} samples, shape {(n,)}; "

@@ -24,6 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.names import Axis
+from .offsets import warn_of_missing_offset
 from .predictions import variance_power
 from .tables import checked_names, checked_scale, coefficients, data_frame
 
@@ -174,6 +175,7 @@ def coef_table(
         from .inferred import ErrorOptions, coefficient_errors, fitted_attributes
 
         options = ErrorOptions(feature_names=feature_names, **errors)
+        warn_of_missing_offset(self, options.offset)
         data = X, y, sample_weight, options
         return coefficient_errors(self, fitted_attributes(self), *data).table(level)
     if errors or y is not None or sample_weight is not None:

@@ -17,12 +17,13 @@ from .._solving.callbacks import with_callbacks
 from .block_methods import blockwise, scored
 from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
+from .offsets import TakesOffset, warn_of_missing_offset
 
 #: Losses that take offsets: the smooth ones of one score per sample.
 WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
-class OffsetClassifier(LinearClassifier):
+class OffsetClassifier(TakesOffset, LinearClassifier):
     """Base of classifiers with an ``offset`` in all their methods."""
 
     loss: Any
@@ -52,7 +53,7 @@ class OffsetClassifier(LinearClassifier):
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
-        offset : array-like of shape (n_samples,), default=None
+        offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, as a feature with the coefficient 1
             would be: for example the log odds of another model. For two classes and the
             smooth losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
@@ -81,7 +82,9 @@ class OffsetClassifier(LinearClassifier):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
+        self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
+        self._remember_offset(offset)
+        return self
 
     @blockwise
     def decision_function(self, X: Any, offset: Any = None) -> Any:
@@ -91,8 +94,9 @@ class OffsetClassifier(LinearClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero. A model that was
+            fitted with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -110,8 +114,9 @@ class OffsetClassifier(LinearClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero. A model that was
+            fitted with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -135,8 +140,9 @@ class OffsetClassifier(LinearClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero. A model that was
+            fitted with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -154,8 +160,9 @@ class OffsetClassifier(LinearClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero. A model that was
+            fitted with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -163,6 +170,7 @@ class OffsetClassifier(LinearClassifier):
             In the order of ``classes_``.
         """
         if offset is None:
+            warn_of_missing_offset(self, offset)
             return self._log_probabilities(self._softmax_scores(X))
         return self._log_probabilities(self._offset_scores(X, offset))
 
@@ -180,8 +188,9 @@ class OffsetClassifier(LinearClassifier):
             Classes of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by default equal.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, by default zero.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero. A model that was
+            fitted with an offset warns without one; 0 says that zero is meant.
 
         Returns
         -------
@@ -197,6 +206,7 @@ class OffsetClassifier(LinearClassifier):
         """Return scores of shape (n_samples, n_outputs)."""
         check_same_rows(X, offset=offset)
         scores = self._raw_scores(X)
+        warn_of_missing_offset(self, offset)
         if offset is not None:
             scores += self._checked_offset(offset, scores, self.classes_)[:, np.newaxis]
         return scores

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from .._checks import as_numpy, as_sample_weights, check_no_times
 from .._core.names import check_same_rows
@@ -52,12 +53,15 @@ class ScoringRegressor(RegressorMixin):
             If the score is not finite.
         """
         check_same_rows(X, sample_weight=sample_weight)
+        return self._score_of(self.predict(X), y, sample_weight)
+
+    def _score_of(self, expected: Any, y: Any, sample_weight: Any) -> float:
+        """Return the score of predictions."""
         y, sample_weight = as_numpy(y), as_numpy(sample_weight)
         check_no_times(y)
         power = variance_power(self)
         if power is None:
-            return float(super().score(X, y, sample_weight))
-        expected = self.predict(X)
+            return float(r2_score(y, expected, sample_weight=sample_weight))
         y = np.asarray(y, dtype=np.float64).reshape(len(expected), -1)
         weights = as_sample_weights(sample_weight, len(y))
         used = weights > 0.0

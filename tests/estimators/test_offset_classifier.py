@@ -1,5 +1,7 @@
 """Known numbers that are added to scores, such as logarithms of exposures."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,12 +16,15 @@ from sklearn_subqn import (
     BMRMClassifier,
     BMRMRegressor,
     BMRMRegressorCV,
+    dual_gap,
     linear_model,
+    standard_errors,
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES, Box, regression_losses
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn.exceptions import MissingOffsetWarning
 from sklearn_subqn.losses import FirstOrderLoss
 
 RESIDUALS = [
@@ -90,7 +95,7 @@ def test_the_objective_is_that_of_means_with_offsets(loss, fit_intercept):
     assert model.objective_ == pytest.approx(best.fun, rel=1e-9)
     assert model.objective_ - model.dual_gap_ <= best.fun + 1e-13 * abs(best.fun)
     assert_allclose(model.predict(X, offset), np.exp(X @ w[:4] + w[4] + offset))
-    assert_allclose(model.predict(X), np.exp(X @ w[:4] + w[4]))
+    assert_allclose(model.predict(X, 0), np.exp(X @ w[:4] + w[4]))
 
 
 @each_mean
@@ -119,7 +124,7 @@ def test_exposures_are_those_of_rates():
     peer = PoissonRegressor(alpha=0.1 / total, tol=1e-10, max_iter=1000)
     peer.fit(X, y / exposure, weights * exposure)
     assert_allclose(model.coef_, peer.coef_, atol=1e-6)
-    assert_allclose(model.predict(X), peer.predict(X), rtol=1e-5)
+    assert_allclose(model.predict(X, 0), peer.predict(X), rtol=1e-5)
     score = peer.score(X, y / exposure, weights * exposure)
     found = model.score(X, y, weights, offset=offset)
     assert found == pytest.approx(score, abs=1e-8)
@@ -237,7 +242,6 @@ def test_offsets_are_checked():
     coef = model.coef_.copy()
     for wrong, message in (
         (offset[1:], r"each of the 150 samples, shape \(150,\); got shape \(149,\)"),
-        (1.0, r"got shape \(\)"),
         (offset[:, None], r"got shape \(150, 1\)"),
         (np.where(offset > 0.0, -np.inf, offset), "offset must be finite. Logarithms"),
         (["a"] * 150, "offset must be an array of numbers: got an array of type <U1"),
@@ -329,7 +333,7 @@ def test_objectives_of_classes_with_offsets(loss, solver):
     assert_array_equal(model.predict(X, offset), np.where(scores > 0.0, "yes", "no"))
     right = model.predict(X, offset) == y
     assert model.score(X, y, weights, offset) == pytest.approx(shares @ right)
-    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    assert model.score(X, y, offset=0) == np.mean(model.predict(X, 0) == y)
     if loss == "log_loss":
         odds = 1.0 / (1.0 + np.exp(-scores))
         assert_allclose(model.predict_proba(X, offset)[:, 1], odds, atol=1e-12)
@@ -434,3 +438,62 @@ def test_parts_of_the_rows_carry_offsets(name):
     assert_allclose(np.concatenate(list(balanced[1])), balanced[0], atol=1e-15)
     found = parts.conjugate_and_size(balanced[1])
     assert_allclose(found, whole.conjugate_and_size(balanced[0]), rtol=1e-13)
+
+
+def _uses_without_offset():
+    """Fitted models, and calls of them without an offset."""
+    X, y, _, offset = data("poisson")
+    regressors = [
+        BMRMRegressor(0.1, loss="poisson"),
+        BMRMRegressor(0.1, loss="quantile", quantile=[0.3, 0.7]),
+        BMRMRegressorCV([0.1, 1.0], loss="poisson", cv=2),
+    ]
+    for model in regressors:
+        model.fit(X, y, offset=offset)
+        yield model, lambda model: model.predict(X)
+        yield model, lambda model: model.score(X, y)
+    yield regressors[0], lambda model: dual_gap(model, X, y)
+    model = BMRMRegressor(0.0, loss="poisson").fit(X, y, offset=offset)
+    yield model, lambda model: standard_errors(model, X, y)
+    yield model, lambda model: model.coef_table(X, y)
+    signs = y > np.median(y)
+    model = BMRMClassifier(0.1, loss="log_loss").fit(X, signs, offset=offset)
+    for name in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        yield model, lambda model, name=name: getattr(model, name)(X)
+    yield model, lambda model: model.score(X, signs)
+    step = make_pipeline(StandardScaler(), BMRMRegressor(0.1, loss="poisson"))
+    step.fit(X, y, bmrmregressor__offset=offset)
+    yield step, lambda model: model.predict(X)
+    yield step, lambda model: model.score(X, y)
+
+
+def test_use_without_the_offset_of_the_fit_is_told():
+    for model, use in _uses_without_offset():
+        # Standard errors say as well that this is not the optimum.
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            use(model)
+        told = [str(each.message) for each in caught]
+        assert sum("fitted with an offset" in each for each in told) == 1
+
+
+def test_folds_scored_without_the_offset_of_their_fits_are_told():
+    X, y, _, offset = data("poisson")
+    with config_context(enable_metadata_routing=True):
+        model = BMRMRegressor(0.1, loss="poisson").set_fit_request(offset=True)
+        model.set_score_request(offset=False)
+        with pytest.warns(MissingOffsetWarning):
+            cross_val_score(model, X, y, cv=2, params={"offset": offset})
+
+
+def test_zero_is_an_offset_and_no_offset_is_needed_after_zeros():
+    X, y, _, offset = data("poisson")
+    model = BMRMRegressor(0.1, loss="poisson").fit(X, y, offset=offset)
+    rates = model.predict(X, offset=0)
+    assert_allclose(rates * np.exp(offset), model.predict(X, offset), rtol=1e-12)
+    assert_array_equal(rates, model.predict(X, np.zeros(len(X))))
+    expected = model.score(X, y, offset=np.zeros(len(X)))
+    assert model.score(X, y, offset=0) == expected
+    # Warnings are errors here.
+    model.fit(X, y, offset=np.zeros(len(X))).predict(X)
+    model.fit(X, y).score(X, y)
