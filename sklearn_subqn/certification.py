@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._blocks.row_blocks import RowBlocks
 from ._certified.objectives_in_blocks import for_blocks
-from ._certified.other_objectives import has_objective, objective_of
+from ._certified.other_objectives import has_objective, last_step, objective_of
 from ._core.names import check_same_rows, features_axis, in_order
 from ._core.solvers import Start, minimize_intercept
 from ._estimators.block_methods import is_collection
@@ -44,11 +44,12 @@ def dual_gap(
     Parameters
     ----------
     model : estimator instance or tuple (coef, intercept)
-        A fitted estimator with ``coef_`` and ``intercept_``, or these numbers: of shape
-        (n_features,) or (k, n_features), and (k,) or a single number. They are not
-        changed.
+        A fitted estimator with ``coef_`` and ``intercept_``, a pipeline that ends with
+        one, or these numbers: of shape (n_features,) or (k, n_features), and (k,) or a
+        single number. They are not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The samples of the objective, as a rule those that the model was trained on.
+        The samples of the objective, as a rule those that the model was trained on. A
+        pipeline transforms them before its last step gets them.
         Dask arrays and dataframes, and :class:`RowBlocks`, for objectives of the
         estimators that are fitted to them, also of models with the names of
         scikit-learn's ``LinearSVC``, ``LinearSVR``, ``LogisticRegression`` and
@@ -60,10 +61,11 @@ def dual_gap(
     estimator : estimator instance, default=None
         An estimator of this package, which need not be fitted, whose parameters say
         what the objective is. By default it is that of ``model``; of scikit-learn
-        ``LogisticRegression``, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
-        ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``,
-        ``Lasso``, ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as
-        free, which that of ``solver="liblinear"`` is not.
+        ``LogisticRegression``, ``LogisticRegressionCV`` with what it has chosen,
+        ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``, ``PoissonRegressor``,
+        ``GammaRegressor``, ``TweedieRegressor``, ``SGDClassifier``, ``SGDRegressor``,
+        ``LinearRegression``, ``Lasso``, ``ElasticNet`` and ``Ridge`` are known. Their
+        intercepts count as free, which that of ``solver="liblinear"`` is not.
     offset : float or array-like of shape (n_samples,), default=None
         Numbers added to the scores of the samples, as in ``fit`` of the estimators that
         take them.
@@ -118,6 +120,7 @@ def dual_gap(
     >>> print(f"at most {gap / objective:.0%} above the optimum")
     at most 1% above the optimum
     """
+    model, X = last_step(model, X)
     given = _given(model)
     warn_of_missing_offset(model, offset)
     if estimator is None:
@@ -243,9 +246,8 @@ def _given(model: Any) -> dict[str, Any]:
     if not {"coef_", "intercept_"} <= set(given):
         raise TypeError(
             "model must be linear, with coef_ and intercept_; "
-            f"{type(model).__name__} is not. Of a pipeline give the last step, "
-            "model[-1], and the features that it gets, model[:-1].transform(X); of a "
-            "search give model.best_estimator_."
+            f"{type(model).__name__} is not. Of a search give "
+            "model.best_estimator_."
         )
     return given
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ._certified.other_objectives import has_objective, objective_of
+from ._certified.other_objectives import has_objective, last_step, objective_of
 from ._estimators.inferred import ErrorOptions, coefficient_errors, fitted_attributes
 from ._estimators.offsets import warn_of_missing_offset
 from ._inference import CoefficientErrors
@@ -159,9 +159,10 @@ def standard_errors(
     """
     if isinstance(model, Pipeline):
         check_is_fitted(model)
-        if feature_names is None and hasattr(model[:-1], "get_feature_names_out"):
-            feature_names = model[:-1].get_feature_names_out()
-        X, model = model[:-1].transform(X), model[-1]
+        before = model[:-1]
+        if feature_names is None and hasattr(before, "get_feature_names_out"):
+            feature_names = before.get_feature_names_out()
+    model, X = last_step(model, X)
     if not isinstance(model, BaseEstimator):
         raise TypeError(
             "model must be a fitted estimator, or a pipeline that ends with one; got "

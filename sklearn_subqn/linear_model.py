@@ -3,12 +3,15 @@
 from ._dropin.huber import HuberRegressor
 from ._dropin.logistic import LogisticRegression
 from ._dropin.logistic_cv import LogisticRegressionCV
-from ._dropin.regression import PoissonRegressor, QuantileRegressor
+from ._dropin.means import GammaRegressor, PoissonRegressor, TweedieRegressor
+from ._dropin.regression import QuantileRegressor
 
 __all__ = [
+    "GammaRegressor",
     "HuberRegressor",
     "LogisticRegression",
     "LogisticRegressionCV",
     "PoissonRegressor",
     "QuantileRegressor",
+    "TweedieRegressor",
 ]

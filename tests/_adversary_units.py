@@ -82,6 +82,7 @@ UNITS = [
         for loss in ("epsilon_insensitive", "squared_epsilon_insensitive")
     ),
     Unit("PoissonRegressor", "counts", "poisson", 0.0, {}),
+    Unit("TweedieRegressor", "counts", "poisson", 0.0, {"power": 1}),
     Unit("QuantileRegressor", "real", "quantile", 1.0, {"quantile": 0.3}),
 ]
 #: Those that are known, but have no drop-in.

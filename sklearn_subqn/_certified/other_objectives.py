@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import row_weights
 from .._estimators.estimator import Estimator
@@ -14,7 +16,13 @@ from .._estimators.linear_estimator import LinearEstimator
 from .._ranking.base_ranker import BaseRanker
 from ..bundle_classification import BMRMClassifier
 from ..bundle_regression import BMRMRegressor
-from ..linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from ..linear_model import (
+    GammaRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    TweedieRegressor,
+)
 from ..svm import LinearSVC, LinearSVR
 
 # Some losses of SGDClassifier and SGDRegressor have the same names here.
@@ -27,6 +35,16 @@ _LOSSES_OF_SGD = {
         "squared_epsilon_insensitive",
     ],
 }
+
+
+def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the last step of a pipeline and what it gets of X; else both as given."""
+    if not isinstance(model, Pipeline):
+        return model, X
+    check_is_fitted(model)
+    if len(model) > 1:
+        X = model[:-1].transform(X)
+    return last_step(model[-1], X)
 
 
 def has_objective(estimator: Any) -> bool:
@@ -45,7 +63,8 @@ def objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
     if has_objective(model):
         return model
     # A class that scikit-learn derives from another has an objective of its own.
-    kinds = (kind for kind in type(model).__mro__ if kind.__module__[:8] == "sklearn.")
+    ours = ("sklearn.", "sklearn_subqn.")
+    kinds = (kind for kind in type(model).__mro__ if kind.__module__.startswith(ours))
     name = next(kinds, object).__name__
     if name in _OBJECTIVES:
         objective = _OBJECTIVES[name](model, y, sample_weight)
@@ -70,6 +89,22 @@ def _same_parameters(kind: Any) -> Callable[..., Any]:
         return kind(**same)
 
     return objective
+
+
+def _logistic_cv(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of the strength that LogisticRegressionCV has chosen."""
+    strengths = np.unique(model.C_)
+    # The ratios are None, one for each class, where none was to be chosen.
+    ratios = {each for each in np.ravel(model.l1_ratio_).tolist() if each is not None}
+    if len(strengths) > 1 or len(ratios) > 1:
+        return None
+    given = {
+        name: getattr(model, name)
+        for name in ("penalty", "fit_intercept", "class_weight")
+    }
+    if ratios:
+        given["l1_ratio"] = ratios.pop()
+    return LogisticRegression(C=float(strengths[0]), tol=model.tol, **given)
 
 
 def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
@@ -136,16 +171,19 @@ _OBJECTIVES: dict[str, Callable[..., Any]] = {
     **{
         kind.__name__: _same_parameters(kind)
         for kind in (
+            GammaRegressor,
             LinearSVC,
             LinearSVR,
             LogisticRegression,
             PoissonRegressor,
             QuantileRegressor,
+            TweedieRegressor,
         )
     },
     "ElasticNet": _squared,
     "Lasso": _squared,
     "LinearRegression": _least_squares,
+    "LogisticRegressionCV": _logistic_cv,
     "Ridge": _squared,
     "SGDClassifier": _sgd,
     "SGDRegressor": _sgd,

@@ -1,19 +1,15 @@
-"""Quantile and Poisson regression with the parameters of scikit-learn's."""
+"""Quantile regression with the parameters of scikit-learn's."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-from scipy.special import xlogy
-
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
-from .._estimators.block_methods import blockwise
 from .._features.strength import target_deviation
 from .._problems import LinearProblems
 from .._solving.solution import Floats
-from ._reading import LessConstant, without_penalty
+from ._reading import without_penalty
 from ._shared import DropInRegressor
 
 
@@ -125,138 +121,3 @@ class QuantileRegressor(DropInRegressor):
             bend = 1.0 / target_deviation(y, weights)
             given = without_penalty(X, weights, model.fit_intercept, bend=bend)
         return LinearProblems(model, X, [y], loss, weights, single=True, **given)
-
-
-class PoissonRegressor(DropInRegressor):
-    """Poisson regression with the parameters of scikit-learn's.
-
-    Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
-    deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
-    reports a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.PoissonRegressor`; see Notes for
-    what differs.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. It is not penalized.
-    solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
-        Without effect: the method is chosen by the data.
-    max_iter : int, default=100
-        Limit on the number of iterations.
-    tol : float, default=1e-4
-        Stop when the mean of ``exp(f(x)) - y f(x)`` with the penalty, which is the
-        objective except for a constant, is proven to be within ``tol`` times its
-        absolute value of its optimum.
-    warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
-        features.
-    verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
-    intercept_ : float
-        Intercept; zero if ``fit_intercept=False``.
-    objective_ : float
-        Objective at the coefficients, as above.
-    dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
-    n_iter_ : int
-        Number of iterations.
-    history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
-    plan_ : str
-        How the problem was solved.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
-
-    See Also
-    --------
-    BMRMRegressor : The same model, other losses and penalties, with a choice of
-        solvers.
-
-    Notes
-    -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.linear_model import PoissonRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> y = rng.poisson(np.exp(X @ [0.5, -0.5] + 1.0))
-    >>> model = PoissonRegressor(alpha=1e-3).fit(X, y)
-    >>> model.coef_.round(1)
-    array([ 0.6, -0.5])
-    """
-
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "PoissonRegressor")
-    _without_effect: ClassVar[dict[str, str]] = {
-        "solver": "the method is chosen by the data."
-    }
-
-    loss = "poisson"
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    @blockwise
-    def predict(self, X: Any) -> Any:
-        """Return expected counts.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            ``exp(f(x))``.
-        """
-        return np.exp(super().predict(X))
-
-    def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
-        if np.any(y < 0.0):
-            raise ValueError(f"y must be >= 0; its least value is {y.min():g}.")
-        model, loss = self._linear_model(), regression_losses()["poisson"]
-        constant = float(weights @ (xlogy(y, y) - y))
-        given: Any = {"reading": LessConstant(constant)}
-        if not self.alpha:
-            reading = {"bend": float(weights @ y) or 1.0, "constant": constant}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
-        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags

@@ -37,11 +37,13 @@ from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.records import stored
 from sklearn_subqn.crf import CRF
 from sklearn_subqn.linear_model import (
+    GammaRegressor,
     HuberRegressor,
     LogisticRegression,
     LogisticRegressionCV,
     PoissonRegressor,
     QuantileRegressor,
+    TweedieRegressor,
 )
 from sklearn_subqn.ranking import Ranker
 from sklearn_subqn.svm import LinearSVC, LinearSVR
@@ -90,6 +92,8 @@ FITS = {
     "LogisticRegressionCV": lambda: LogisticRegressionCV(Cs=3, cv=2).fit(X, SIGNS),
     "QuantileRegressor": lambda: QuantileRegressor(alpha=0.1).fit(X, SCORES),
     "PoissonRegressor": lambda: PoissonRegressor().fit(X, COUNTS),
+    "GammaRegressor": lambda: GammaRegressor().fit(X, COUNTS + 0.1),
+    "TweedieRegressor": lambda: TweedieRegressor(power=1.5).fit(X, COUNTS),
     "HuberRegressor": lambda: HuberRegressor().fit(X, SCORES),
     "Ranker": lambda: Ranker().fit(X, THIRDS, group=GROUP),
     "crf": lambda: LinearChainCRF(transition_constraints=[("D", "V")]).fit(

@@ -18,6 +18,7 @@ from sklearn.metrics import (
     make_scorer,
     mean_pinball_loss,
     mean_poisson_deviance,
+    mean_tweedie_deviance,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
@@ -239,6 +240,50 @@ def test_poisson_regression_is_that_of_scikit_learn(alpha):
     assert ours.score(X, y, weights) == pytest.approx(theirs.score(X, y, weights))
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 0.0])
+@pytest.mark.parametrize(
+    ("name", "params", "power"),
+    [
+        ("GammaRegressor", {}, 2.0),
+        ("TweedieRegressor", {}, 0.0),
+        ("TweedieRegressor", {"power": 0, "link": "identity"}, 0.0),
+        ("TweedieRegressor", {"power": 1, "link": "log"}, 1.0),
+        ("TweedieRegressor", {"power": 1.3, "fit_intercept": False}, 1.3),
+        ("TweedieRegressor", {"power": 2.0}, 2.0),
+    ],
+)
+def test_regression_of_means_is_that_of_scikit_learn(name, params, power, alpha):
+    X, y, weights = numbers(counts=power > 0.0)
+    y += 0.1 * (power == 2.0)
+    ours, theirs = pair(name, alpha=alpha, **params)
+    for each in (ours, theirs):
+        each.fit(X, y, weights)
+    assert_allclose(ours.coef_, theirs.coef_, atol=2e-6)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-5)
+    deviance = mean_tweedie_deviance(
+        y, ours.predict(X), sample_weight=weights, power=power
+    )
+    value = 0.5 * deviance + 0.5 * alpha * ours.coef_ @ ours.coef_
+    assert ours.objective_ == pytest.approx(value, rel=1e-10)
+    assert ours.dual_gap_ <= 1e-9 * value if alpha else ours.dual_gap_ == np.inf
+    assert ours.score(X, y, weights) == pytest.approx(theirs.score(X, y, weights))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"power": 3.0}, "power must be 0, or from 1 to 2.*got 3.0"),
+        ({"power": -1}, "power must be 0, or from 1 to 2.*got -1"),
+        ({"power": 1.5, "link": "identity"}, "power=1.5 needs link='log'"),
+        ({"link": "log"}, "power=0.0 needs link='identity'"),
+    ],
+)
+def test_objectives_of_means_that_are_not_convex_are_refused(params, message):
+    X, y, _ = numbers(counts=True)
+    with pytest.raises(ValueError, match=message):
+        linear_model.TweedieRegressor(**params).fit(X, y)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     "params",
@@ -378,6 +423,7 @@ def test_no_penalty_in_any_units_of_features():
 @pytest.mark.parametrize("name", [name for name in NAMES if "CV" not in name])
 def test_no_penalty_with_features_far_from_zero(name):
     X, y, weights = numbers(counts=True)
+    y += name == "GammaRegressor"
     if name == "LogisticRegression":
         X, y, weights = classes(3)
     params = {"C": np.inf} if name == "LogisticRegression" else {"alpha": 0.0}
@@ -396,6 +442,7 @@ def test_no_penalty_with_features_far_from_zero(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_sparse_input(name):
     X, y, weights = numbers(counts=True)
+    y += name == "GammaRegressor"
     if name.startswith("Logistic"):
         X, y, weights = classes(3)
     params = {"alpha": 0.01} if "Regressor" in name else {}
@@ -464,6 +511,8 @@ def test_repeated_warnings_are_errors_where_warnings_are():
         ("LogisticRegressionCV", {"Cs": 0}),
         ("QuantileRegressor", {"quantile": 1.0}),
         ("PoissonRegressor", {"alpha": -1.0}),
+        ("GammaRegressor", {"alpha": -1.0}),
+        ("TweedieRegressor", {"link": "logit"}),
         ("HuberRegressor", {"epsilon": 0.5}),
     ],
 )

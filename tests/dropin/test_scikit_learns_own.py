@@ -21,11 +21,13 @@ import sklearn
 OURS = {
     "svm": ("LinearSVC", "LinearSVR"),
     "linear_model": (
+        "GammaRegressor",
         "HuberRegressor",
         "LogisticRegression",
         "LogisticRegressionCV",
         "PoissonRegressor",
         "QuantileRegressor",
+        "TweedieRegressor",
     ),
 }
 NAMES = {name: module for module, names in OURS.items() for name in names}

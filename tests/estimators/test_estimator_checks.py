@@ -22,11 +22,13 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn.linear_model import (
+    GammaRegressor,
     HuberRegressor,
     LogisticRegression,
     LogisticRegressionCV,
     PoissonRegressor,
     QuantileRegressor,
+    TweedieRegressor,
 )
 from sklearn_subqn.ranking import Ranker
 from sklearn_subqn.svm import LinearSVC, LinearSVR
@@ -69,6 +71,8 @@ DEFAULT = [
     LogisticRegressionCV(Cs=3, cv=3),
     QuantileRegressor(),
     PoissonRegressor(),
+    GammaRegressor(),
+    TweedieRegressor(),
     HuberRegressor(),
     Ranker(),
 ]
@@ -105,6 +109,7 @@ AUTOMATIC = [
     LogisticRegression(C=np.inf),
     QuantileRegressor(alpha=0.0),
     PoissonRegressor(alpha=0.0),
+    TweedieRegressor(power=1.5),
     HuberRegressor(alpha=0.0),
 ]
 EXPLICIT = [

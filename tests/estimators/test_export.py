@@ -38,6 +38,7 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
+    linear_model,
     losses,
 )
 from sklearn_subqn.linear_model import (
@@ -102,6 +103,7 @@ REGRESSORS = [
     (QuantileRegressor(alpha=0.01), SCORES, LinearRegression),
     (HuberRegressor(), SCORES, LinearRegression),
     (PoissonRegressor(), AMOUNTS, SkPoissonRegressor),
+    (linear_model.TweedieRegressor(power=1.5), AMOUNTS, TweedieRegressor),
 ]
 
 

@@ -40,6 +40,7 @@ OTHER_TARGETS = {
     "MultilabelHingeClassifier": (X, SETS),
     "BMRMOutlierDetector": (X + 3.0, None),
     "linear_model.PoissonRegressor": (X, y.astype(float)),
+    "linear_model.GammaRegressor": (X, y + 1.0),
     "crf.LinearChainCRF": (TOKENS, TAGS),
     "crf.CRF": (TOKENS, TAGS),
     "LinearChainCRF": (TOKENS, TAGS),

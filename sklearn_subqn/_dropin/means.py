@@ -1,0 +1,389 @@
+"""Regression of means, such as of counts, with the parameters of scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import xlogy
+
+from .._estimators.block_methods import blockwise
+from .._estimators.predictions import variance_power
+from .._estimators.regression_losses import loss_of
+from .._problems import LinearProblems
+from .._solving.solution import Floats
+from ._reading import LessConstant, without_penalty
+from ._shared import DropInRegressor
+
+
+class MeanRegressor(DropInRegressor):
+    """Base of regressors that minimize a deviance of Tweedie's family."""
+
+    __module__ = "sklearn_subqn.linear_model"
+
+    _without_effect: ClassVar[dict[str, str]] = {
+        "solver": "the method is chosen by the data."
+    }
+
+    loss: str
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @blockwise
+    def predict(self, X: Any) -> Any:
+        """Return expected targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            ``exp(f(x))``, or ``f(x)`` with the identity as link.
+        """
+        scores = super().predict(X)
+        return scores if variance_power(self) is None else np.exp(scores)
+
+    def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
+        power, least = variance_power(self), y.min()
+        if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
+            sign = ">" if power == 2.0 else ">="
+            raise ValueError(f"y must be {sign} 0; its least value is {least:g}.")
+        model = self._linear_model()
+        constant = float(weights @ _least_loss(y, power))
+        given: Any = {"reading": LessConstant(constant)}
+        if not self.alpha:
+            curvature = 1.0 if power is None else float(weights @ y) ** (2.0 - power)
+            reading = {"bend": curvature or 1.0, "constant": constant}
+            given = without_penalty(X, weights, model.fit_intercept, **reading)
+        loss = loss_of(self)
+        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = variance_power(self) is not None
+        return tags
+
+
+def _least_loss(y: Floats, power: float | None) -> Floats:
+    """Return half the deviance less the loss, which depends on the targets alone."""
+    if power is None:
+        return np.zeros_like(y)
+    if power == 1.0:
+        return np.asarray(xlogy(y, y) - y)
+    if power == 2.0:
+        return np.asarray(-np.log(y) - 1.0)
+    return np.asarray(y ** (2.0 - power) / ((1.0 - power) * (2.0 - power)))
+
+
+class PoissonRegressor(MeanRegressor):
+    """Poisson regression with the parameters of scikit-learn's.
+
+    Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
+    deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
+    reports a bound on how far the result is from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.PoissonRegressor`; see Notes for
+    what differs.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty against the mean loss, not negative.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
+        Without effect: the method is chosen by the data.
+    max_iter : int, default=100
+        Limit on the number of iterations.
+    tol : float, default=1e-4
+        Stop when the mean of ``exp(f(x)) - y f(x)`` with the penalty, which is the
+        objective except for a constant, is proven to be within ``tol`` times its
+        absolute value of its optimum.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for as many
+        features.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger; objectives are those
+        of ``tol``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : float
+        Intercept; zero if ``fit_intercept=False``.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64; infinite with ``alpha=0``, where none is known.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRegressor : The same model, other losses and penalties, with a choice of
+        solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: ``tol`` is a proven relative gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.linear_model import PoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = rng.poisson(np.exp(X @ [0.5, -0.5] + 1.0))
+    >>> model = PoissonRegressor(alpha=1e-3).fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 0.6, -0.5])
+    """
+
+    __module__ = "sklearn_subqn.linear_model"
+
+    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "PoissonRegressor")
+
+    loss = "poisson"
+
+
+class GammaRegressor(MeanRegressor):
+    """Gamma regression with the parameters of scikit-learn's.
+
+    Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the gamma
+    deviance ``d = 2 (ln(m / y) + y / m - 1)`` of the prediction ``m = exp(f(x))``, and
+    reports a bound on how far the result is from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.GammaRegressor`; see Notes for
+    what differs.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty against the mean loss, not negative.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
+        Without effect: the method is chosen by the data.
+    max_iter : int, default=100
+        Limit on the number of iterations.
+    tol : float, default=1e-4
+        Stop when the mean of ``y exp(-f(x)) + f(x)`` with the penalty, which is the
+        objective except for a constant, is proven to be within ``tol`` times its
+        absolute value of its optimum.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for as many
+        features.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger; objectives are those
+        of ``tol``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : float
+        Intercept; zero if ``fit_intercept=False``.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64; infinite with ``alpha=0``, where none is known.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRegressor : The same model, other losses and penalties, with a choice of
+        solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: ``tol`` is a proven relative gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.linear_model import GammaRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = rng.gamma(2.0, np.exp(X @ [0.5, -0.5]))
+    >>> model = GammaRegressor(alpha=1e-3).fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 0.5, -0.5])
+    """
+
+    __module__ = "sklearn_subqn.linear_model"
+
+    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "GammaRegressor")
+
+    loss = "gamma"
+
+
+class TweedieRegressor(MeanRegressor):
+    """Tweedie regression with the parameters of scikit-learn's.
+
+    Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the deviance
+    d of :func:`sklearn.metrics.mean_tweedie_deviance` from the prediction, and reports
+    a bound on how far the result is from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.TweedieRegressor`; see Notes for
+    what differs.
+
+    Parameters
+    ----------
+    power : float, default=0.0
+        Variances are proportional to this power of the mean: 0 for normal, 1 for
+        Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
+        often zero. Other objectives than these are not convex, and refused.
+    alpha : float, default=1.0
+        Strength of the penalty against the mean loss, not negative.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    link : {"auto", "identity", "log"}, default="auto"
+        Predictions are ``f(x)`` by "identity", which is for ``power=0`` alone, and
+        ``exp(f(x))`` by "log", which is for the other powers; "auto" takes what goes
+        with the power.
+    solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
+        Without effect: the method is chosen by the data.
+    max_iter : int, default=100
+        Limit on the number of iterations.
+    tol : float, default=1e-4
+        Stop when the objective, without the terms of y alone, is proven to be within
+        ``tol`` times its absolute value of its optimum.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for as many
+        features.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger; objectives are those
+        of ``tol``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : float
+        Intercept; zero if ``fit_intercept=False``.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64; infinite with ``alpha=0``, where none is known.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRegressor : The same model, other losses and penalties, with a choice of
+        solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: ``tol`` is a proven relative gap, and powers and
+    links whose objectives are not convex are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.linear_model import TweedieRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = rng.poisson(2.0, size=200) * np.exp(X @ [0.5, -0.5])
+    >>> model = TweedieRegressor(power=1.5, alpha=1e-3).fit(X, y)
+    >>> model.coef_.round(1)
+    array([ 0.5, -0.5])
+    """
+
+    __module__ = "sklearn_subqn.linear_model"
+
+    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "TweedieRegressor")
+
+    def __init__(
+        self,
+        *,
+        power: float = 0.0,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        link: str = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            warm_start=warm_start,
+            verbose=verbose,
+        )
+        self.power = power
+        self.link = link
+
+    @property
+    def loss(self) -> str:  # type: ignore[override]
+        """Name of the loss by its power."""
+        names = {0.0: "squared_error", 1.0: "poisson", 2.0: "gamma"}
+        return names.get(self.power, "tweedie")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.power != 0.0 and not 1.0 <= self.power <= 2.0:
+            raise ValueError(
+                "power must be 0, or from 1 to 2, where the objective is convex; got "
+                f"{self.power!r}."
+            )
+        link = "log" if self.power else "identity"
+        if self.link not in ("auto", link):
+            raise ValueError(
+                f"power={self.power!r} needs link={link!r} or 'auto', with which the "
+                f"objective is convex; got link={self.link!r}."
+            )
