@@ -41,7 +41,7 @@ from .._solving.solution import Floats, Solution, changed
 from .._solving.tolerance import SMALL
 from ._reading import without_penalty
 from ._scale_newton import newton
-from ._scale_search import ScaleSearch
+from ._scale_search import ScaleSearch, Trial
 
 
 class ScaleProblem(LinearProblems):
@@ -149,24 +149,29 @@ class ScaleProblem(LinearProblems):
             # For these coefficients another scale is better.
             own = max(self._scale_of(residuals), self._least)
             value = self._value(residuals, own, alpha, found.w)
-            bound = max(bound, self._bound(self._variables(residuals, own), alpha))
-            slope = self._slope(residuals, scale) if scale else 0.0
+            if best is None or value <= best[0]:
+                best = value, own, found
+            v = self._variables(residuals, own)
+            bound = max(bound, self._bound(v, alpha))
             if found.dual is not None:
                 # Residuals smaller than the rounding of coefficients say less.
                 unit = scale or 1.0 / self._epsilon
                 v = -2.0 * found.dual / (unit * self._positive)
-                bound = max(bound, self._bound(v, alpha))
-                slope = 1.0 - 0.25 * float(self.weights @ (v * v))
+            elif scale:
+                v = self._variables(residuals, scale)
+            if scale:
+                at_scale = self._value(residuals, scale, alpha, found.w)
+                slope = self._total * (1.0 - 0.25 * float(self.weights @ (v * v)))
+                search.add(Trial(scale, at_scale, slope, v), best[0])
+                v = search.dual
+            bound = max(bound, self._bound(v, alpha))
             self._record(history, found.history, scale, value, bound)
-            if best is None or value <= best[0]:
-                best = value, own, found
             # Where the scale is zero, other scales would prove nothing more.
             enough = tolerance if scale == 0.0 else tol
-            if best[0] - bound <= max(
-                Stopping(enough).allowed_gap(best[0]), self._rounding
-            ):
+            allowed = max(Stopping(enough).allowed_gap(best[0]), self._rounding)
+            if best[0] - bound <= allowed:
                 break
-            scale = search.next(scale, slope, own) if scale else before
+            scale = search.next(own) if scale else before
         value, self._scale, found = best
         self.starts = [found.start]
         gap = max(value - bound, 0.0) if alpha else np.inf

@@ -714,3 +714,27 @@ def test_huber_in_single_precision_is_evaluated_as_its_intercept_is_stored():
     assert model.intercept_.dtype == np.float32
     expected = huber_objective(model, X.astype(np.float64), y, np.ones(60))
     assert model.objective_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_huber_finds_a_scale_where_its_slope_jumps():
+    """An outlier with a large feature is reached at one scale, and not below it."""
+    x = 4696.0 * np.array([0.0, 0.0, -1.0, 0.0, -8.0, 957.0])
+    X, y = x[:, np.newaxis], np.array([1e3] * 5 + [10702.7])
+    model = linear_model.HuberRegressor(alpha=1.86e-7, tol=1e-9, max_iter=1000)
+    model.fit(X, y)
+    assert model.dual_gap_ <= 1e-9 * model.objective_
+    assert model.n_iter_ <= 1000
+
+
+def test_huber_ends_where_the_scale_is_rounding():
+    """Of equal targets without an intercept, with features of unlike units."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(28, 4)) * np.exp(3.0 * rng.normal(size=(28, 4)))
+    X = X * [1e-1, 1e2, 1e6, 1e9]
+    weights = 10.0 ** rng.uniform(-6, 6, size=28)
+    model = linear_model.HuberRegressor(alpha=1e-8, fit_intercept=False)
+    model.set_params(tol=1e-9, max_iter=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, np.full(28, 1e3), sample_weight=weights)
+    assert model.n_iter_ <= 500

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, DualLoss, KindsOfLabels, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
@@ -319,6 +321,24 @@ def test_factorization_survives_a_matrix_that_rounding_makes_singular():
     p = NewtonDirections().at(point, rtol=0.1, max_iter=10)
     assert np.all(np.isfinite(p))
     assert point.gradient @ p < 0.0
+
+
+def test_a_singular_matrix_leaves_parameters_of_small_units_as_they_are():
+    """What makes it definite is a share of each of its diagonal entries."""
+    matrix = np.diag([1e18, 1e18, 1e-8])
+    matrix[0, 1] = matrix[1, 0] = 1e18 * (1.0 + 1e-15)
+    p = newton_module._cholesky(matrix, np.array([0.0, 0.0, 1e-8]))
+    assert_allclose(p, [0.0, 0.0, 1.0], rtol=1e-6)
+
+
+def test_newton_ends_where_its_steps_are_lost_in_the_objective():
+    """A bound that rounding keeps from the tolerance does not prolong the run."""
+    x = 4696.0 * np.array([0.0, 0.0, -1.0, 0.0, -8.0, 957.0])
+    X, y = np.column_stack([0.0 * x, x]), np.array([1e3] * 5 + [10702.7])
+    model = BMRMRegressor(1e-8, loss="huber", epsilon=0.4, tol=1e-12)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.n_iter_ <= 20
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective
+from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
 from ..steps.newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
@@ -49,7 +50,10 @@ def newton(objective: Objective, w: Floats) -> Solver:
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = newton_step(line, rows_apart=rows_apart)
-        if not 0.0 < step < np.inf:
+        # Twice what a Newton step gains is the slope: where that is lost in J, and the
+        # last step has not helped the bound either, no further one would.
+        lost = -float(p @ point.gradient) <= EPS * abs(point.value)
+        if not 0.0 < step < np.inf or (lost and not gap < 0.5 * last):
             return Status.NO_STEP
         follows_intercept = follows_intercept and not (
             is_wide(objective) and is_short(step)

@@ -221,18 +221,18 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
 
 def _cholesky(matrix: Floats, rhs: Floats) -> Floats:
     """Solve a system with a matrix that is positive definite except for rounding."""
-    # Without rows of curvature a free parameter has a zero row; and far below the
-    # largest entry, rounding may make the matrix indefinite.
+    # Without rows of curvature a free parameter has a zero row; and rounding may make
+    # the matrix indefinite. Parameters may be of very different units.
     diagonal = np.einsum("ii->i", matrix)
     diagonal[diagonal == 0.0] = 1.0
-    shift = 0.0
+    share = 1e-15
     for _ in range(8):
         try:
             factor = linalg.cho_factor(matrix, check_finite=False)
             return linalg.cho_solve(factor, rhs, check_finite=False)
         except linalg.LinAlgError:
-            shift = 10.0 * shift or 1e-15 * float(diagonal.max())
-            diagonal += shift
+            diagonal *= 1.0 + share
+            share *= 10.0
     return (rhs.T / diagonal).T
 
 
