@@ -144,6 +144,41 @@ def test_categories_beside_an_intercept():
         assert model.objective_ == pytest.approx(expected, rel=2e-3)
 
 
+def levels_of_a_category(seed, n, k, extra=0):
+    """All indicators of a category of k levels, of which some have one sample only."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(k, 0.5)) + 0.02
+    levels = rng.choice(k, size=n - k, p=shares / shares.sum())
+    levels = np.concatenate([np.arange(k), levels])
+    X = np.hstack([np.eye(k)[levels], 1000.0 + 100.0 * rng.normal(size=(n, extra))])
+    return X, rng.normal(size=k)[levels] + rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("seed", "n", "k"), [(0, 200, 5), (1, 300, 40)])
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "huber", "poisson", "gamma", "absolute_error", "quantile"]
+)
+def test_levels_of_any_number_of_samples_beside_an_intercept(loss, seed, n, k):
+    """Where a level has one sample, its dual variable is zero, up to no rounding."""
+    X, y = levels_of_a_category(seed, n, k)
+    y = {"poisson": np.round(np.exp(y / 3)), "gamma": np.exp(y / 3)}.get(loss, y)
+    model = BMRMRegressor(0, loss=loss).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * np.abs(model.objective_)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    "loss", ["hinge", "absolute_error", "quantile", "epsilon_insensitive"]
+)
+def test_levels_whose_dual_variables_are_at_their_ends(loss, seed):
+    X, y = levels_of_a_category(seed, 1000, 20, extra=2)
+    factors = np.r_[np.zeros(20), np.ones(2)]
+    kind = BMRMClassifier if loss == "hinge" else BMRMRegressor
+    model = kind(1e-2, loss=loss, penalty_factor=factors)
+    model.fit(X, y > 0.3 if loss == "hinge" else y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -74,11 +74,26 @@ class BoxOracle(Loss):
 
     def leeway(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         v = self._variables(dual, targets, weights)
-        room = np.minimum(self.set.high - v, v - self.set.low)
+        return weights * np.minimum(*self._rooms(v, weights))
+
+    def inward(
+        self, dual: Floats, targets: Floats, weights: Floats, share: float
+    ) -> Floats:
+        v = self.dual_variables(dual, targets, weights)
+        below, above = self._rooms(v, weights)
+        return self.map.dual(v + share * (above - below), targets, weights)
+
+    def _rooms(self, v: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return how far v is above its lower and below its upper ends.
+
+        Where there is no end, as far as dual variables usually are from zero.
+        """
         usual = float(weights @ np.abs(v)) or 1.0
         # Ends are known up to rounding.
-        room[room <= 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)] = 0.0
-        return weights * np.clip(room, 0.0, usual)
+        least = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
+        rooms = v - self.set.low, self.set.high - v
+        below, above = (np.where(room > least, room, 0.0) for room in rooms)
+        return np.minimum(below, usual), np.minimum(above, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return v within the box; rows of no weight have the v of u = 0."""

@@ -185,6 +185,15 @@ class OfDuals(ABC):
         """
         raise self._lacks("leeway of duals")
 
+    def inward(
+        self, dual: Floats, targets: Any, weights: Floats, share: float
+    ) -> Floats:
+        """Return u of which a share has gone from the ends of the domain of R*.
+
+        Of losses with a leeway that have ends where their subgradients are.
+        """
+        return dual
+
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u as it is in the domain of R*, outside of which it is by rounding."""
         return dual

@@ -67,6 +67,11 @@ class OffsetLoss(Mapped):
     def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return self._R.leeway(*self._A.duals(dual, targets, weights))
 
+    def inward(
+        self, dual: Floats, targets: Any, weights: Floats, share: float
+    ) -> Floats:
+        return self._R.inward(*self._A.duals(dual, targets, weights), share)
+
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         return self._R.curvature_radius(scores + targets[:, 1], _first(targets))
 

@@ -8,6 +8,8 @@ make up for the rest, each in proportion to how far: the way of affine scaling (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..losses._base import Floats, Rows
@@ -17,9 +19,17 @@ from ..rounding import CLOSE, MOST_STEPS, ROUNDED, rounding
 from .bounds import MOST_IMBALANCED
 from .objective import Dual, Objective
 
+# Dual variables at their ends change one way only, and those of all rows of a level may
+# be there. Where a dual point proves nothing, it is taken this share of the way to the
+# middle of the domain: about the root of EPS, so that rounding is as little of the
+# leeway as the share is of the bound.
+_INWARD = (0.0, 1e-8)
 
-def lower_bound(objective: Objective, duals: list[Floats]) -> float:
-    """Return the best lower bound that dual points prove, or that of the infimum.
+
+def lower_bounds(objective: Objective, duals: list[Floats]) -> Iterator[float]:
+    """Yield better and better lower bounds that dual points prove.
+
+    The first is that of the infimum. Further ones take more time.
 
     Parameters
     ----------
@@ -32,19 +42,28 @@ def lower_bound(objective: Objective, duals: list[Floats]) -> float:
     assert isinstance(penalty, PartlyFree)
     free = np.flatnonzero(penalty.free)
     n_rows, n_columns = len(duals[0]), len(free) + objective.n_free
+    best = objective.least
+    yield best
     if duals[0].ndim > 1 or not risk.in_one_place or not risk.loss.has_leeway:
-        return objective.least
+        return
     # Free columns are copied; larger copies are not worth a bound.
     if n_columns * n_rows > 8 * COPY_SIZE:
-        return objective.least
+        return
     F = np.ones((n_rows, n_columns))
     F[:, : len(free)] = objective.design.dense_columns(free)
     sizes = np.sqrt(risk.weights @ np.square(F))
     F /= np.where(sizes > 0.0, sizes, 1.0)
-    return max(objective.least, *(_bound(objective, F, free, u) for u in duals))
+    for share in _INWARD:
+        for u in duals:
+            bound = _bound(objective, F, free, u, share)
+            if bound > best:
+                best = bound
+                yield best
 
 
-def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
+def _bound(
+    objective: Objective, F: Floats, free: Rows, u: Floats, share: float
+) -> float:
     """Return the lower bound of a dual point near u, or minus infinity.
 
     F are the free columns and those of intercepts, in units of their sizes.
@@ -52,19 +71,20 @@ def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
     risk, n_columns = objective.risk, F.shape[1]
     # What rounding leaves of dual variables that vanish would have no leeway.
     u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
+    u = risk.inward(u, share)
     size = np.abs(u)
     for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
         # Rows without leeway take no part. Near a vertex few rows have any.
         rows = np.flatnonzero(leeway)
-        room, some = leeway[rows], F[rows]
-        root = _inverse_root(np.sqrt(room)[:, np.newaxis] * some)
+        room, some = leeway[rows, np.newaxis], F[rows]
+        root = _inverse_root(np.sqrt(room) * some)
         G = some @ root
         change = G @ (root.T @ (F.T @ u))
         way = float(np.abs(change).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero. Others go nine tenths of the way there.
-        u[rows] -= (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * room * change
+        u[rows] -= (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * room[:, 0] * change
         u[np.abs(u) <= CLOSE * size] = 0.0
         # Smaller steps are next to nothing.
         if way <= 1e-7:
@@ -75,12 +95,14 @@ def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
     rest = G @ (root.T @ sums)
     sizes = np.abs(G @ root.T) + rounding(n_columns) * (np.abs(G) @ np.abs(root).T)
     share = float((np.abs(rest) + sizes @ lost).max(initial=0.0))
-    left = np.abs(sums - some.T @ (room * rest))
-    if not share <= MOST_IMBALANCED or np.any(left > 4.0 * lost):
+    # What columns that depend on one another leave of the sums is rounding.
+    beyond = np.eye(n_columns) - some.T @ (room * G) @ root.T
+    left = np.abs(beyond @ sums) > 4.0 * np.abs(beyond) @ lost
+    if not share <= MOST_IMBALANCED or np.any(left):
         return -np.inf
     # R* is convex: a share of the way to the ends of the leeway costs no more, of each
     # row whichever way it goes.
-    part, half = risk.of_rows(rows), 0.5 * room
+    part, half = risk.of_rows(rows), 0.5 * room[:, 0]
     ends = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
     height = risk.conjugate_and_size(u)[0] + 2.0 * share * sum(ends)
     if not np.isfinite(height):

@@ -196,6 +196,11 @@ class DualsOfRisk(RowNumbers):
         """Return by how much each u_i may change either way in the domain of R*."""
         return self.oracle.leeway(dual, self.targets, self.weights)
 
+    @rowwise
+    def inward(self, dual: Floats, share: float) -> Floats:
+        """Return u of which a share has gone from the ends of the domain of R*."""
+        return self.oracle.inward(dual, self.targets, self.weights, share)
+
     @summed
     def conjugate_and_size(self, dual: Floats) -> Floats:
         """Return R*(u), and about what the sizes of its terms sum to, in an array."""
