@@ -70,7 +70,8 @@ class OffsetLoss(Mapped):
     def inward(
         self, dual: Floats, targets: Any, weights: Floats, share: float
     ) -> Floats:
-        return self._R.inward(*self._A.duals(dual, targets, weights), share)
+        dual, targets, weights = self._A.duals(dual, targets, weights)
+        return self._R.inward(dual, targets, weights, share)
 
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         return self._R.curvature_radius(scores + targets[:, 1], _first(targets))
