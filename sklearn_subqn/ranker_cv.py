@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
 from ._core.names import check_same_rows
-from ._estimators.found import forget
+from ._estimators.estimator import forget
 from ._ranking.base_ranker import BaseRanker, checked_relevance
 from ._ranking.queries import HeldOutNdcg, Queries
 from ._search.proven_cv import (
