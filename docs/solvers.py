@@ -93,7 +93,10 @@ def page() -> str:
     """Return the page as Markdown."""
     taken: dict[tuple[bool, ...], list[str]] = {}
     for name, loss in losses().items():
-        key = tuple(spec.takes_loss(loss) for spec in SOLVERS.values())
+        key = tuple(
+            any(spec.supports(loss, penalty) for penalty in PENALTIES.values())
+            for spec in SOLVERS.values()
+        )
         taken.setdefault(key, []).append(name)
     kinds = [f"({'abcdefghijklmnop'[i]})" for i in range(len(taken))]
     lines = ["| solver | " + " | ".join([*kinds, *PENALTIES]) + " |"]
