@@ -97,7 +97,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger.
+        at each if larger, after lines that say why the problem is solved as ``plan_``
+        names it.
 
     Attributes
     ----------

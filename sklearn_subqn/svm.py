@@ -129,7 +129,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         With several problems these numbers are those of the problem at hand.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger.
+        at each if larger, after lines that say why the problem is solved as ``plan_``
+        names it.
 
     Attributes
     ----------
