@@ -72,28 +72,53 @@ def test_bytecode_is_left_out_of_wheels():
     assert set(re.findall(r"'([\w/]+)'", listed)) == made
 
 
-def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
-    listed = list(dict.fromkeys(re.findall(r"`([\w/]+\.py)`", walk)))
-    X, y = make_classification(5000, 60, random_state=0)
-    model = sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3)
-    called: dict[str, None] = {}
+def followed(model, X, y):
+    """Return files and functions of the package that a fit calls, and how deep."""
     installed = Path(sklearn_subqn.__file__).parent
+    files, functions, deepest = {}, set(), 0
 
     def follow(frame, event, argument):
+        nonlocal deepest
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(installed):
-            called.setdefault(path.relative_to(installed).as_posix())
+        if event != "call" or not path.is_relative_to(installed):
+            return
+        files.setdefault(path.relative_to(installed).as_posix())
+        functions.add((path, frame.f_code.co_qualname))
+        depth = 0
+        while frame is not None:
+            depth += Path(frame.f_code.co_filename).is_relative_to(installed)
+            frame = frame.f_back
+        deepest = max(deepest, depth)
 
     sys.setprofile(follow)
     try:
         model.fit(X, y)
     finally:
         sys.setprofile(None)
+    return list(files), functions, deepest
+
+
+def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
+    listed = list(dict.fromkeys(re.findall(r"`([\w/]+\.py)`", walk)))
+    X, y = make_classification(5000, 60, random_state=0)
+    called, *_ = followed(sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3), X, y)
     assert [file for file in called if file in listed] == [
         file for file in listed if not file.startswith("tests/")
     ]
+
+
+def test_the_path_of_a_small_fit_is_short():
+    """What a reader has to follow, and each small fit to pay for."""
+    X, y = make_classification(5000, 30, random_state=0)
+    model = sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3)
+    # The first fit finds libraries, and fills tables that are kept.
+    model.fit(X, y)
+    files, functions, deepest = followed(model, X, y)
+    assert len(files) <= 48
+    assert len(functions) <= 265
+    assert deepest <= 21
 
 
 def test_import_of_the_package_does_not_import_matplotlib():
