@@ -146,7 +146,7 @@ def _minimize(
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
         bundle = partial(_bundle, objective)
-    passes = objective.design.passes
+    passes = objective.passes
     if objective.loss.steep:
         start = _better_start(objective, start)
     result = run(
@@ -158,7 +158,7 @@ def _minimize(
         bundle=bundle,
         points_prove=bundle is None and not spec.proves,
         least=objective.least,
-        counter=objective.design,
+        counter=objective,
         since=passes,
         report=report,
     )
