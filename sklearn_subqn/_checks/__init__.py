@@ -8,7 +8,6 @@ from .arrays import (
     check_no_file,
     check_no_times,
     check_offset,
-    check_range,
     check_rescaling,
     check_start,
     check_targets,
@@ -23,7 +22,12 @@ from .labels import (
     is_missing,
 )
 from .parameters import check_parameters, checked_options, warn_of_unused
-from .sparse_matrices import check_sparse_structure, is_plain, plain_csr
+from .sparse_matrices import (
+    check_range,
+    check_sparse_structure,
+    is_plain,
+    plain_csr,
+)
 from .values import (
     AUTO,
     check_callback,

@@ -76,29 +76,6 @@ def check_no_file(
     )
 
 
-def check_range(X: Any, estimator_name: str) -> None:
-    """Raise ValueError if X is not finite, or if products of its values can overflow.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of floats
-    estimator_name : str
-        For scikit-learn's advice on missing values.
-    """
-    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    # The sum of squares takes one reading, and is enough unless it is large itself.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if float(values @ values) <= LARGEST_VALUE:
-            return
-    assert_all_finite(X, estimator_name=estimator_name, input_name="X")
-    if max(float(values.max()), -float(values.min())) > LARGEST_VALUE:
-        raise ValueError(
-            f"X contains values beyond {LARGEST_VALUE:g} in magnitude, whose products "
-            "overflow. Scale the features, for example by "
-            "sklearn.preprocessing.MaxAbsScaler."
-        )
-
-
 def check_targets(y: Any) -> npt.NDArray[np.float64]:
     """Return numbers to be predicted as a new array of finite float64.
 

@@ -1,4 +1,4 @@
-"""Checks of sparse matrices, whose index arrays compiled routines trust."""
+"""Checks of X: how it is stored, its range, and index arrays, which kernels trust."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 
+from .arrays import LARGEST_VALUE
 from .weights import NUMERIC
 
 
@@ -71,6 +73,29 @@ def _is_plain_csr(X: Any) -> bool:
         X.indices.dtype == X.indptr.dtype
         and all(a.flags.c_contiguous for a in (X.data, X.indices, X.indptr))
     )
+
+
+def check_range(X: Any, estimator_name: str) -> None:
+    """Raise ValueError if X is not finite, or if products of its values can overflow.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of floats
+    estimator_name : str
+        For scikit-learn's advice on missing values.
+    """
+    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    # The sum of squares takes one reading, and is enough unless it is large itself.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if float(values @ values) <= LARGEST_VALUE:
+            return
+    assert_all_finite(X, estimator_name=estimator_name, input_name="X")
+    if max(float(values.max()), -float(values.min())) > LARGEST_VALUE:
+        raise ValueError(
+            f"X contains values beyond {LARGEST_VALUE:g} in magnitude, whose products "
+            "overflow. Scale the features, for example by "
+            "sklearn.preprocessing.MaxAbsScaler."
+        )
 
 
 def plain_csr(X: Any) -> Any:
