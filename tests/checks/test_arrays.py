@@ -219,12 +219,12 @@ def test_validation_returns_plain_arrays_as_they_are():
     for A in matrices:
         for y in vectors:
             if y is not None and is_plain(A, y, dtypes):
-                checked = check_X_y(A, y, dtype=dtypes)
+                checked = check_X_y(A, y, dtype=dtypes, accept_sparse="csr")
                 assert checked[0] is A
                 assert np.shares_memory(checked[1], y)
                 assert (checked[1].dtype, checked[1].shape) == (y.dtype, y.shape)
                 n_plain += 1
-    assert n_plain == 15
+    assert n_plain == 20
 
 
 def test_predictions_ask_for_the_features_of_the_fit():
