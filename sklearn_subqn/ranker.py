@@ -234,6 +234,7 @@ class BMRMRanker(BaseRanker):
     best_iteration_: int
 
     _checks_itself = ("n_iter_no_change",)
+    _takes_collections = True
 
     def __init__(
         self,

@@ -118,6 +118,10 @@ class RowBlock:
         n, d = X.shape
         return Summary(n, d, X.dtype, labels, sums)
 
+    def targets(self) -> Any:
+        """Return y."""
+        return self._y
+
     def weigh(self, dtype: Any, labels: Any, factors: Floats) -> None:
         """Set the type of X, and multiply weights, by the factors of the labels."""
         self.set_type(dtype)
@@ -239,6 +243,12 @@ class Collection:
         The rows that stand for all of them, with their weights as they were given.
     """
 
+    # Whether columns may be moved for a loss of differences of scores.
+    _movable = False
+    # What weights of rows are multiplied by, for each label if there are any.
+    _labels: Any
+    _factors: Any
+
     def __init__(
         self, estimator: Any, source: Source, names: Any, weight: float
     ) -> None:
@@ -272,14 +282,7 @@ class Collection:
             )
         self._n_rows = sum(summary.n_rows for summary in summaries)
         self._dtype = np.result_type(*(summary.dtype for summary in summaries))
-        if summaries[0].labels is None:
-            self.y, self.weights, shares = _moments(summaries)
-            self._labels, self._factors = None, shares.sum() / self.weights.sum()
-        else:
-            self.y, self.weights = _counts(summaries)
-            shares, self._names = estimator._shares(self.y, self.weights)
-            used = np.where(self.weights > 0.0, self.weights, 1.0)
-            self._labels, self._factors = self.y, shares / used
+        shares = self._stand_in(estimator, summaries)
         self._weigh()
         self._measure(estimator)
         d = estimator.n_features_in_
@@ -291,6 +294,18 @@ class Collection:
         )
         self._encode()
         self.problems.elsewhere = self
+
+    def _stand_in(self, estimator: Any, summaries: list[Summary]) -> Floats:
+        """Set a few rows that stand for all of them, and return their shares."""
+        if summaries[0].labels is None:
+            self.y, self.weights, shares = _moments(summaries)
+            self._labels, self._factors = None, shares.sum() / self.weights.sum()
+            return shares
+        self.y, self.weights = _counts(summaries)
+        shares, self._names = estimator._shares(self.y, self.weights)
+        used = np.where(self.weights > 0.0, self.weights, 1.0)
+        self._labels, self._factors = self.y, shares / used
+        return shares
 
     @property
     def _blocks(self) -> PartsElsewhere:
@@ -306,7 +321,7 @@ class Collection:
     def _measure(self, estimator: Any) -> None:
         """Find columns far from zero, and scales where the penalty asks for them."""
         self._shift, self._scales = None, None
-        movable = bool(estimator.fit_intercept)
+        movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
         auto = estimator.alpha == AUTO
         if not (movable or auto):
             return

@@ -28,6 +28,7 @@ from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, without_callbacks
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import computed, current_client, waiting_for
+from .queries import QueriesInBlocks
 
 
 def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
@@ -41,26 +42,95 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
         Or an array in memory, where X is an array of known size.
     sample_weight : as y, a number, or None
     """
-    client = current_client()
     with ExitStack() as stack:
-        stack.enter_context(waiting_for(client))
-        X, y = _joined("X", X), _joined("y", y)
-        sample_weight = _joined("sample_weight", sample_weight)
-        estimator._check_X(_row_like(X), reset=True)
-        names = np.array(list(y.columns)) if hasattr(y, "columns") else None
-        each = sample_weight is not None and np.ndim(sample_weight) > 0
-        number = 1.0 if each or sample_weight is None else float(sample_weight)
-        given = _collections(X, y, sample_weight if each else None)
-        collections = list(given.values())
-        if client is not None:
-            collections = list(client.persist(collections))
-        blocks = _blocks_of(list(given), collections)
-        source = BlocksOnWorkers(blocks, collections, client, stack.pop_all())
+        client, number, given, names = _given(estimator, stack, X, y, sample_weight)
+        source = _source(client, given, stack)
     try:
         return Collection(estimator, source, names, number)
     except BaseException:
         source.close()
         raise
+
+
+def opened_with_queries(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, qid: Any, **others: Any
+) -> QueriesInBlocks:
+    """Return the rows of Dask collections for a fit of a ranker.
+
+    Relevances, weights and queries come to this process, as the scores will.
+
+    Parameters
+    ----------
+    estimator : BaseRanker
+    X, y, sample_weight : as of ``opened``
+    qid : as y, or None
+    **others : array-like or None
+        ``group`` and ``query_weight``, in memory.
+    """
+    with ExitStack() as stack:
+        client, number, given, _ = _given(estimator, stack, X, y, sample_weight)
+        X = given.pop("X")
+        qid = _joined("qid", qid)
+        if hasattr(qid, "__dask_graph__"):
+            given["qid"] = _aligned("qid", qid, X)
+        blocks = list(map(_delayed, given.values()))
+        flat = computed([block for each in blocks for block in each])
+        n = len(blocks[0])
+        parts = [flat[i : i + n] for i in range(0, len(flat), n)]
+        rows = {
+            name: np.concatenate(list(map(np.asarray, each)))
+            for name, each in zip(given, parts, strict=True)
+        }
+        weights = rows.get("sample_weight", number)
+        ranking = estimator._ranking_of(
+            rows["y"], weights, rows.get("qid", qid), **others
+        )
+        numbers = _numbers_like(X, tuple(map(len, parts[0])))
+        source = _source(client, {"X": X, "y": numbers}, stack)
+    try:
+        return QueriesInBlocks(estimator, source, *ranking)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _numbers_like(X: Any, sizes: tuple[int, ...]) -> Any:
+    """Return the numbers of the rows of blocks, as a collection of the kind of X."""
+    if not hasattr(X, "columns"):
+        return dask.array.arange(sum(sizes), chunks=(sizes,))
+    parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    return dask.dataframe.from_map(_as_series, parts)
+
+
+def _as_series(numbers: Any) -> Any:
+    # Needs pandas, as dataframes do.
+    import pandas
+
+    return pandas.Series(numbers)
+
+
+def _given(
+    estimator: Any, stack: ExitStack, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, float, dict[str, Any], Any]:
+    """Return client, weight of rows without one, collections, and names of y."""
+    client = current_client()
+    stack.enter_context(waiting_for(client))
+    X, y = _joined("X", X), _joined("y", y)
+    sample_weight = _joined("sample_weight", sample_weight)
+    estimator._check_X(_row_like(X), reset=True)
+    names = np.array(list(y.columns)) if hasattr(y, "columns") else None
+    each = sample_weight is not None and np.ndim(sample_weight) > 0
+    number = 1.0 if each or sample_weight is None else float(sample_weight)
+    return client, number, _collections(X, y, sample_weight if each else None), names
+
+
+def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWorkers:
+    """Return the blocks of collections, with what is to be closed after them."""
+    collections = list(given.values())
+    if client is not None:
+        collections = list(client.persist(collections))
+    blocks = _blocks_of(list(given), collections)
+    return BlocksOnWorkers(blocks, collections, client, stack.pop_all())
 
 
 def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:

@@ -17,6 +17,7 @@ from .blocks import Collection, ReadBlock
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import waiting_for
 from .dask_workers import Worker, last_seen, without_workers
+from .queries import QueriesInBlocks
 from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
 
@@ -144,6 +145,31 @@ def opened_by_workers(
         source = ReadersOnWorkers(*args, stack.pop_all())
     try:
         return Collection(estimator, source, None, number)
+    except BaseException:
+        source.close()
+        raise
+
+
+def opened_with_queries(
+    estimator: Any, X: RowBlocks, blocks: tuple[list[Any], ...], ranking: Any
+) -> QueriesInBlocks:
+    """Return the rows of blocks that workers read, for a fit of a ranker.
+
+    Parameters
+    ----------
+    estimator : BaseRanker
+    X : RowBlocks
+        With a client.
+    blocks : tuple of list
+        Readers, numbers of their rows, and None for weights.
+    ranking : tuple
+        Relevances and queries, of ``QueriesInBlocks``.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(waiting_for(X._client))
+        source = ReadersOnWorkers(blocks, X._names, X._client, stack.pop_all())
+    try:
+        return QueriesInBlocks(estimator, source, *ranking)
     except BaseException:
         source.close()
         raise

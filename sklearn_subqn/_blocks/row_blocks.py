@@ -17,11 +17,14 @@ from .._checks import check_number, exact_names
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock, without_callbacks
+from .queries import QueriesInBlocks
 
 WITHOUT_TARGETS = (
     "The blocks have no y: give y to RowBlocks, or to fit after it, or let functions "
     "return (X, y)."
 )
+# Numbers of each row, in the order in which functions return them after X.
+_NUMBERS = ("y", "sample_weight", "qid")
 _WITHOUT_ROWS = "X has no rows: all of its blocks are empty."
 
 
@@ -45,13 +48,16 @@ class RowBlocks:
           are accepted, too;
         - the path of an ``.npy`` file, which is read in blocks;
         - a function without arguments that returns a block: ``X``, ``(X, y)`` or
-          ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe.
-          Each time it must return the same.
+          ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe,
+          or ``(X, y, sample_weight, qid)``; what is not there is None. Each time it
+          must return the same.
     y : array-like, path, or list of arrays and paths, default=None
         Labels or targets of all rows, or a list with those of each entry of the list X,
         unless functions return them.
     sample_weight : as ``y``, default=None
         Non-negative weights.
+    qid : as ``y``, default=None
+        Query of each row, for rankers.
     block_size : int, default=20000
         Number of rows that are read from arrays and files at a time. Functions choose
         that themselves.
@@ -101,6 +107,7 @@ class RowBlocks:
         y: Any = None,
         sample_weight: Any = None,
         *,
+        qid: Any = None,
         block_size: int = 20_000,
         client: Any = None,
     ) -> None:
@@ -124,6 +131,7 @@ class RowBlocks:
         self._readers = [_readers(source, block_size) for source in sources]
         self._y = _numbers(y, len(sources) if several else 0)
         self._weights = _numbers(sample_weight, len(sources) if several else 0)
+        self._qid = _numbers(qid, len(sources) if several else 0)
 
     @classmethod
     def from_parquet(
@@ -132,6 +140,7 @@ class RowBlocks:
         y: str | None = None,
         sample_weight: str | None = None,
         *,
+        qid: str | None = None,
         columns: Sequence[str] | None = None,
         client: Any = None,
     ) -> RowBlocks:
@@ -144,8 +153,8 @@ class RowBlocks:
         ----------
         paths : path or list of paths
             Of files with the same columns.
-        y, sample_weight : str, default=None
-            Names of the columns with the targets, and weights.
+        y, sample_weight, qid : str, default=None
+            Names of the columns with the targets, weights, and queries.
         columns : list of str, default=None
             The features; by default all other columns.
         client : distributed.Client, default=None
@@ -159,29 +168,56 @@ class RowBlocks:
 
         if isinstance(paths, (str, os.PathLike)):
             paths = [paths]
-        others = [name for name in (y, sample_weight) if name is not None]
+        others = y, sample_weight, qid
         functions = []
         for path in paths:
             file = parquet.ParquetFile(path)
             names = list(columns or file.schema_arrow.names)
             names = [name for name in names if name not in others]
             functions += [
-                _RowGroup(path, i, names, y, sample_weight)
-                for i in range(file.num_row_groups)
+                _RowGroup(path, i, names, others) for i in range(file.num_row_groups)
             ]
             file.close()
         return cls(functions, client=client)
 
     def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
         """Return the rows for a fit, with targets and weights where they lack them."""
-        readers, targets, weights, number = self._checked(estimator, y, sample_weight)
+        *given, number = self._checked(estimator, y, sample_weight)
+        return Collection(estimator, self._source(*given), None, number)
+
+    def _source(self, readers: Any, targets: Any, weights: Any) -> _InThisProcess:
+        """Return the blocks with rows, which this process reads."""
         shelf = Shelf()
-        blocks = [
-            ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
-            for reader, of_y, of_weights in zip(readers, targets, weights, strict=True)
-            if reader.n_rows
-        ]
-        return Collection(estimator, _InThisProcess(blocks), None, number)
+        return _InThisProcess(
+            [
+                ReadBlock(partial(self._read, reader), *numbers, shelf)
+                for reader, *numbers in zip(readers, targets, weights, strict=True)
+                if reader.n_rows
+            ]
+        )
+
+    def _opened_with_queries(
+        self, estimator: Any, y: Any, sample_weight: Any, qid: Any, **others: Any
+    ) -> QueriesInBlocks:
+        """Return the rows for a fit of a ranker, whose scores are in one place."""
+        readers, *_, number = self._checked(estimator, y, sample_weight)
+        one = sample_weight is not None and np.ndim(sample_weight) == 0
+        targets = self._own("y", y)
+        weights = self._own("sample_weight", None if one else sample_weight)
+        if any(each is None for each in targets):
+            raise ValueError(WITHOUT_TARGETS)
+        given = number if any(w is None for w in weights) else np.concatenate(weights)
+        qid = self._all("qid", qid)
+        ranking = estimator._ranking_of(np.concatenate(targets), given, qid, **others)
+        ends = np.cumsum(list(map(len, targets)))
+        numbers = np.split(np.arange(ends[-1]), ends[:-1])
+        blocks = list(map(_alone, readers)), numbers, [None] * len(readers)
+        if self._client is None:
+            return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
+        # Needs Dask.
+        from .dask_readers import opened_with_queries
+
+        return opened_with_queries(estimator, self, blocks, ranking)
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
         """Return readers, targets, weights and the weight of all for a fit.
@@ -242,7 +278,7 @@ class RowBlocks:
     def _without_targets(self) -> RowBlocks:
         """Return the same rows, whose targets and weights are given with them."""
         rows = copy(self)
-        rows._y = rows._weights = None
+        rows._y = rows._weights = rows._qid = None
         rows._readers = [list(map(_alone, readers)) for readers in self._readers]
         return rows
 
@@ -264,8 +300,10 @@ class RowBlocks:
                 self._read(reader)
             return
         looked = self._called(_looked, unknown)
-        for reader, known in zip(unknown, looked, strict=True):
-            reader.n_rows, reader.y, reader.sample_weight = known
+        for reader, (n_rows, *known) in zip(unknown, looked, strict=True):
+            reader.n_rows = n_rows
+            for name, numbers in zip(_NUMBERS, known, strict=True):
+                setattr(reader, name, numbers)
 
     def _called(self, function: Callable[..., Any], each: Any, **others: Any) -> Any:
         """Return what workers return for each of some arguments."""
@@ -278,7 +316,7 @@ class RowBlocks:
 
     def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
         """Return targets or weights of each block, None where there are none."""
-        own = self._y if name == "y" else self._weights
+        own = {"y": self._y, "sample_weight": self._weights, "qid": self._qid}[name]
         if use == "fit" and self._client is not None and own is None and given is None:
             return [None] * len(list(self._each()))
         self._look()
@@ -311,14 +349,14 @@ class Reader:
     ----------
     n_rows : int or None
         None as long as a function has not been called.
-    y, sample_weight : ndarray or None
+    y, sample_weight, qid : ndarray or None
         What the function has returned beside X.
     """
 
     def __init__(self, source: Any, rows: slice | None) -> None:
         self._source, self._rows = source, rows
         self.n_rows = None if rows is None else rows.stop - rows.start
-        self.y = self.sample_weight = None
+        self.y = self.sample_weight = self.qid = None
 
     def first_row(self) -> Any:
         """Return a row of X, None if there is none."""
@@ -344,10 +382,10 @@ class Reader:
         X = self._source()
         others: list[Any] = []
         if isinstance(X, tuple):
-            if not 1 <= len(X) <= 3:
+            if not 1 <= len(X) <= 1 + len(_NUMBERS):
                 raise ValueError(
-                    "Functions of blocks must return X, (X, y) or (X, y, "
-                    f"sample_weight); got a tuple of {len(X)}."
+                    "Functions of blocks must return X, (X, y), (X, y, sample_weight) "
+                    f"or (X, y, sample_weight, qid); got a tuple of {len(X)}."
                 )
             X, *others = X
         if not hasattr(X, "shape"):
@@ -356,7 +394,7 @@ class Reader:
             raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
         if self.n_rows is None:
             self.n_rows = X.shape[0]
-            for name, numbers in zip(("y", "sample_weight"), others, strict=False):
+            for name, numbers in zip(_NUMBERS, others, strict=False):
                 if numbers is not None:
                     setattr(self, name, np.asarray(exact_names(numbers)))
         elif self.n_rows != X.shape[0]:
@@ -370,7 +408,7 @@ class Reader:
 def _alone(reader: Reader) -> Reader:
     """Return a reader of the same rows without targets and weights."""
     alone = copy(reader)
-    alone.y = alone.sample_weight = None
+    alone.y = alone.sample_weight = alone.qid = None
     return alone
 
 
@@ -382,10 +420,10 @@ def _first_row(readers: Iterable[Reader]) -> Any:
     return np.array(row) if isinstance(row, np.ndarray) else row
 
 
-def _looked(reader: Reader) -> tuple[int | None, Any, Any]:
-    """Return the number of rows that a function returns, targets and weights."""
+def _looked(reader: Reader) -> tuple[Any, ...]:
+    """Return the number of rows that a function returns, and numbers of each row."""
     reader.read()
-    return reader.n_rows, reader.y, reader.sample_weight
+    return reader.n_rows, *(getattr(reader, name) for name in _NUMBERS)
 
 
 def _called_with(function: Callable[..., Any], block: tuple[Reader, Any, Any]) -> Any:
@@ -436,19 +474,18 @@ class _RowGroup:
         path: Any,
         number: int,
         columns: list[str],
-        y: str | None,
-        sample_weight: str | None,
+        others: Sequence[str | None],
     ) -> None:
         self._path, self._number, self._columns = path, number, columns
-        self._others = [name for name in (y, sample_weight) if name is not None]
+        self._others = others
 
     def __call__(self) -> Any:
         from pyarrow import parquet
 
         with parquet.ParquetFile(self._path) as file:
-            names = [*self._columns, *self._others]
+            names = [*self._columns, *filter(None, self._others)]
             frame = file.read_row_group(self._number, columns=names).to_pandas()
-        others = [frame[name].to_numpy() for name in self._others]
+        others = [name and frame[name].to_numpy() for name in self._others]
         return frame[self._columns], *others
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from .._blocks.queries import QueriesInBlocks
+from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     as_numpy,
     check_no_times,
@@ -34,7 +36,7 @@ from .._core.losses import (
     SquaredPairs,
 )
 from .._core.names import check_same_rows
-from .._estimators.block_methods import blockwise
+from .._estimators.block_methods import blockwise, refusal
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
 from .._problems import LinearProblems, Problems
@@ -107,7 +109,7 @@ class BaseRanker(BundleEstimator):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         qid: Any = None,
@@ -124,8 +126,8 @@ class BaseRanker(BundleEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,)
-            Relevances, non-negative.
+        y : array-like of shape (n_samples,), default=None
+            Relevances, non-negative; :class:`RowBlocks` may have their own.
         sample_weight : float or array-like of shape (n_samples,), default=None
             How many rows each row counts as: one of weight 2 takes two ranks, one of
             weight 0 is left out.
@@ -151,8 +153,14 @@ class BaseRanker(BundleEstimator):
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
         check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
+        if isinstance(X, RowBlocks):
+            y, qid = X._all("y", y), X._all("qid", qid)
+            sample_weight = X._all("sample_weight", sample_weight)
+            X = X._without_targets()
         by_row = {"qid": qid, "query_weight": query_weight}
         check_same_rows(X, sample_weight=sample_weight, **by_row)
+        if y is None:
+            raise ValueError("score needs the relevances y of the rows, got None.")
         scores = self.predict(X)
         y = as_numpy(y)
         check_unmasked("y", y)
@@ -191,6 +199,11 @@ class BaseRanker(BundleEstimator):
             **queries,
         )
 
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Floats]:
+        """Return the rows of a block validated, and numbers of its rows."""
+        X, y = self._check_X(X, y, reset=True)
+        return X, _as_numbers(y)
+
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._check_X(X, y, reset=True)
         y = self._check_relevance(y)
@@ -228,6 +241,23 @@ class BaseRanker(BundleEstimator):
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
         """Return the problem of rows that all have weights."""
+        loss = self._loss_of(y, queries)
+        return self._problems(X, y, queries.weights, loss=loss)
+
+    def _problems(
+        self,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        names: Any = None,
+        loss: DualLoss | None = None,
+    ) -> LinearProblems:
+        """Return the problem of some rows, by default as if they were one query."""
+        loss = loss or self._loss(Groups(np.zeros(len(y), dtype=np.intp)))
+        return LinearProblems(self._linear_model(), X, [y], loss, weights, single=True)
+
+    def _loss_of(self, y: Floats, queries: Queries) -> DualLoss:
+        """Return the loss of all rows; warn where there is nothing to rank."""
         loss = self._loss(queries.groups)
         if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
             raise ValueError(
@@ -243,9 +273,49 @@ class BaseRanker(BundleEstimator):
                 UserWarning,
                 stacklevel=user_level(),
             )
-        return LinearProblems(
-            self._linear_model(), X, [y], loss, queries.weights, single=True
-        )
+        return loss
+
+    def _opened(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        **others: Any,
+    ) -> QueriesInBlocks:
+        if not self._takes_collections:
+            raise refusal(self, X)
+        self._check_collection()
+        if not isinstance(self.loss, str):
+            raise ValueError(
+                f"Data in blocks need a loss by name, got {loss_name(self.loss)}."
+            )
+        for name, value in others.items():
+            if value is not None:
+                raise ValueError(f"{name} is not supported for data in blocks.")
+        queries = {"qid": qid, "group": group, "query_weight": query_weight}
+        if isinstance(X, RowBlocks):
+            return X._opened_with_queries(self, y, sample_weight, **queries)
+        # Needs Dask.
+        from .._blocks.dask_collections import opened_with_queries
+
+        return opened_with_queries(self, X, y, sample_weight, **queries)
+
+    def _ranking_of(
+        self, y: Any, sample_weight: Any, qid: Any, group: Any, query_weight: Any
+    ) -> tuple[Floats, Queries]:
+        """Return relevances and queries of rows in blocks, checked."""
+        y = self._check_relevance(y)
+        queries = self._queries(len(y), sample_weight, qid, group, query_weight)
+        if not queries.used.all():
+            raise ValueError(
+                "Rows of weight zero are not supported for rankings of data in blocks, "
+                "since those of others would change: leave them out of the blocks."
+            )
+        self._loss_of(y, queries)
+        return y, queries
 
     def _loss(self, groups: Groups) -> DualLoss:
         if not callable(self.loss):

@@ -26,6 +26,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
+    BMRMRankerCV,
     BMRMRegressor,
     BMRMRegressorCV,
     L1LogisticOWLQN,
@@ -519,7 +520,7 @@ def never(*args):
         *(
             (model, TypeError, r"does not take Dask collections .* X\.compute\(\)")
             for model in (
-                BMRMRanker(),
+                BMRMRankerCV(),
                 SubLBFGSLinearSVCCV(),
                 L1LogisticOWLQNCV(),
                 BMRMRegressorCV(),
@@ -812,6 +813,67 @@ def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
     assert killed
     assert abs(model.objective_ - expected) <= 1e-6 * expected
     assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert_nothing_is_left(client)
+
+
+def ranked():
+    """Rows of 60 queries, and the cuts of uneven and empty blocks within queries."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 5)) * np.geomspace(0.1, 5.0, 5)
+    y = np.digitize(X @ rng.normal(size=5) + 3.0 * rng.normal(size=900), [-3.0, 4.0])
+    X[:, 0] += 40.0
+    return X, y.astype(float), np.sort(rng.integers(0, 60, 900)), (305, 0, 95, 400, 100)
+
+
+def test_rankings_on_workers_agree_with_fits_in_memory(client, monkeypatch, tmp_path):
+    spread(monkeypatch)
+    X, y, qid, chunks = ranked()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    ranker = BMRMRanker(1e-3, tol=1e-9)
+    plain, weighted = (clone(ranker).fit(X, y, w, qid=qid) for w in (None, weights))
+    dX, *numbers = (
+        da.from_array(x, chunks=(chunks, *x.shape[1:])) for x in (X, y, weights, qid)
+    )
+    (dX,) = on_workers(dX)
+    names = list("abcde")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=names).assign(y=y, q=qid), 3)
+    np.save(tmp_path / "X.npy", X)
+    rows = RowBlocks(tmp_path / "X.npy", y, qid=qid, block_size=170, client=client)
+    with client.as_current():
+        for given, queries, expected in (
+            ((dX, *numbers[:2]), numbers[2], weighted),
+            ((dX, y), qid, plain),
+            ((frame[names], frame["y"]), frame["q"], plain),
+            ((rows,), None, plain),
+        ):
+            found = clone(ranker).fit(*given, qid=queries)
+            assert_allclose(found.objective_, expected.objective_, rtol=1e-8)
+            assert found.dual_gap_ <= 1e-9 * found.objective_
+        assert_array_equal(ranker.fit(X, y, qid=qid).predict(dX), ranker.predict(X))
+        with pytest.raises(ValueError, match="qid has 899 entries for 900 rows"):
+            ranker.fit(dX, y, qid=qid[1:])
+    del dX, numbers, given, queries, frame
+    assert_nothing_is_left(client)
+
+
+def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):
+    """Blocks may then be in another order than the relevances."""
+    spread(monkeypatch)
+    X, y, qid, chunks = ranked()
+    ranker = BMRMRanker(1e-3, tol=1e-9).fit(X, y, qid=qid)
+    expected, killed = ranker.objective_, []
+
+    def kill(progress):
+        if progress.n_iter == 3 and not killed:
+            killed.append(pid_of_a_place(client)[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    ranker.callback = kill
+    wait_for_two_workers(client)
+    with client.as_current():
+        ranker.fit(*on_workers(da.from_array(X, chunks=(chunks, 5))), y, qid=qid)
+    assert killed
+    assert_allclose(ranker.objective_, expected, rtol=1e-8)
     assert_nothing_is_left(client)
 
 

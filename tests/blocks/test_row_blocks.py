@@ -34,6 +34,7 @@ from sklearn_subqn import (
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
 from sklearn_subqn._estimators.linear_estimator import LinearEstimator
+from sklearn_subqn.losses import Ndcg
 
 N, D = 300, 5
 TOL = 1e-9
@@ -359,6 +360,94 @@ def test_fits_of_l1_that_begin_where_losses_have_no_curvature():
     assert model.objective_ == pytest.approx(expected, rel=1e-3)
 
 
+def queries():
+    """Rows of 60 queries, whose columns differ in size and place."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 5)) * np.geomspace(0.1, 5.0, 5)
+    y = np.digitize(X @ rng.normal(size=5) + 3.0 * rng.normal(size=900), [-3.0, 4.0])
+    X[:, 0] += 40.0
+    return X, y.astype(float), np.sort(rng.integers(0, 60, 900))
+
+
+RANKINGS = [
+    {"loss": loss}
+    for loss in ("pairwise", "pairwise-linear-squared", "pairwise-log", "ndcg", "mrr")
+]
+RANKINGS += [{"alpha": "auto"}, {"penalty": "l1", "alpha": 0.01}, {"solver": "bmrm"}]
+
+
+@pytest.mark.parametrize(
+    "given", RANKINGS, ids=lambda given: " ".join(map(str, given.values()))
+)
+def test_rankings_agree_with_fits_in_memory(given):
+    """Queries are in several blocks, and the blocks in several queries."""
+    X, y, qid = queries()
+    ranker = BMRMRanker(**{"alpha": 1e-3, "tol": 1e-9, "max_iter": 3000, **given})
+    if given.get("loss") in ("ndcg", "mrr"):
+        ranker.set_params(tol=1e-3, solver="ls-bmrm")
+    fitted = clone(ranker).fit(X, y, qid=qid)
+    rows = RowBlocks(X, y, qid=qid, block_size=70)
+    other = ranker.fit(rows)
+    assert_allclose(other.objective_, fitted.objective_, rtol=max(1e-8, ranker.tol))
+    assert other.dual_gap_ <= ranker.tol * other.objective_
+    assert other.alpha_ == pytest.approx(fitted.alpha_)
+    assert other.n_queries_ == fitted.n_queries_
+    assert_array_equal(other.predict(rows), other.predict(X))
+    assert other.score(rows) == pytest.approx(other.score(X, y, qid=qid))
+
+
+def test_weights_and_orders_of_queries_in_blocks():
+    """Rows of a query need not follow one another; weights are as in memory."""
+    X, y, qid = queries()
+    rng = np.random.default_rng(4)
+    order = rng.permutation(len(y))
+    X, y, qid = X[order], y[order], qid[order]
+    weights, of_queries = rng.uniform(0.5, 2.0, (2, len(y)))
+    given = {"qid": qid, "query_weight": of_queries[qid]}
+    ranker = BMRMRanker(tol=1e-9)
+    fitted = clone(ranker).fit(X, y, weights, **given)
+    cuts = [slice(0, 90), slice(90, 90), slice(90, 100), slice(100, len(X))]
+    for rows, others in (
+        (RowBlocks(X, block_size=70), (y, weights)),
+        (RowBlocks([lambda r=r: (X[r], y[r], weights[r]) for r in cuts]), ()),
+    ):
+        other = clone(ranker).fit(rows, *others, **given)
+        assert_allclose(other.objective_, fitted.objective_, rtol=1e-8)
+        assert other.alpha_ == pytest.approx(fitted.alpha_)
+    with pytest.raises(ValueError, match="Rows of weight zero"):
+        ranker.fit(RowBlocks(X), y, np.arange(len(y)), qid=qid)
+    with pytest.raises(ValueError, match="have qid of their own"):
+        ranker.fit(RowBlocks(X, y, qid=qid), qid=qid)
+    with pytest.raises(ValueError, match="eval_set is not supported"):
+        ranker.fit(RowBlocks(X, y), qid=qid, eval_set=[(X, y)], eval_qid=[qid])
+    with pytest.raises(ValueError, match="score needs the relevances"):
+        ranker.fit(X, y, qid=qid).score(RowBlocks(X), qid=qid)
+
+
+def test_queries_are_a_column_of_parquet_files(tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y, qid = queries()
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(grade=y, query=qid)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=70)
+    rows = RowBlocks.from_parquet(tmp_path / "rows.parquet", "grade", qid="query")
+    ranker = BMRMRanker(1e-3, tol=1e-9).fit(rows)
+    assert list(ranker.feature_names_in_) == list("abcde")
+    fitted = BMRMRanker(1e-3, tol=1e-9).fit(X, y, qid=qid)
+    assert_allclose(ranker.objective_, fitted.objective_, rtol=1e-8)
+    # A weight without a target is a weight.
+    frame["weight"] = 1.0 + qid % 2
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=70)
+    rows = RowBlocks.from_parquet(
+        tmp_path / "rows.parquet",
+        sample_weight="weight",
+        qid="query",
+        columns=list("abcde"),
+    )
+    ranker.fit(rows, y)
+    fitted.fit(X, y, frame["weight"], qid=qid)
+    assert_allclose(ranker.objective_, fitted.objective_, rtol=1e-8)
+
+
 def test_what_needs_all_samples_is_refused():
     def never():
         raise AssertionError("a block has been read")
@@ -366,11 +455,12 @@ def test_what_needs_all_samples_is_refused():
     rows = RowBlocks(never)
     for model, error, match in (
         (BMRMClassifier(loss="roc_area"), ValueError, "sums over samples: 'hinge'"),
-        (BMRMRanker(), TypeError, "does not take"),
+        (BMRMRankerCV(), TypeError, "does not take"),
+        (BMRMRanker(loss=Ndcg), ValueError, "need a loss by name"),
         (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
     ):
         with pytest.raises(error, match=match):
-            model.fit(rows)
+            model.fit(rows, None)
     with pytest.raises(AssertionError, match="has been read"):
         SubLBFGSLinearSVC().fit(rows)
 
@@ -394,8 +484,8 @@ def test_errors_say_what_was_given():
         model.fit(RowBlocks(X, y), y)
     with pytest.raises(ValueError, match="have y of their own"):
         model.fit(RowBlocks([lambda: (X, y)]), y)
-    with pytest.raises(ValueError, match="a tuple of 4"):
-        model.fit(RowBlocks(lambda: (X, y, weights, weights)))
+    with pytest.raises(ValueError, match="a tuple of 5"):
+        model.fit(RowBlocks(lambda: (X, y, weights, weights, y)))
     with pytest.raises(ValueError, match=r"same number of columns, 5; .* 4, 5"):
         model.fit(RowBlocks([X[:100], X[100:, :4]], y))
     with pytest.raises(ValueError, match=r"contains NaN"):
