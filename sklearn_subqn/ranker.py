@@ -299,7 +299,10 @@ class BMRMRanker(BaseRanker):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
+            without a copy. Of :class:`RowBlocks`, and of Dask arrays and dataframes
+            with ``y``, ``sample_weight`` and ``qid`` in the same blocks or in memory,
+            the rows stay where they are; such data need a loss by name and weights
+            other than zero, and have no ``pairs`` and no ``eval_set``.
         y : array-like of shape (n_samples,), default=None
             Relevances: rows with larger ones should have larger scores. Losses of
             measures need non-negative ones. Either these or ``pairs`` are needed.

@@ -121,7 +121,7 @@ def test_pages_of_papers_state_the_commit(modules, path):
     text = path.read_text(encoding="utf-8")
     assert path.stem in modules.papers.CASES
     assert f"`python -m benchmarks papers {path.stem}" in text
-    assert re.search(r"sklearn-subqn \S+ \(commit [0-9a-f]{7,}\)", text)
+    assert re.search(r"sklearn-subqn \S+ \(commit [0-9a-f]{7,}( with changes)?\)", text)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

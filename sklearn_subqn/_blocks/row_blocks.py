@@ -34,9 +34,10 @@ class RowBlocks:
     For data that do not fit into memory: ``fit``, ``predict``, ``decision_function``,
     ``predict_proba`` and ``score`` of :class:`SubLBFGSLinearSVC`,
     :class:`L1LogisticOWLQN`, :class:`MulticlassHingeClassifier`,
-    :class:`BMRMClassifier` and :class:`BMRMRegressor`, and :func:`dual_gap`, take such
-    an object in place of X. A few blocks are in memory at a time, and the targets. The
-    result of a fit is that of a fit in memory, with a gap proven for all rows.
+    :class:`BMRMClassifier`, :class:`BMRMRegressor` and :class:`BMRMRanker`, and
+    :func:`dual_gap`, take such an object in place of X. A few blocks are in memory at a
+    time, and the targets. The result of a fit is that of a fit in memory, with a gap
+    proven for all rows.
 
     Parameters
     ----------
@@ -190,8 +191,10 @@ class RowBlocks:
         shelf = Shelf()
         return _InThisProcess(
             [
-                ReadBlock(partial(self._read, reader), *numbers, shelf)
-                for reader, *numbers in zip(readers, targets, weights, strict=True)
+                ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
+                for reader, of_y, of_weights in zip(
+                    readers, targets, weights, strict=True
+                )
                 if reader.n_rows
             ]
         )
