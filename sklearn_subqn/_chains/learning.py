@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
@@ -14,7 +15,7 @@ from .._core.losses._base import Floats, Mask
 from .._estimators.estimator import FOUND, forget
 from .design import ChainDesign, tokens_of
 from .model import ChainModel
-from .pairs import Pairs, merged
+from .pairs import Pairs, kept_pairs, merged
 from .reading import Labeled
 from .stream import Seen, Strengths, learn
 
@@ -85,6 +86,40 @@ class LearnsFromStreams(ChainModel):
             while known is not None and len(known) > n_known:
                 known.popitem()
             raise
+
+    def sparsify(self) -> Self:
+        """Drop all weights that are zero, and attributes that have no other weight.
+
+        Predictions stay as they are; the model and its pickles become smaller, most of
+        all with L1. ``attributes_`` and ``n_features_in_`` are then of the others,
+        unless tokens are rows of matrices, whose columns stay. To ``partial_fit`` what
+        was dropped is new.
+
+        Returns
+        -------
+        self : LinearChainCRF
+            The estimator, changed in place.
+        """
+        check_is_fitted(self)
+        n = len(self._pairs.labels)
+        used = self._w != 0.0
+        d = len(self._pairs.ptr) - 1
+        kept = np.ones(d, dtype=bool)
+        if self._columns is not None:
+            kept = np.bincount(self._pairs.features[used[:n]], minlength=d) > 0
+            names = zip(self._columns, kept.tolist(), strict=True)
+            columns = (name for name, is_kept in names if is_kept)
+            self._columns = {name: column for column, name in enumerate(columns)}
+            self.n_features_in_ = len(self._columns)
+            self._seen = self._seen.of_columns(kept)
+        self._pairs = kept_pairs(self._pairs, used[:n], kept)
+        transitions = self._transitions.copy()
+        transitions[self._transitions] = used[n:]
+        self._transitions, self._w = transitions, self._w[used]
+        sums = getattr(self, "_sums", None)
+        if sums is not None:
+            self._sums = sums[used]
+        return self
 
     def _classes(self, classes: Any) -> npt.NDArray[Any]:
         """Return the labels of a stream, checked."""

@@ -90,6 +90,13 @@ def frequent_pairs(
     return Pairs(ptr, pairs.labels[kept])
 
 
+def kept_pairs(pairs: Pairs, kept: Mask, features: Mask) -> Pairs:
+    """Return some of the pairs, of some of the features: masks of both."""
+    sizes = np.bincount(pairs.features[kept], minlength=len(features))[features]
+    ptr = np.append(0, np.cumsum(sizes)).astype(np.intc)
+    return Pairs(ptr, pairs.labels[kept])
+
+
 def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
     """Return the places of features with labels among pairs, -1 where they are none.
 

@@ -138,6 +138,13 @@ class Seen(NamedTuple):
             between += self.between
         return self._replace(curvatures=curvatures, between=between)
 
+    def of_columns(self, kept: Mask) -> Seen:
+        """Return what is known of some of the features: a mask of shape (d,)."""
+        own = kept[: len(self.counts)]
+        counts, squares = self.counts[own], self.squares[own]
+        curvatures = self.curvatures[own]
+        return self._replace(counts=counts, squares=squares, curvatures=curvatures)
+
     def strengths(
         self, alpha: float, l1_ratio: float, pairs: Pairs, transitions: Mask
     ) -> Strengths:

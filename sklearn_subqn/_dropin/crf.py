@@ -119,7 +119,8 @@ class CRF(Estimator):
     classes_ : list
         The labels.
     attributes_ : list of str
-        Names of the attributes.
+        Names of the attributes that have a weight; as in CRFsuite's files, there are no
+        others.
     num_attributes_ : int
         Their number.
     size_ : int
@@ -272,7 +273,7 @@ class CRF(Estimator):
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)
         # Without sequences, of which the model complains.
-        model = self._model(max(n, 1)).fit(X, y)
+        model = self._model(max(n, 1)).fit(X, y).sparsify()
         self.model_ = model
         self.classes_ = model.classes_.tolist()
         self.objective_ = n * model.objective_

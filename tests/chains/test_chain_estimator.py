@@ -1038,3 +1038,40 @@ def test_plans_are_told(params, plan):
     assert crf.plan_ == plan
     crf.partial_fit(X, y)
     assert not hasattr(crf, "plan_")
+
+
+@pytest.mark.parametrize("options", [{"l1_ratio": 0.9}, {"min_freq": 4}])
+def test_zero_weights_are_dropped_where_users_ask(options):
+    X, y = problem(3, n=60)
+    X = [[{**token, "rare": f"{i}"} for token in x] for i, x in enumerate(X)]
+    crf = LinearChainCRF(1e-2, all_possible_transitions=True, **options).fit(X, y)
+    whole = pickle.dumps(crf)
+    known, features = len(crf.attributes_), weights(crf)
+    assert crf.sparsify() is crf
+    assert len(pickle.dumps(crf)) < 0.8 * len(whole)
+    names = {attribute for attribute, _ in crf.state_features_}
+    assert set(crf.attributes_) == names
+    assert crf.n_features_in_ == len(names) < 0.8 * known
+    assert weights(crf) == features
+    before = pickle.loads(whole)
+    assert crf.predict(X) == before.predict(X)
+    assert crf.predict_marginals(X) == before.predict_marginals(X)
+    assert crf.predict_single(X[0]) == before.predict_single(X[0])
+    assert crf._w.all()
+    # What was dropped may come again.
+    crf.partial_fit(X[:20], y[:20])
+    assert set(crf.attributes_) > names
+    assert crf.score(X[:20], y[:20]) >= before.score(X[:20], y[:20]) - 0.05
+
+
+def test_dropping_zero_weights_keeps_columns_of_matrices():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 6)), rng.integers(2, size=40)
+    X[:, 0] += 2.0 * y
+    crf = LinearChainCRF(0.3, l1_ratio=1.0).fit(X, y, lengths=[5] * 8)
+    found = crf.predict(X, lengths=[40])
+    crf.sparsify()
+    assert crf._w.all()
+    assert len(crf._w) < 12
+    assert crf.n_features_in_ == 6
+    assert_array_equal(crf.predict(X, lengths=[40]), found)

@@ -165,6 +165,9 @@ def test_attributes_of_the_files_of_crfsuite():
         _ = crf.size_
     crf.fit(X, y)
     assert crf.size_ == len(pickle.dumps(crf.model_))
+    sparse = CRF(c1=1.0, c2=0.1).fit(X, y)
+    assert set(sparse.attributes_) == {name for name, _ in sparse.state_features_}
+    assert sparse.num_attributes_ < crf.num_attributes_
     with pytest.raises(AttributeError, match="transition_features_"):
         crf.tagger_.info()
     assert crf.training_log_.last_iteration["num"] == crf.n_iter_
