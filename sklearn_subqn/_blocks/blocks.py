@@ -255,21 +255,10 @@ class Collection:
         self._source, self._names, self._weight = source, names, weight
         self._copy = copy_for_blocks(estimator)
         self._open()
-        self._while_places_last(lambda: self._prepare(estimator), self._open)
+        while_places_last(lambda: self._prepare(estimator), self._open)
 
     def _open(self) -> None:
         self._session = self._source.open()
-
-    def _while_places_last(
-        self, step: Callable[[], _Result], again: Callable[[], None]
-    ) -> _Result:
-        """Return the result of a step, before which again places are opened if lost."""
-        for _ in range(_MOST_LOSSES):
-            try:
-                return step()
-            except PlaceLost:
-                again()
-        return step()
 
     def _prepare(self, estimator: Any) -> None:
         summaries = self._blocks.results("checked", self._copy, self._weight)
@@ -358,9 +347,7 @@ class Collection:
             self._weigh()
             self._encode()
 
-        return self._while_places_last(
-            lambda: self._solve(problems, alpha, task), again
-        )
+        return while_places_last(lambda: self._solve(problems, alpha, task), again)
 
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
@@ -374,6 +361,18 @@ class Collection:
     def close(self) -> None:
         """Release what is held elsewhere."""
         self._source.close()
+
+
+def while_places_last(
+    step: Callable[[], _Result], again: Callable[[], None]
+) -> _Result:
+    """Return the result of a step, before which again places are opened if lost."""
+    for _ in range(_MOST_LOSSES):
+        try:
+            return step()
+        except PlaceLost:
+            again()
+    return step()
 
 
 class _KeepBest:

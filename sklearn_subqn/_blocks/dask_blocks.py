@@ -113,6 +113,8 @@ class BlocksOnWorkers:
         Without one the blocks come to this process, one after the other.
     stack : ExitStack
         What is closed with the blocks.
+    kind : type
+        Of places: made of lists of the blocks of X, y and weights of each.
     """
 
     holds_rows = True
@@ -123,7 +125,9 @@ class BlocksOnWorkers:
         collections: list[Any],
         client: Any,
         stack: ExitStack,
+        kind: type[Place] = PlaceOfBlocks,
     ) -> None:
+        self._kind: Any = kind
         self._blocks, self._collections = blocks, collections
         self._client, self._stack = client, stack
         self._workers: list[Worker] = []
@@ -134,7 +138,7 @@ class BlocksOnWorkers:
         """Return a session whose parts are the blocks with rows."""
         if self._client is None:
             blocks = [dask.compute(*each) for each in zip(*self._blocks, strict=True)]
-            place = PlaceOfBlocks(*map(list, zip(*blocks, strict=True)))
+            place = self._kind(*map(list, zip(*blocks, strict=True)))
             return _session([Here(place)], [place.n_parts()], early=False)
         end = time.monotonic() + _REPLACEMENT
         while True:
@@ -197,7 +201,7 @@ class BlocksOnWorkers:
             own = {most: list(range(n))}
         for address, numbers in own.items():
             place = self._client.submit(
-                PlaceOfBlocks,
+                self._kind,
                 [futures[i] for i in numbers],
                 [futures[n + i] for i in numbers],
                 [None if weights[i] is None else futures[2 * n + i] for i in numbers],

@@ -7,6 +7,7 @@ Dask collection is given.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ except ImportError as error:
     ) from error
 
 from .._checks import exact_names
+from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
-from .blocks import Collection, without_callbacks
+from .blocks import Collection, Source, without_callbacks
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import computed, current_client, waiting_for
 from .queries import QueriesInBlocks
@@ -133,9 +135,64 @@ def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWor
     return BlocksOnWorkers(blocks, collections, client, stack.pop_all())
 
 
+def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> Source:
+    """Return where sequences of Dask are, for a fit.
+
+    Parameters
+    ----------
+    X, y : dask.bag.Bag or list of Delayed
+        Sequences, and their labels; a delayed object is a list of sequences.
+    sample_weight : as y, dask.array.Array or None
+        One number for each sequence.
+    kind : type
+        Of the places that hold the sequences.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are given otherwise, or in other blocks.
+    """
+    client = current_client()
+    with ExitStack() as stack:
+        stack.enter_context(waiting_for(client))
+        given = {"X": X, "y": y}
+        if sample_weight is not None:
+            given["sample_weight"] = sample_weight
+        parts = [_lists(name, each) for name, each in given.items()]
+        every: list[Any] = [part for of_one in parts for part in of_one]
+        if client is not None:
+            every = list(client.persist(every))
+        ends = np.cumsum([0, *map(len, parts)]).tolist()
+        own = [every[first:end] for first, end in pairwise(ends)]
+        blocks = _in_same_blocks(list(given), own)
+        return BlocksOnWorkers(blocks, every, client, stack.pop_all(), kind)
+
+
+def _lists(name: str, x: Any) -> list[Any]:
+    """Return delayed lists of sequences, of labels or of weights."""
+    if isinstance(x, (list, tuple)):
+        parts = list(x)
+    elif type(x).__module__.startswith("dask.bag") or (
+        name == "sample_weight" and hasattr(x, "to_delayed")
+    ):
+        parts = _delayed(x)
+    else:
+        parts = []
+    if not parts or not all(isinstance(part, Delayed) for part in parts):
+        raise TypeError(
+            f"{name} of sequences must be a bag of Dask, or a list of delayed lists of "
+            f"sequences, got {type(x).__name__}."
+        )
+    return [dask.delayed(list)(part) for part in parts]
+
+
 def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:
     """Return the blocks of X, y and weights."""
-    blocks = list(map(_delayed, collections))
+    return _in_same_blocks(names, list(map(_delayed, collections)))
+
+
+def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any], ...]:
+    """Return blocks of X, y and weights, which have to be equally many."""
     n = len(blocks[0])
     for name, each in zip(names, blocks, strict=True):
         if len(each) != n:

@@ -37,7 +37,9 @@ def chain_auto(
     last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
     if not objective.loss.smooth:
         last = "bundle method"
-    ascends = marginals_fit(design_of(objective), chains_of(objective))
+    ascends = objective.design.in_one_place and marginals_fit(
+        design_of(objective), chains_of(objective)
+    )
     iterates = _carry_out(objective, start, memory, seed, ascends)
     plan = f"dual ascent, {last}" if ascends else last
     yield next(iterates)._replace(plan=plan)

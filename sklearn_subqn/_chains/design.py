@@ -18,6 +18,7 @@ import numpy as np
 
 from .._core.kernels import chain_pairs
 from .._core.losses._base import Floats, Mask, Rows
+from .._core.rows.design import Shape
 from .._core.rows.linear_map import PART_SIZE
 from .pairs import Pairs
 
@@ -67,6 +68,8 @@ class ChainDesign:
         The threads, None for one.
     """
 
+    in_one_place = True
+
     def __init__(
         self,
         X: Any,
@@ -108,6 +111,26 @@ class ChainDesign:
     def squared_norm(self) -> float:
         """Sum of the squares of the stored entries of X."""
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
+
+    def as_shape(self) -> Shape:
+        """Return the facts about it that do not need its data."""
+        return Shape(
+            n_rows=self.n_rows,
+            n_features=self.n_features,
+            n_entries=self.X.nnz,
+            n_coef=self.n_params,
+            n_params=self.n_params,
+            n_outputs=self.n_labels,
+            nbytes=self.nbytes,
+            fit_intercept=False,
+            shares_coef=True,
+            is_sparse=True,
+            holds_rows=True,
+        )
+
+    def products_so_far(self) -> float:
+        """Return ``passes``."""
+        return self.passes
 
     def row_weights(self, weights: Floats) -> Floats:
         """Return the weight of each row of scores, which is one for transitions."""

@@ -10,12 +10,16 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
+from .._core.losses._base import Floats
+from .._core.objectives.objective import Objective
 from .._core.solvers import Options, Start
+from .._estimators.block_methods import is_collection, refusal
 from .._estimators.estimator import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
-from .._solving.solution import Problem, Progress
+from .._solving.solution import Problem, Progress, Solution
 from .._solving.solve import solve
 from .learning import LearnsFromStreams
+from .parts import KeepsBest, PlaceOfSequences, SequencesElsewhere
 from .prediction import PredictsLabels
 from .reading import of_sequences
 from .sequences import Index
@@ -313,9 +317,12 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         Parameters
         ----------
         X : iterable of sequences, or matrix of shape (n_tokens, n_features)
-            Training data, see Notes; a matrix needs ``lengths``.
+            Training data, see Notes; a matrix needs ``lengths``. A Dask bag of
+            sequences, or a list of delayed lists of sequences, is fitted where its
+            parts are, by L-BFGS: for the log loss with L2, without ``min_freq`` and
+            ``class_weight``.
         y : iterable of label sequences, or array-like of shape (n_tokens,)
-            The label of each token.
+            The label of each token; in the same parts as X.
         sample_weight : float or array-like of shape (n_sequences,), default=None
             Non-negative weights of the sequences.
         lengths : array-like of int of shape (n_sequences,), default=None
@@ -339,23 +346,29 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         """
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
+        task = FitTask(self, 1, self.max_iter, X, y, sample_weight)
+        if is_collection(X):
+            self._fit_elsewhere(X, y, sample_weight, lengths, previous, task)
+        else:
+            self._fit_here(X, y, sample_weight, lengths, previous, task)
+        task.end()
+        return self
+
+    def _fit_here(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        lengths: Any,
+        previous: dict[str, Any],
+        task: FitTask,
+    ) -> None:
+        """Fit to sequences in memory."""
         objective, seen = self._problem(X, y, sample_weight, lengths)
         start = Start(self._started_from(previous))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        task = FitTask(self, 1, self.max_iter, X, y, sample_weight)
-        problem = Problem(
-            type(self).__name__,
-            objective,
-            start,
-            objective.design.X.dtype,
-            lambda w: {**self._model(), "_w": w},
-        )
-        given = checked_options(self)
-        if self.solver in CHAIN_STREAMS:
-            given = {"online": given}
-        solution = solve(problem, self, task, Options(**{**given, "seed": seed}))
-        self._w = solution.w
         design: Any = objective.design
+        solution = self._minimized(objective, start, design.X.dtype, task)
+        self._w = solution.w
         marginals = self._lattice_of(design, solution.w).marginals()
         columns = np.arange(design.n_features)
         data = design.X, design.starts, objective.weights * len(objective.weights)
@@ -365,8 +378,81 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
             slopes = self._seen.weight * objective.at(solution.w).risk_gradient
             self._sums = self._strengths(self._seen).sums(solution.w, -slopes)
         store_solutions(self, [solution])
-        task.end()
-        return self
+
+    def _fit_elsewhere(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        lengths: Any,
+        previous: dict[str, Any],
+        task: FitTask,
+    ) -> None:
+        """Fit to sequences in blocks, where they are."""
+        self._check_for_blocks(X, lengths)
+        # Needs Dask.
+        from .._blocks.dask_collections import sequences_opened
+
+        source = sequences_opened(X, y, sample_weight, PlaceOfSequences)
+        found: list[Solution] = []
+
+        def run(objective: Objective, start: Start, watch: KeepsBest) -> Floats:
+            found[:] = [self._minimized(objective, start, rows.dtype, task, watch)]
+            return found[0].w
+
+        try:
+            rows = SequencesElsewhere(self, source)
+            self._pairs, self._transitions = rows.pairs, rows.transitions
+            start = Start(self._started_from(previous))
+            self._seen = rows.solve(self, start, run)
+        finally:
+            source.close()
+        self._w, self._sums = found[0].w, None
+        store_solutions(self, found)
+
+    def _minimized(
+        self,
+        objective: Objective,
+        start: Start,
+        dtype: Any,
+        task: FitTask,
+        watch: KeepsBest | None = None,
+    ) -> Solution:
+        """Return the solution of a problem."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        problem = Problem(
+            type(self).__name__,
+            objective,
+            start,
+            dtype,
+            lambda w: {**self._model(), "_w": w},
+            watch=watch,
+        )
+        given = checked_options(self)
+        if self.solver in CHAIN_STREAMS:
+            given = {"online": given}
+        return solve(problem, self, task, Options(**{**given, "seed": seed}))
+
+    def _check_for_blocks(self, X: Any, lengths: Any) -> None:
+        """Raise TypeError or ValueError for what sequences in blocks do not have."""
+        if hasattr(X, "shape"):
+            raise refusal(self, X)
+        limits = {
+            "solver": self.solver in ("auto", "lbfgs"),
+            "loss": self.loss == "log_loss",
+            "l1_ratio": not self.l1_ratio,
+            "min_freq": not self.min_freq,
+            "class_weight": self.class_weight is None,
+        }
+        for name, possible in limits.items():
+            if not possible:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not supported for sequences in "
+                    "blocks, which are fitted by solver='lbfgs' with loss='log_loss', "
+                    "l1_ratio=0, min_freq=0 and class_weight=None."
+                )
+        if lengths is not None:
+            raise ValueError("lengths is not supported for sequences in blocks.")
 
     def __sklearn_tags__(self) -> Any:
         return of_sequences(super().__sklearn_tags__())

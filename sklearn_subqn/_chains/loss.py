@@ -153,7 +153,8 @@ def each_block(
     """
     marks = np.searchsorted(starts[:-1], np.arange(0, starts[-1], _BLOCK))
     bounds = np.unique(np.append(marks, len(starts) - 1)).tolist()
-    blocks = [slice(*pair) for pair in pairwise(bounds)]
+    # Without sequences there is one block, of none.
+    blocks = [slice(*pair) for pair in pairwise(bounds)] or [slice(0, 0)]
     starts_of = [starts[block.start : block.stop + 1] for block in blocks]
     if pool is None or len(blocks) == 1:
         return list(map(function, starts_of, blocks))

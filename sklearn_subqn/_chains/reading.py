@@ -83,6 +83,7 @@ class ReadsSequences(LinearEstimator):
     def _read(self, X: Any, lengths: Any) -> Sequences:
         """Return sequences to predict, with the columns of training."""
         check_is_fitted(self)
+        refuse_collections(self, X)
         return self._read_sequences(X, lengths)
 
     def _read_sequences(

@@ -138,6 +138,20 @@ class Seen(NamedTuple):
             between += self.between
         return self._replace(curvatures=curvatures, between=between)
 
+    def and_others(self, other: Seen) -> Seen:
+        """Return sums over what two have seen of the same features."""
+        counts = self.counts + other.counts
+        shares = other.counts / np.maximum(counts, TINY)
+        squares = self.squares + shares * (other.squares - self.squares)
+        return Seen(
+            self.n + other.n,
+            self.weight + other.weight,
+            counts,
+            np.where(self.counts > 0.0, squares, other.squares),
+            self.curvatures + other.curvatures,
+            self.between + other.between,
+        )
+
     def of_columns(self, kept: Mask) -> Seen:
         """Return what is known of some of the features: a mask of shape (d,)."""
         own = kept[: len(self.counts)]

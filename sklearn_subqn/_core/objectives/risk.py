@@ -25,6 +25,27 @@ from .risk_duals import DualsOfRisk
 from .risk_hessian import RiskHessian
 
 
+class Evaluated:
+    """R and a dual of some of the rows, where these are.
+
+    Parameters
+    ----------
+    value : float
+    dual : ndarray
+    """
+
+    def __init__(self, value: float, dual: Floats) -> None:
+        self._value, self._dual = value, dual
+
+    def value(self) -> float:
+        """Return R."""
+        return self._value
+
+    def dual(self) -> Floats:
+        """Return the dual."""
+        return self._dual
+
+
 class Risk(DualsOfRisk):
     """The risk of a loss on a design: all sums over rows, and numbers of each row.
 
@@ -149,6 +170,10 @@ class Risk(DualsOfRisk):
     def evaluate(self, scores: Floats) -> tuple[float, Floats]:
         """Return R and a dual, of losses that compute them together."""
         return self.oracle.evaluate(scores, self.targets, self.weights)
+
+    def evaluated(self, scores: Floats) -> Evaluated:
+        """Return what ``evaluate`` does, for the risk of all parts."""
+        return Evaluated(*self.evaluate(scores))
 
     @summed
     def adjoint(self, dual: Floats) -> Floats:

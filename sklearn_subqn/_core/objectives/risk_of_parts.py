@@ -72,6 +72,11 @@ class RiskOfParts(Risk):
         weights = np.concatenate([risk.weights for risk in risks])
         return Risk(design, self.loss, targets, weights)
 
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        found = self.parts.of(self.parts.each("evaluated", scores))
+        dual: Any = found.each("dual")
+        return float(found.total("value")), dual
+
     def of_rows(self, rows: Any) -> RiskOfParts:
         return RiskOfParts(self.parts.of(self.parts.each("of_rows", rows)))
 
