@@ -32,7 +32,7 @@ from .stream import Seen
 from .transitions import TransitionRules
 
 
-class Summary(NamedTuple):
+class SequenceSummary(NamedTuple):
     """What is known of the sequences of a block.
 
     Attributes
@@ -79,7 +79,7 @@ class BlockOfSequences:
     def __init__(self, X: Any, y: Any, weights: Any) -> None:
         self._given = X, y, weights
 
-    def read(self, estimator: Any) -> Summary:
+    def read(self, estimator: Any) -> SequenceSummary:
         """Read the sequences, and say what they are."""
         X, y, weights = self._given
         # Blocks of one place share the estimator.
@@ -105,7 +105,9 @@ class BlockOfSequences:
         columns = getattr(own, "feature_names_in_", None)
         known = distinct_labels(labels).tolist() if labels else []
         totals = len(numbers), float(self._counts.sum())
-        return Summary(names, own.n_features_in_, columns, known, *totals, data.X.dtype)
+        return SequenceSummary(
+            names, own.n_features_in_, columns, known, *totals, data.X.dtype
+        )
 
     def observed(
         self, classes: Any, columns: Any, n_features: int
@@ -199,8 +201,8 @@ class SequencesElsewhere:
     def _open(self) -> None:
         self._session = self._source.open()
 
-    def _read(self) -> list[Summary]:
-        summaries: list[Summary]
+    def _read(self) -> list[SequenceSummary]:
+        summaries: list[SequenceSummary]
         summaries = self._session.parts.results("read", self._copy)
         return summaries
 
@@ -245,7 +247,7 @@ class SequencesElsewhere:
         self._known = classes, estimator._columns, estimator.n_features_in_
         self.pairs, self.transitions = self._observed(summaries)
 
-    def _observed(self, summaries: list[Summary]) -> tuple[Pairs, Mask]:
+    def _observed(self, summaries: list[SequenceSummary]) -> tuple[Pairs, Mask]:
         classes, known, n_features = self._known
         columns = OfParts(
             known and np.array([known[name] for name in summary.names or ()], np.int32)
