@@ -151,10 +151,12 @@ def test_the_table_of_constants_is_that_of_the_code():
     assert len(rows) == text.count("\n| `")
     package = ROOT / "sklearn_subqn"
     # The words may be on two lines of a comment.
-    constant = re.compile(r"((?:^#.*\n)+)(\w+)(?:: [^=\n]+)? = (.+)$", re.M)
+    constant = re.compile(
+        r"((?:^ *#.*\n)+) *(?:cdef \w+ )?(\w+)(?:: [^=\n]+)? = (.+)$", re.M
+    )
     marked = [
         (path.relative_to(package).as_posix(), name, value)
-        for path in package.rglob("*.py")
+        for path in (*package.rglob("*.py"), *package.rglob("*.pyx"))
         for comment, name, value in constant.findall(path.read_text(encoding="utf-8"))
         if "docs/constants.md" in comment
     ]

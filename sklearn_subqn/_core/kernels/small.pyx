@@ -53,6 +53,7 @@ cdef enum:
     MOST_STEPS = 50
     MOST_TRIALS = 60
     # At first the curvature of smooth losses is that of 8 rows for each parameter.
+    # docs/constants.md has the figures.
     SAMPLED = 8
 
 # A line search may leave 1 % of the slope, and Newton steps may leave 5 % of the gap.
@@ -62,6 +63,7 @@ cdef double LEFT = 1e-2, SHARE = 0.05
 cdef double TOO_FAR = 0.5
 
 # All rows have part in the curvature once a step leaves more than a quarter of the gap.
+# docs/constants.md has the figures.
 cdef double SLOW = 0.25
 
 # Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify

@@ -22,10 +22,12 @@ from .standard cimport INFINITY, fabs, free, log, memset
 cdef enum:
     MOST_STEPS = 50
     MOST_HALVINGS = 60
-    # At first the Hessian is that of 8 rows for each parameter of a class.
-    SAMPLED = 8
+    # At first the Hessian is that of 32 rows for each parameter of a class.
+    # docs/constants.md has the figures.
+    SAMPLED = 32
 
 # All rows have part in the Hessian once a step leaves more than a quarter of the gap.
+# docs/constants.md has the figures.
 cdef double SLOW = 0.25
 
 # A step may climb with half of the slope with which it began.
