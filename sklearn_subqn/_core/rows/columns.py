@@ -231,5 +231,8 @@ def distinct_columns(
 def _some_columns(X: Any, columns: Rows) -> Any:
     if sparse.issparse(X):
         return X[:, columns]
+    # Columns that lie apart are copied one by one.
+    if X.flags.f_contiguous:
+        return X.T.take(columns, axis=0, mode="clip").T
     # A third of the time of X[:, columns], which checks each index for each row.
     return X.take(columns, axis=1, mode="clip")

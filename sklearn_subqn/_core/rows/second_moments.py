@@ -170,6 +170,14 @@ class SecondMoments(LinearMap):
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             sums = np.zeros((self.n_features, *weights.shape[1:]))
             for start, stop, block in part:
+                if isinstance(block, np.ndarray) and block.flags.f_contiguous:
+                    n_columns = max(1, BLOCK_SIZE // max(stop - start, 1))
+                    for j in range(0, self.n_features, n_columns):
+                        columns = self._float64(block[:, j : j + n_columns]).T
+                        sums[j : j + n_columns] += (
+                            squared(columns) @ weights[start:stop]
+                        )
+                    continue
                 for a in range(start, stop, n_rows):
                     b = min(a + n_rows, stop)
                     some = row_view(block, slice(a - start, b - start))
