@@ -102,7 +102,7 @@ def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
     listed = list(dict.fromkeys(re.findall(r"`([\w/]+\.py)`", walk)))
-    X, y = make_classification(5000, 60, random_state=0)
+    X, y = make_classification(8000, 60, random_state=0)
     called, *_ = followed(sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3), X, y)
     assert [file for file in called if file in listed] == [
         file for file in listed if not file.startswith("tests/")

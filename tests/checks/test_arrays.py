@@ -212,6 +212,10 @@ def test_validation_returns_plain_arrays_as_they_are():
     matrices = [X.astype(kind) for kind in ("f8", "f4", ">f8", "i8", "O", "c16")]
     matrices += [np.asfortranarray(X), X[::2], X[:, :0], X[0], X.tolist()]
     matrices += [np.ma.masked_array(X), pd.DataFrame(X), sparse.csr_array(X)]
+    matrices += [sparse.csr_matrix(X), sparse.csc_array(X), sparse.coo_array(X)]
+    uneven = sparse.csr_array(X)
+    uneven.indices = uneven.indices.astype(np.int64)
+    matrices.append(uneven)
     vectors = [LABELS.astype(kind) for kind in ("f8", "f4", ">f4", "u1", "?", "O", "U")]
     vectors += [LABELS[:, None], LABELS[:-1], LABELS * np.nan, LABELS * 1j, None]
     vectors += [LABELS.tolist(), pd.Series(LABELS)]
@@ -224,7 +228,7 @@ def test_validation_returns_plain_arrays_as_they_are():
                 assert np.shares_memory(checked[1], y)
                 assert (checked[1].dtype, checked[1].shape) == (y.dtype, y.shape)
                 n_plain += 1
-    assert n_plain == 20
+    assert n_plain == 25
 
 
 def test_predictions_ask_for_the_features_of_the_fit():
