@@ -134,7 +134,7 @@ def test_l2_quantiles_are_those_of_a_quadratic_program():
 
 
 def test_tall_quantile_problems_start_from_a_sample():
-    X, y = regression_data(n=50000, d=3)
+    X, y = regression_data(n=120_000, d=3)
     model = BMRMRegressor(1e-4, loss="quantile", quantile=0.3).fit(X, y)
     assert "sample" in model.history_[0].phase
     assert model.dual_gap_ <= 1e-3 * model.objective_
@@ -386,7 +386,7 @@ def test_classes_against_the_rest(loss):
 
 def test_warm_starts():
     # Smaller problems are for one compiled loop, which has one iteration.
-    X, y = regression_data(n=50_000)
+    X, y = regression_data(n=150_000)
     model = BMRMRegressor(0.1, loss="quantile", warm_start=True).fit(X, y)
     first = model.n_iter_
     model.fit(X, y)
