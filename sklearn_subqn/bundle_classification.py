@@ -148,10 +148,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         the intercept may be.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
-        each feature: an array, or a dict or Series by the names of features. Zero has
-        to be between them. Both parameters are for losses of one score per sample with
-        penalty="l2" or an elastic net with ``l1_ratio < 1``, and the solvers "auto",
-        "ls-bmrm" and "bmrm", and for smooth losses "fista" and "ista".
+        each feature: an array, or a dict or Series by the names of features, of which
+        those left out have none. Zero has to be between them. Both parameters are for
+        losses of one score per sample with penalty="l2" or an elastic net with
+        ``l1_ratio < 1``, and the solvers "auto", "ls-bmrm" and "bmrm", and for smooth
+        losses "fista" and "ista".
     solver : str, default="auto"
         Optimization method.
 

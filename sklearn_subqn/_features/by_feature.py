@@ -98,6 +98,7 @@ def coefficient_bounds(
         scalar = infinite if end is None else end
         if isinstance(scalar, numbers.Real):
             scalar = np.full(n_features, float(scalar))
+        scalar = _completed(scalar, infinite, axis)
         ends.append(by_feature("coef_bounds", scalar, n_features, axis))
     wrong = (ends[0] > 0.0) | (ends[1] < 0.0)
     if wrong.any():
@@ -107,3 +108,13 @@ def coefficient_bounds(
             f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature {place}."
         )
     return ends[0], ends[1]
+
+
+def _completed(given: Any, default: float, axis: Axis) -> Any:
+    """Return numbers by names with a default for features that are left out."""
+    values, names, _ = named(given)
+    if names is None or axis.labels is None or np.ndim(values) != 1:
+        return given
+    known = {str(each) for each in names}
+    rest = [each for each in np.asarray(axis.labels).tolist() if str(each) not in known]
+    return dict(zip([*names, *rest], [*values, *[default] * len(rest)], strict=True))

@@ -50,6 +50,8 @@ DROP_INS = (
     LogisticRegressionCV,
     QuantileRegressor,
     PoissonRegressor,
+    GammaRegressor,
+    TweedieRegressor,
     HuberRegressor,
     Ranker,
 )

@@ -82,6 +82,23 @@ def test_least_objective_within_bounds(loss, penalty, solver):
         assert free.objective_ < expected * (1 - 1e-3)
 
 
+@pytest.mark.parametrize("n_features", [30, 600])
+def test_smooth_losses_within_bounds_take_the_steps_of_newtons_method(n_features):
+    # So many features that systems are solved by conjugate gradients, too.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, n_features)) / np.sqrt(n_features)
+    y = rng.poisson(np.exp(X @ rng.normal(size=n_features)))
+    options = {"loss": "poisson", "coef_bounds": (-0.2, None), "tol": 1e-9}
+    model = BMRMRegressor(1e-4, **options).fit(X, y)
+    held = model.coef_ == -0.2
+    assert np.mean(held) > 0.2
+    assert model.n_iter_ <= 25
+    # The conditions of optimality hold.
+    slopes = X.T @ (model.predict(X) - y) / len(y) + 1e-4 * model.coef_
+    np.testing.assert_allclose(slopes[~held], 0.0, atol=1e-6)
+    assert slopes[held].min() > -1e-6
+
+
 def test_quantiles_within_bounds_by_a_quadratic_program():
     cp = pytest.importorskip("cvxpy")
     X, y, _ = data()
@@ -122,6 +139,11 @@ def test_bounds_by_names_and_in_folds():
     coef = by_place.fit(X, y).coef_
     np.testing.assert_allclose(by_name.fit(frame, y).coef_, coef, rtol=1e-6)
     assert np.all((coef >= LOW) & (coef <= HIGH))
+    some = {"a": LOW[0], "c": 0.0, "d": LOW[3], "e": LOW[4]}, high.drop("c")
+    left_out = BMRMRegressorCV([0.1, 0.01], cv=2, coef_bounds=some)
+    np.testing.assert_allclose(left_out.fit(frame, y).coef_, coef, rtol=1e-6)
+    with pytest.raises(ValueError, match="unknown: 'z'"):
+        BMRMRegressor(0.1, coef_bounds=({"z": 0.0}, None)).fit(frame, y)
     grid = BMRMRegressorCV(4, cv=2, positive=True).fit(X, y)
     plain = BMRMRegressorCV(4, cv=2).fit(X, y)
     np.testing.assert_allclose(grid.alphas_, plain.alphas_)

@@ -169,6 +169,11 @@ CASES = [
         BMRMClassifier(1e-2, loss="roc_area"),
         classes(5000, 5),
     ),
+    (
+        "Newton's method on faces",
+        BMRMRegressor(1e-2, loss="poisson", positive=True),
+        (targets(60, 5)[0], np.abs(targets(60, 5)[1])),
+    ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]
 

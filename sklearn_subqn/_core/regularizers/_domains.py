@@ -104,6 +104,17 @@ class Bounded(Regularizer):
         n = self.n_penalized
         return bool(np.all((w[:n] >= self._low) & (w[:n] <= self._high)))
 
+    def curvature(self, w: Floats) -> Floats:
+        return self._penalty.curvature(w)
+
+    def is_held(self, w: Floats, gradient: Floats) -> Mask:
+        """Return which parameters are at a bound beyond which a gradient descends."""
+        n = self.n_penalized
+        held = np.zeros(len(w), dtype=bool)
+        held[:n] = (w[:n] <= self._low) & (gradient[:n] >= 0.0)
+        held[:n] |= (w[:n] >= self._high) & (gradient[:n] <= 0.0)
+        return held
+
     def nearest(self, w: Floats) -> Floats:
         inside = w.copy()
         inside[: self.n_penalized] = np.clip(

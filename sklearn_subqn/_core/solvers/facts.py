@@ -8,7 +8,7 @@ from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
-from ..regularizers import L2, ElasticNet
+from ..regularizers import L2, Bounded, ElasticNet
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import CG_ACCURACY, is_factorized, is_wide
 
@@ -41,6 +41,8 @@ class Facts:
     ----------
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
+    box : bool
+        Whether the penalty is squares of coefficients with bounds.
     several : bool
         Whether rows have several scores.
     smooth, kinked_slope : bool
@@ -68,6 +70,8 @@ class Facts:
         loss, design = objective.loss, objective.design
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
+        regularizer = objective.regularizer
+        self.box = isinstance(regularizer, Bounded) and not regularizer.l1_ratio
         self.several = design.several_scores
         self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth

@@ -234,6 +234,11 @@ def has_squares(f: Facts) -> bool:
     return f.l2
 
 
+def has_bounds(f: Facts) -> bool:
+    """The penalty is a squared norm, and coefficients have bounds."""
+    return f.box
+
+
 def has_l1(f: Facts) -> bool:
     """The penalty has an L1 norm."""
     return f.l1

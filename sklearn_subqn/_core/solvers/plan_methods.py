@@ -12,6 +12,7 @@ from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .bfgs import bfgs
+from .bounded_newton import bounded_newton
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
@@ -95,6 +96,14 @@ def by_owlqn(f: Facts) -> Solver:
     for iterate in owlqn(o, f.start.w, hessian):
         yield iterate
     return (yield from orthant_newton(o, iterate.start))
+
+
+def by_faces(f: Facts) -> Solver:
+    """Newton's method on faces of the bounds, and if that gets stuck, the bundle."""
+    for iterate in bounded_newton(f.objective, f.start):
+        yield iterate
+    size = f.options.bundle_size
+    return (yield from ls_bmrm(f.objective, iterate.start.w, size=size))
 
 
 def by_bundle(f: Facts) -> Solver:

@@ -27,6 +27,7 @@ from .plan_conditions import (
     forms_hessian,
     goes_by_columns,
     has_bent_dual,
+    has_bounds,
     has_kinked_slope,
     has_kinks,
     has_l1,
@@ -71,6 +72,7 @@ from .plan_methods import (
     by_ascent,
     by_bundle,
     by_cd,
+    by_faces,
     by_lbfgs,
     by_narrowing,
     by_near_rows,
@@ -404,6 +406,8 @@ PLANS = (
         None,
         by_narrowing,
     ),
+    # Bounds of coefficients.
+    Plan("Newton's method on faces", (has_bounds, is_smooth), None, by_faces),
     # Anything else.
     Plan("bundle method", (), None, by_bundle),
 )
