@@ -135,8 +135,8 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def isolated(function: _Function) -> _Function:
-    """Make a function run with one thread of BLAS, and NumPy raise FloatingPointError.
+def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
+    """Make a function run with one thread of BLAS, and reactions of NumPy to errors.
 
     Both are restored at its end, even by a KeyboardInterrupt at any place.
     """
@@ -145,7 +145,7 @@ def isolated(function: _Function) -> _Function:
     def isolated_function(*args: Any, **kwargs: Any) -> Any:
         run, before = object(), np.geterr()
         try:
-            np.seterr(over="raise", invalid="raise", divide="raise")
+            np.seterr(**errors)
             _ONE_BLAS_THREAD.begin(run)
             result = function(*args, **kwargs)
         finally:
@@ -159,6 +159,15 @@ def isolated(function: _Function) -> _Function:
         return result
 
     return isolated_function  # type: ignore[return-value]
+
+
+def isolated(function: _Function) -> _Function:
+    """Make a function run with one thread of BLAS, and NumPy raise FloatingPointError.
+
+    Both are restored at its end, even by a KeyboardInterrupt at any place.
+    """
+    errors = dict.fromkeys(("over", "invalid", "divide"), "raise")
+    return with_one_blas_thread(function, **errors)
 
 
 def ignoring_errors(function: _Function) -> _Function:

@@ -20,6 +20,7 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn._core.objectives import free_columns
 
 FACTORS = np.array([0.0, 1.0, 4.0, 0.0, 0.3])
 ALPHA = 0.05
@@ -399,3 +400,27 @@ def test_fits_that_miss_their_tolerance_do_not_begin_again(loss, penalty, solver
         model.fit(X, y)
     assert [w.category for w in caught] == [ConvergenceWarning]
     assert iterations == [0, 1, 2]
+
+
+def test_a_proof_takes_one_dual_point_and_few_factorizations(monkeypatch):
+    X, _ = data(2000)
+    y = np.random.default_rng(0).poisson(np.exp(0.1 * X[:, 0])).astype(float)
+    sizes = []
+    triangle = free_columns._triangle
+
+    def counted(columns):
+        sizes.append(len(columns))
+        return triangle(columns)
+
+    monkeypatch.setattr(free_columns, "_triangle", counted)
+    model = BMRMRegressor(0, loss="poisson", tol=1e-3).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    assert len(sizes) <= 1
+
+
+@pytest.mark.parametrize("n", [40, 1000])
+def test_a_triangle_of_blocks_is_that_of_all_rows(n):
+    columns = np.random.default_rng(0).normal(size=(n, 5)) * np.logspace(0, 8, 5)
+    found = free_columns._triangle(columns)
+    expected = np.linalg.qr(columns, mode="r")
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=1e-10)
