@@ -54,6 +54,6 @@ INSTEAD = {
     ),
     **dict.fromkeys(
         NEED_K,
-        "this bound of the measure cannot rank the samples: take loss='roc_area'",
+        "this bound of the measure cannot rank the samples: take loss='log_loss'",
     ),
 }
