@@ -64,7 +64,7 @@ def of_no_use():
     numbers = rng.normal(size=300)
     return [
         (BMRMClassifier(loss="f_beta_bound"), skewed(), {}, "loss='f_beta'"),
-        (BMRMClassifier(loss="precision_at_k", k=20), skewed(), {}, "'roc_area'"),
+        (BMRMClassifier(loss="precision_at_k", k=20), skewed(), {}, "'log_loss'"),
         (BMRMClassifier(loss="hinge"), (X, few), {}, "class_weight='balanced'"),
         (BMRMClassifier(1e-1, penalty="l1"), (X, few), {}, "decrease alpha"),
         (SubLBFGSLinearSVC(), (X, few), {}, "class_weight='balanced'"),
