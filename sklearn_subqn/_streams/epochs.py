@@ -215,6 +215,7 @@ class OnlineEstimator(StreamEstimator):
         patience = max(len(batches), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
+        started = bool(np.any(self._state.w))
         status = Status.MAX_ITER
         best, n_worse = (-np.inf, self._state), 0
         most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(batches)))
@@ -234,6 +235,11 @@ class OnlineEstimator(StreamEstimator):
                 state = self._learn(X[rows], targets[rows], weights[rows], loss)
                 total += len(rows) * state.value
                 residual = self._residual(state)
+                if started and not self._unit:
+                    # Near the optimum the residual is next to noise.
+                    own = self._batch(X[rows], targets[rows], weights[rows], loss)
+                    at_zero = own.value_and_gradient(np.zeros_like(state.w))[1]
+                    self._unit = float(np.linalg.norm(at_zero))
                 self._unit = self._unit or float(np.linalg.norm(residual))
                 average = test.step(average, residual / (self._unit or 1.0))
             self.loss_curve_.append(total / n)

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 
 from sklearn_subqn import (
+    BMRMRegressor,
     L1LogisticOWLQN,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
@@ -834,3 +835,14 @@ def test_early_stopping_knows_the_names_of_features():
     model.fit(frame, X[:, 0] > 0.0)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.predict(frame).shape == (200,)
+
+
+def test_a_fit_that_starts_at_the_optimum_ends():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 5))
+    y = X @ np.ones(5) + 0.1 * rng.normal(size=1000)
+    optimum = BMRMRegressor(1e-4, tol=1e-9).fit(X, y)
+    model = OnlineLBFGSRegressor(loss="squared_error", alpha=1e-4, random_state=0)
+    model.fit(X, y, coef_init=optimum.coef_, intercept_init=optimum.intercept_)
+    assert model.n_iter_ <= 10
+    np.testing.assert_allclose(model.coef_, optimum.coef_, atol=0.02)
