@@ -150,7 +150,7 @@ def test_tasks_get_the_data_as_passed():
 def test_tasks_get_an_estimator_as_fitted_so_far():
     X, y = data()
     recorder = Recorder()
-    model = SubLBFGSLinearSVC(1e-4, solver="sublbfgs").set_callbacks(recorder).fit(X, y)
+    model = SubLBFGSLinearSVC(0.1, solver="sublbfgs").set_callbacks(recorder).fit(X, y)
     target = np.where(y == 1, 1.0, -1.0)
     seen = recorder.told("end", "iteration")
     assert len(seen) == model.n_iter_ + 1
