@@ -364,7 +364,7 @@ class Reader:
     def first_row(self) -> Any:
         """Return a row of X, None if there is none."""
         if self._rows is not None:
-            return self._source[self._rows.start : self._rows.start + 1]
+            return self._taken(slice(self._rows.start, self._rows.start + 1))
         X = self.read()
         head = X.iloc if hasattr(X, "iloc") else X
         return head[:1] if X.shape[0] else None
@@ -379,10 +379,22 @@ class Reader:
             )
         return X
 
+    def _taken(self, rows: slice | None) -> Any:
+        """Return rows of an array, or what a function returns."""
+        try:
+            return self._source() if rows is None else self._source[rows]
+        except StopIteration as error:
+            # Where generators read blocks, it would end them without a word.
+            raise ValueError(
+                "Blocks are read several times, and a source of them raised "
+                "StopIteration. Functions must return the same block each time, which "
+                "next of an iterator does not."
+            ) from error
+
     def _any(self) -> Any:
+        X = self._taken(self._rows)
         if self._rows is not None:
-            return self._source[self._rows]
-        X = self._source()
+            return X
         others: list[Any] = []
         if isinstance(X, tuple):
             if not 1 <= len(X) <= 1 + len(_NUMBERS):

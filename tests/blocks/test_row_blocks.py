@@ -545,3 +545,17 @@ def test_files_of_other_kinds_are_named(tmp_path):
         for given in ((tmp_path / name,), (X, str(tmp_path / name))):
             with pytest.raises(ValueError, match=rf"{name}' is not an .npy file .* pa"):
                 RowBlocks(*given)
+
+
+@pytest.mark.parametrize("n_times", [0, 1, 4, 5])
+def test_iterators_are_no_functions_of_blocks(n_times):
+    """They end at one read of many, of which some are inside of generators."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0.0, 1, 0)
+    blocks = iter([(X, y)] * n_times)
+    with pytest.raises(ValueError, match="Blocks are read several times"):
+        SubLBFGSLinearSVC().fit(RowBlocks(lambda: next(blocks)))
+    fitted = SubLBFGSLinearSVC().fit(X, y)
+    with pytest.raises(ValueError, match="raised StopIteration"):
+        fitted.predict(RowBlocks(lambda: next(blocks)))

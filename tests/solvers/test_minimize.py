@@ -222,6 +222,21 @@ def test_calls_are_counted_and_arguments_are_passed_on():
     assert result.fun <= theirs.fun + 1e-6
 
 
+@pytest.mark.parametrize("method", ["bmrm", "subbfgs", "proximal-bundle"])
+@pytest.mark.parametrize("n_calls", [0, 1, 4])
+def test_functions_do_not_stop_a_run(method, n_calls):
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        if len(calls) > n_calls:
+            raise StopIteration
+        return MAXQ[0](x)
+
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        minimize(function, MAXQ[2], method, alpha=1e-3)
+
+
 @pytest.mark.parametrize("stop", [True, StopIteration])
 def test_callbacks_stop_a_run(stop):
     seen = []

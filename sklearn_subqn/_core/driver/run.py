@@ -162,6 +162,8 @@ def run(
     ------
     FloatingPointError
         If the objective is not finite at an iterate.
+    RuntimeError
+        If the objective raises ``StopIteration``, which would end the solver.
     """
     begin = time.perf_counter()
     history = History()
@@ -178,6 +180,13 @@ def run(
             result.status = stop.value or Status.STOPPED
             suffices = stopping.is_reached
             break
+        except RuntimeError as error:
+            if not isinstance(error.__cause__, StopIteration):
+                raise
+            raise RuntimeError(
+                "The function that is minimized, or a part of it such as the loss, "
+                "raised StopIteration. Callbacks may end a run, but not the function."
+            ) from error.__cause__
         if points_prove and iterate.lower_bound == -np.inf:
             iterate = iterate._replace(lower_bound=iterate.point.lower_bound)
         value = iterate.point.value
