@@ -114,6 +114,15 @@ def times(n: int) -> tuple[Any, Any]:
     return X, np.digitize(scores, [-0.5, 0.8])
 
 
+def large_units(n: int, d: int, n_large: int) -> tuple[Any, Any]:
+    """Return features of which some are in large units, and two classes."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n) > 0.0
+    X[:, :n_large] *= 1e11
+    return X, y
+
+
 def cases(data_dir: str | None) -> Iterator[Case]:
     """Yield the problems."""
 
@@ -143,6 +152,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "6000 x 3, times in seconds",
         lambda: times(6000),
         MulticlassHingeClassifier(1e-2),
+    )
+    yield Case(
+        "smaller units",
+        "400 x 60, 40 of them of size 1e11",
+        lambda: large_units(400, 60, 40),
+        SubLBFGSLinearSVC(1e-3),
     )
     yield Case(
         "span of the rows",

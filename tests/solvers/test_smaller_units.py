@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
+    BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
@@ -56,8 +57,17 @@ CASES = [
     (MulticlassHingeClassifier(1e-2), grades, fit),
     (MultilabelHingeClassifier(1e-2), labels, fit),
     (L1LogisticOWLQN(1e-2, l1_ratio=0), grades, fit),
+    (BMRMClassifier(1e-2), lambda scores: scores > 0.5, fit),
+    (BMRMClassifier(1e-2, loss="log_loss"), lambda scores: scores > 0.5, fit),
+    (BMRMClassifier(1e-2, loss="squared_hinge"), lambda scores: scores > 0.5, fit),
+    (BMRMRegressor(1e-2), np.array, fit),
+    (BMRMRegressor(1e-2, loss="huber"), np.array, fit),
+    (BMRMRegressor(1e-2, loss="quantile"), np.array, fit),
+    (BMRMRegressor(1e-2, loss="poisson"), grades, fit),
 ]
 IDS = ["roc_area", "ranker", "multiclass", "multilabel", "multinomial"]
+IDS += ["hinge", "log_loss", "squared_hinge"]
+IDS += ["squared_error", "huber", "quantile", "poisson"]
 
 
 @pytest.mark.parametrize("unit", UNITS)

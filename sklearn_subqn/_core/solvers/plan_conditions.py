@@ -189,11 +189,6 @@ def has_small_l1(f: Facts) -> bool:
     return f.alpha_share < (OF_ALPHA_MAX if f.wide else _TINY_OF_ALPHA_MAX)
 
 
-def has_no_loss_of_one_score(f: Facts) -> bool:
-    """Rows have several scores, or the loss has kinks and no smooth envelope."""
-    return f.several or not (f.smooth or f.kinks)
-
-
 def has_large_units(f: Facts) -> bool:
     """All rows are in memory, and features are in units that all but free them."""
     design, sizes = f.objective.design, f.objective.column_sizes

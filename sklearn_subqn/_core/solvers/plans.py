@@ -33,7 +33,6 @@ from .plan_conditions import (
     has_l1,
     has_large_curvature,
     has_large_units,
-    has_no_loss_of_one_score,
     has_no_small_alpha,
     has_one_score,
     has_sample_for_l1,
@@ -253,18 +252,18 @@ def _sample_of_l1(f: Facts) -> Iterable[Related]:
 #: The first row that fits is taken.
 PLANS = (
     Plan(
+        "smaller units",
+        (has_squares, has_large_units),
+        _smaller_units,
+        None,
+    ),
+    Plan(
         "one compiled loop",
         (is_small, has_no_small_alpha),
         None,
         lambda f: small(f.objective, f.start, f.options.stopping),
     ),
     # Losses with kinks, and squared norms.
-    Plan(
-        "smaller units",
-        (has_squares, has_no_loss_of_one_score, has_large_units),
-        _smaller_units,
-        None,
-    ),
     Plan(
         "span of the rows",
         (has_squares, has_kinks, has_short_rows),
