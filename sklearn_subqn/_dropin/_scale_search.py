@@ -67,9 +67,9 @@ class ScaleSearch:
                 self._high = trial
         elif self._low is None or trial.scale > self._low.scale:
             self._low = trial
-        self._n_slow += 1
         if self._high is None:
             return
+        self._n_slow += 1
         room = max(best - self._high.tangent(self._crossing), 0.0)
         if room < 0.5 * self._room:
             self._room, self._n_slow = room, 0
