@@ -108,7 +108,9 @@ class SmoothCutModel(CutModel):
         v = x @ A / -o.alpha
         value = self._dual(v, x)
         # Where the conjugate is flat, of squared Lp norms in large units, gains hardly
-        # shrink: there the next model goes on from where this one was left.
+        # shrink: after two gains that are more than half of the one before, the next
+        # model goes on from where this one was left.
+        n_slow, before = 0, 0.0
         for _ in range(_NEWTON_STEPS):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
             hessian = o.regularizer.conjugate_gram(v, A) / o.alpha
@@ -128,6 +130,10 @@ class SmoothCutModel(CutModel):
                 if not risen > 0.0:
                     break
             x, value = target, value + risen
+            n_slow = n_slow + 1 if 0.0 < before < 2.0 * risen else 0
+            before = risen
+            if n_slow == 2:
+                break
         x = np.maximum(x, 0.0)
         cuts.combine(x / x.sum())
         self.combination = combination = cuts.combination()
