@@ -26,6 +26,13 @@ GLANCE = 0.5
 # The last sign of life of a worker is looked up every 5 seconds without an answer.
 _PATIENCE = 5.0
 
+# Dask gives these states to workers that it retires or closes.
+_LEAVING = (
+    distributed.Status.closing_gracefully,
+    distributed.Status.closing,
+    distributed.Status.closed,
+)
+
 # A worker is lost when its last sign of life is 20 seconds old.
 _SILENCE = 20.0
 
@@ -139,7 +146,10 @@ def without_workers(use: str) -> PlaceLost:
 
 
 def last_seen(client: Any) -> dict[str, float]:
-    """Return when the scheduler last heard of each worker."""
+    """Return when the scheduler last heard of each worker that is to stay.
+
+    One that is being retired takes no new tasks, but goes on to report.
+    """
     check_scheduler(client)
     try:
         seen: dict[str, float] = client.run_on_scheduler(_times_seen)
@@ -163,4 +173,8 @@ def _without_scheduler() -> ConnectionError:
 
 
 def _times_seen(dask_scheduler: Any) -> dict[str, float]:
-    return {name: each.last_seen for name, each in dask_scheduler.workers.items()}
+    return {
+        name: each.last_seen
+        for name, each in dask_scheduler.workers.items()
+        if each.status not in _LEAVING
+    }

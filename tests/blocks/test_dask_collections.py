@@ -615,6 +615,28 @@ def client():
         yield client
 
 
+def set_status(address, status, dask_scheduler):
+    dask_scheduler.workers[address].status = status
+
+
+def test_a_worker_that_is_retired_takes_no_places(client):
+    """It would take no task, and the fit would wait for it as long as it reports."""
+    first, *others = sorted(_dask_workers.last_seen(client))
+    status = partial(client.run_on_scheduler, set_status, first)
+    status(distributed.Status.closing_gracefully)
+    try:
+        assert set(_dask_workers.last_seen(client)) == set(others)
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+        blocks = da.from_array(X, (20, 3)), da.from_array(y, 20)
+        with client.as_current():
+            model = BMRMClassifier(0.1, loss="log_loss").fit(*blocks)
+    finally:
+        status(distributed.Status.running)
+    expected = BMRMClassifier(0.1, loss="log_loss").fit(X, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-3)
+
+
 def elsewhere(x, pid):
     """Return a block, but not in the process of the test."""
     assert os.getpid() != pid
