@@ -27,7 +27,7 @@ from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
-from ._estimators.offsets import TakesOffset, warn_of_missing_offset
+from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
 from ._estimators.regression_losses import EPSILON, check_power, made_loss
 from ._estimators.regressor import ScoringRegressor
@@ -44,7 +44,7 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
 
 
-class BMRMRegressor(TakesOffset, ScoringRegressor, BundleEstimator):
+class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
@@ -358,7 +358,7 @@ class BMRMRegressor(TakesOffset, ScoringRegressor, BundleEstimator):
             If the optimum makes no use of the features; says what to take instead.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        self._remember_offset(offset)
+        remember_offset(self, offset)
         return self
 
     @blockwise

@@ -19,6 +19,7 @@ from ._core.names import check_same_rows
 from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
 from ._core.steps.line_search import exact
+from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
 from ._problems.quantiles import mean_loss
 from ._search.cv import SearchCV
@@ -277,7 +278,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             X, y, None if groups is None else exact_names(groups)
         )
         others = None, self._checked_offset(offset, len(y))
-        self._remember_offset(offset)
+        remember_offset(self, offset)
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 

@@ -243,7 +243,7 @@ def plain_rows(
     -------
     data, indices, indptr : ndarray
         Of rows in CSR format; without data where all entries are one. None stands for
-        tokens that only the reader can read, or whose faults it can tell.
+        tokens that only the reader can read, or whose faults it names.
     """
     if type(sequence) not in (list, tuple) or not sequence:
         return None

@@ -41,7 +41,7 @@ from .._solving.solution import Floats, Solution, changed
 from .._solving.tolerance import SMALL
 from ._reading import without_penalty
 from ._scale_newton import newton
-from ._scale_search import ScaleSearch, Trial
+from ._scale_search import ScaleSearch, TrialScale
 
 
 class ScaleProblem(LinearProblems):
@@ -162,7 +162,7 @@ class ScaleProblem(LinearProblems):
             if scale:
                 at_scale = self._value(residuals, scale, alpha, found.w)
                 slope = self._total * (1.0 - 0.25 * float(self.weights @ (v * v)))
-                search.add(Trial(scale, at_scale, slope, v), best[0])
+                search.add(TrialScale(scale, at_scale, slope, v), best[0])
                 v = search.dual
             bound = max(bound, self._bound(v, alpha))
             self._record(history, found.history, scale, value, bound)

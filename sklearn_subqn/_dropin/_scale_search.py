@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 _PATIENCE = 5
 
 
-class Trial(NamedTuple):
+class TrialScale(NamedTuple):
     """A scale that was tried, with value and derivative of the function there.
 
     ``dual`` are dual variables, of which the slope is a concave function.
@@ -47,9 +47,9 @@ class ScaleSearch:
 
     def __init__(self, least: float) -> None:
         self._least = least
-        self._low: Trial | None = None
-        self._high: Trial | None = None
-        self._last: Trial | None = None
+        self._low: TrialScale | None = None
+        self._high: TrialScale | None = None
+        self._last: TrialScale | None = None
         self._secant = np.nan
         self._n_fits = 0
         self._n_slow = 0
@@ -57,7 +57,7 @@ class ScaleSearch:
         # this was last halved.
         self._room = np.inf
 
-    def add(self, trial: Trial, best: float) -> None:
+    def add(self, trial: TrialScale, best: float) -> None:
         """Note what was found at a scale, and the best value that is known."""
         self._n_fits += 1
         self._secant = _root(self._last, trial)
@@ -131,7 +131,7 @@ class ScaleSearch:
         return float(np.exp(following))
 
 
-def _root(before: Trial | None, last: Trial) -> float:
+def _root(before: TrialScale | None, last: TrialScale) -> float:
     """Return the logarithm of the scale where a secant of slopes vanishes, or nan."""
     if before is None or before.slope == last.slope:
         return np.nan

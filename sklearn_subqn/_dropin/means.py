@@ -333,7 +333,7 @@ class TweedieRegressor(MeanRegressor):
     >>> from sklearn_subqn.linear_model import TweedieRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
-    >>> y = rng.poisson(2.0, size=200) * np.exp(X @ [0.5, -0.5])
+    >>> y = rng.poisson(20.0, size=200) * np.exp(X @ [0.5, -0.5])
     >>> model = TweedieRegressor(power=1.5, alpha=1e-3).fit(X, y)
     >>> model.coef_.round(1)
     array([ 0.5, -0.5])

@@ -17,13 +17,13 @@ from .._solving.callbacks import with_callbacks
 from .block_methods import blockwise, scored
 from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
-from .offsets import TakesOffset, warn_of_missing_offset
+from .offsets import remember_offset, warn_of_missing_offset
 
 #: Losses that take offsets: the smooth ones of one score per sample.
 WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
-class OffsetClassifier(TakesOffset, LinearClassifier):
+class OffsetClassifier(LinearClassifier):
     """Base of classifiers with an ``offset`` in all their methods."""
 
     loss: Any
@@ -83,7 +83,7 @@ class OffsetClassifier(TakesOffset, LinearClassifier):
             If the optimum makes no use of the features; says what to take instead.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        self._remember_offset(offset)
+        remember_offset(self, offset)
         return self
 
     @blockwise

@@ -11,13 +11,9 @@ from .._checks.callers import user_level
 from ..exceptions import MissingOffsetWarning
 
 
-class TakesOffset:
-    """Base of estimators that remember whether they were fitted with an offset."""
-
-    _fitted_with_offset: bool = False
-
-    def _remember_offset(self, offset: Any) -> None:
-        self._fitted_with_offset = offset is not None and bool(np.any(offset))
+def remember_offset(model: Any, offset: Any) -> None:
+    """Note whether a model was fitted with an offset."""
+    model._fitted_with_offset = offset is not None and bool(np.any(offset))
 
 
 def warn_of_missing_offset(model: Any, offset: Any) -> None:

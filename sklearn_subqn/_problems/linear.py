@@ -180,6 +180,7 @@ class LinearProblems(Problems):
             self.sizes = units[self.columns]
             X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
         self._targets = targets
+        self._risks: dict[int, tuple[tuple[Any, ...], Risk]] = {}
         self._scores, self._level = scores, level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         penalized = free is None or not free.all()
@@ -323,10 +324,14 @@ class LinearProblems(Problems):
         """Return the risk of a problem."""
         if self.elsewhere is not None:
             return self.elsewhere.risk(index)
-        data = self._losses[index], self._targets[index], self._weights[index]
-        if not self._losses[index].is_ours:
-            data = with_shield(*data)
-        return Risk(self.design, *data)
+        # Sizes of columns, which a risk keeps, are the same for every alpha.
+        given = self._losses[index], self._targets[index], self._weights[index]
+        known, risk = self._risks.get(index, ((), None))
+        if risk is None or any(a is not b for a, b in zip(known, given, strict=True)):
+            data = given if given[0].is_ours else with_shield(*given)
+            risk = Risk(self.design, *data)
+            self._risks[index] = given, risk
+        return risk
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         if self.elsewhere is None:

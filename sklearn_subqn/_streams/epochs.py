@@ -215,7 +215,6 @@ class OnlineEstimator(StreamEstimator):
         patience = max(len(batches), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
-        started = bool(np.any(self._state.w))
         status = Status.MAX_ITER
         best, n_worse = (-np.inf, self._state), 0
         most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(batches)))
@@ -224,6 +223,7 @@ class OnlineEstimator(StreamEstimator):
         self.validation_scores_ = None if held_out is None else scores
         history, begin = History(), time.perf_counter()
         whole = self._batch(X, targets, weights / n, loss)
+        started = bool(np.any(self._state.w[: whole.n_coef]))
         # A start that solves another problem may be where scores overflow.
         with np.errstate(all="ignore"):
             self._record(history, whole.value_and_gradient(self._state.w)[0], 0.0)

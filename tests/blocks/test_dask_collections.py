@@ -816,7 +816,8 @@ def pid_of_a_place(client):
 
 
 @pytest.mark.parametrize(
-    ("share", "is_spread"), [(0.3, True), (0.6, False), (0.9, True)]
+    ("share", "is_spread"),
+    [(0.3, True), (0.6, False), pytest.param(0.9, True, marks=pytest.mark.slow)],
 )
 def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
     if is_spread:
@@ -903,7 +904,7 @@ def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("_weigh", 1), ("_encode", 2)],
+    [("_weigh", 1), pytest.param("_encode", 2, marks=pytest.mark.slow)],
     ids=["at the beginning", "after another loss"],
 )
 def test_a_worker_killed_between_iterations_is_replaced(

@@ -204,7 +204,7 @@ def test_workers_agree_with_fits_in_memory(client, spread, monkeypatch):
     assert session.n_messages <= 5 * model.n_iter_ + 20
 
 
-@pytest.mark.parametrize("at", [1, 6])
+@pytest.mark.parametrize("at", [1, pytest.param(6, marks=pytest.mark.slow)])
 def test_a_killed_worker_is_replaced(client, spread, at):
     X, y, _ = data()
     killed = []

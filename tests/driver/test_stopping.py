@@ -45,7 +45,7 @@ def test_coordinate_descent_expects_its_last_model_where_objectives_are_negative
     # negative number, and none was ever good enough.
     rng = np.random.default_rng(0)
     # Smaller problems are for one compiled loop.
-    X = rng.normal(size=(15_000, 12))
+    X = rng.normal(size=(40_000, 12))
     y = rng.poisson(np.exp(2.5 + X @ rng.normal(size=12) / 8.0))
     used = []
     predictions = cd_module._Predictions

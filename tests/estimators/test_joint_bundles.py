@@ -90,7 +90,8 @@ def test_optimum(solver, l1_ratio, alpha):
         "ls-bmrm",
         "bmrm",
         "bmrm-aggregated",
-        "proximal-bundle",
+        # The fits take up to 17 seconds.
+        pytest.param("proximal-bundle", marks=pytest.mark.slow),
         "trust-region-bundle",
     ],
 )

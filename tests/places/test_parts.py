@@ -25,15 +25,18 @@ TOL = 1e-4
 # thousands of iterations, like any other.
 _LEFT_OUT = {"cd", "cyclic-cd", "bmrm-aggregated"}
 
-# These bundle methods take ten seconds and more for losses of several scores.
+# These bundle methods take up to ten seconds and more for losses of several scores.
 _SLOW = {"proximal-bundle", "trust-region-bundle"}
+_JOINT = {"multiclass", "multilabel", "label pairs"}
 
 CASES = [
     pytest.param(
         name,
         l1_ratio,
         solver,
-        marks=[pytest.mark.slow] if l1_ratio and solver in _SLOW else [],
+        marks=[pytest.mark.slow]
+        if solver in _SLOW and (l1_ratio or name in _JOINT)
+        else [],
     )
     for name, (loss, *_) in LOSSES.items()
     for l1_ratio in (None, 0.5)

@@ -19,7 +19,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Options, alm, auto
-from sklearn_subqn._core.solvers.related import solve
+from sklearn_subqn._core.solvers.related import solve_related
 from sklearn_subqn._core.solvers.related.row_space import row_space
 
 ALPHA = 1e-2
@@ -50,7 +50,7 @@ def test_iterates_are_those_of_all_features(fit_intercept):
     X, y = wide()
     objective = problem(X, y, fit_intercept)
     start = Start(np.zeros(objective.n_params))
-    iterates = solve(row_space(objective, Stopping(1e-6)), by_alm, start)
+    iterates = solve_related(row_space(objective, Stopping(1e-6)), by_alm, start)
     bounds, values = [], []
     for _ in range(40):
         iterate = next(iterates)
@@ -76,7 +76,7 @@ def test_starts_keep_their_scores():
         yield Iterate(start.at(objective))
         return "stayed"
 
-    (first, _) = solve(row_space(objective, Stopping(1e-3)), stay, Start(w))
+    (first, _) = solve_related(row_space(objective, Stopping(1e-3)), stay, Start(w))
     scores = objective.design.forward(first.point.w)
     np.testing.assert_allclose(first.point.scores, scores, atol=1e-11)
     np.testing.assert_allclose(scores, objective.at(w).scores, atol=1e-11)

@@ -12,7 +12,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Options, Start, auto
-from sklearn_subqn._core.solvers.related import solve, within
+from sklearn_subqn._core.solvers.related import solve_related, within
 from sklearn_subqn._core.solvers.related.sample import sample, spread
 
 
@@ -37,7 +37,7 @@ def sampled(objective):
     if related is None:
         return None
     start = Start(np.zeros(objective.n_params))
-    steps = solve(related, partial(auto, options=Options()), start)
+    steps = solve_related(related, partial(auto, options=Options()), start)
     (*_, last) = steps
     return last.point
 

@@ -161,7 +161,7 @@ def test_novelty():
 
 
 def test_warm_starts_go_on():
-    X, y = regression(4000, 50)
+    X, y = regression(9000, 50)
     model = BMRMRegressor(
         1e-2, loss="quantile", penalty="l1", warm_start=True, tol=1e-4
     ).fit(X, y)

@@ -17,10 +17,10 @@ from ..rounding import CLOSE, MOST_STEPS, ROUNDED, rounding
 from .bounds import MOST_IMBALANCED
 from .objective import Dual, Objective
 
-# Dual variables at their ends change one way only, and those of all rows of a level may
-# be there. Where a dual point proves nothing, it is taken this share of the way to the
-# middle of the domain: about the root of EPS, so that rounding is as little of the
-# leeway as the share is of the bound.
+# Dual variables at their ends change one way only, and those of all rows of a level
+# may be there. Where a dual point proves nothing, it goes 1e-8 of the way to the
+# middle of the domain, about the root of EPS: rounding is as little of the leeway as
+# the way is of the bound.
 _INWARD = (0.0, 1e-8)
 
 # QR factorizations of eight times as many rows as columns stay in the cache: all of
@@ -101,7 +101,7 @@ def _bound(
     rest = G @ (root.T @ sums)
     most = np.abs(G) @ (np.abs(root).T @ lost) * (1.0 + rounding(n_columns))
     share = float(((np.abs(rest) + most) * scale).max(initial=0.0))
-    # What columns that depend on one another leave of the sums is rounding.
+    # What columns that depend on one another leave of the sums comes from rounding.
     beyond = np.eye(n_columns) - some.T @ (room * G) @ root.T
     left = np.abs(beyond @ sums) > 4.0 * np.abs(beyond) @ lost
     if not share <= MOST_IMBALANCED or np.any(left):

@@ -15,6 +15,10 @@ from .related.smaller_units import LARGEST
 #: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
 
+# Losses of one score for each row have no trouble with columns of less than 1e10.
+# docs/constants.md has the figures.
+_LARGEST_OF_ONE_SCORE = 1e10
+
 # Bases of the span of rows take the time of about a sixth of the rows in products for
 # each score, and the room of X: they are made for at most 2000 rows.
 _MAX_ROWS = 2000
@@ -191,9 +195,11 @@ def has_small_l1(f: Facts) -> bool:
 
 def has_large_units(f: Facts) -> bool:
     """All rows are in memory, and features are in units that all but free them."""
-    design, sizes = f.objective.design, f.objective.column_sizes
+    design, sizes = f.objective.design, f.objective.risk.column_sizes
     kept = f.in_one_place and design.holds_rows
-    return kept and float(sizes[: design.n_coef].max(initial=0.0)) > LARGEST
+    by_rows = not f.several and (f.smooth or f.kinks)
+    least = _LARGEST_OF_ONE_SCORE if by_rows else LARGEST
+    return kept and float(sizes[: design.n_coef].max(initial=0.0)) > least
 
 
 def is_linear(f: Facts) -> bool:
