@@ -151,7 +151,7 @@ def opened_by_workers(
 
 
 def opened_with_queries(
-    estimator: Any, X: RowBlocks, blocks: tuple[list[Any], ...], ranking: Any
+    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any, **queries: Any
 ) -> QueriesInBlocks:
     """Return the rows of blocks that workers read, for a fit of a ranker.
 
@@ -160,13 +160,13 @@ def opened_with_queries(
     estimator : BaseRanker
     X : RowBlocks
         With a client.
-    blocks : tuple of list
-        Readers, numbers of their rows, and None for weights.
-    ranking : tuple
-        Relevances and queries, of ``QueriesInBlocks``.
+    y, sample_weight : array-like, or a number, or None
+    **queries : array-like or None
+        ``qid``, ``group`` and ``query_weight``.
     """
     with ExitStack() as stack:
         stack.enter_context(waiting_for(X._client))
+        blocks, ranking = X._with_queries(estimator, y, sample_weight, **queries)
         source = ReadersOnWorkers(blocks, X._names, X._client, stack.pop_all())
     try:
         return QueriesInBlocks(estimator, source, *ranking)

@@ -199,10 +199,13 @@ class RowBlocks:
             ]
         )
 
-    def _opened_with_queries(
+    def _with_queries(
         self, estimator: Any, y: Any, sample_weight: Any, qid: Any, **others: Any
-    ) -> QueriesInBlocks:
-        """Return the rows for a fit of a ranker, whose scores are in one place."""
+    ) -> tuple[Any, Any]:
+        """Return blocks for a fit of a ranker, and its relevances and queries.
+
+        The blocks have numbers of rows for targets: all scores come to one place.
+        """
         readers, *_, number = self._checked(estimator, y, sample_weight)
         one = sample_weight is not None and np.ndim(sample_weight) == 0
         targets = self._own("y", y)
@@ -215,12 +218,14 @@ class RowBlocks:
         ends = np.cumsum(list(map(len, targets)))
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         blocks = list(map(_alone, readers)), numbers, [None] * len(readers)
-        if self._client is None:
-            return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
-        # Needs Dask.
-        from .dask_readers import opened_with_queries
+        return blocks, ranking
 
-        return opened_with_queries(estimator, self, blocks, ranking)
+    def _opened_with_queries(
+        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+    ) -> QueriesInBlocks:
+        """Return the rows for a fit of a ranker that reads them here."""
+        blocks, ranking = self._with_queries(estimator, y, sample_weight, **queries)
+        return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
         """Return readers, targets, weights and the weight of all for a fit.

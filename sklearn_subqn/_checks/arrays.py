@@ -287,3 +287,27 @@ def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64
             f"got {shape}."
         )
     return _checked_costs("label_cost", label_cost, kinds, labels)
+
+
+def check_metric(
+    name: str, matrix: Any, n: int, axis: Axis, *, definite: bool
+) -> npt.NDArray[np.float64]:
+    """Return a symmetric matrix of shape (n, n), both axes of which are the same.
+
+    Raises
+    ------
+    ValueError
+        If it is of another shape, not symmetric, or not positive (semi)definite, or has
+        other names than the axis.
+    """
+    M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
+    if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
+        raise ValueError(f"{name} must be symmetric.")
+    values = np.linalg.eigvalsh(M)
+    floor = 1e-12 * float(np.abs(values).max(initial=0.0))
+    if values[0] < (floor if definite else -floor) or (definite and values[0] <= 0.0):
+        kind = "definite" if definite else "semidefinite"
+        raise ValueError(
+            f"{name} must be positive {kind}; its least eigenvalue is {values[0]:g}."
+        )
+    return M

@@ -27,25 +27,6 @@ class MeanRegressor(DropInRegressor):
 
     loss: str
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-
     @blockwise
     def predict(self, X: Any) -> Any:
         """Return expected targets.
@@ -175,6 +156,25 @@ class PoissonRegressor(MeanRegressor):
 
     loss = "poisson"
 
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+
 
 class GammaRegressor(MeanRegressor):
     """Gamma regression with the parameters of scikit-learn's.
@@ -255,6 +255,25 @@ class GammaRegressor(MeanRegressor):
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "GammaRegressor")
 
     loss = "gamma"
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
 
 
 class TweedieRegressor(MeanRegressor):
@@ -356,15 +375,13 @@ class TweedieRegressor(MeanRegressor):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            alpha=alpha,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            warm_start=warm_start,
-            verbose=verbose,
-        )
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.power = power
         self.link = link
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._checks import check_matrix, check_option, check_parameters, warn_of_unused
-from .._core.names import Axis, by_name, features_axis
+from .._checks import check_metric, check_option, check_parameters, warn_of_unused
+from .._core.names import Axis, features_axis
 from .._core.regularizers import (
     L2,
     ElasticNet,
@@ -143,28 +143,4 @@ def _checked_matrix(matrix: Any, n: int, axis: Axis) -> Floats:
     """Return ``penalty_matrix``, symmetric and positive definite, of shape (n, n)."""
     if matrix is None:
         raise ValueError("penalty='quadratic' needs a penalty_matrix; got None.")
-    return checked_metric("penalty_matrix", matrix, n, axis, definite=True)
-
-
-def checked_metric(
-    name: str, matrix: Any, n: int, axis: Axis, *, definite: bool
-) -> Floats:
-    """Return a symmetric matrix of shape (n, n), both axes of which are the same.
-
-    Raises
-    ------
-    ValueError
-        If it is of another shape, not symmetric, or not positive (semi)definite, or has
-        other names than the axis.
-    """
-    M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
-    if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
-        raise ValueError(f"{name} must be symmetric.")
-    values = np.linalg.eigvalsh(M)
-    floor = 1e-12 * float(np.abs(values).max(initial=0.0))
-    if values[0] < (floor if definite else -floor) or (definite and values[0] <= 0.0):
-        kind = "definite" if definite else "semidefinite"
-        raise ValueError(
-            f"{name} must be positive {kind}; its least eigenvalue is {values[0]:g}."
-        )
-    return M
+    return check_metric("penalty_matrix", matrix, n, axis, definite=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_number
+from .._checks import check_metric, check_number
 from .._core.losses import (
     AnyLoss,
     Composed,
@@ -16,7 +16,6 @@ from .._core.losses import (
 )
 from .._core.names import Axis
 from .._problems.quantiles import pinball_loss
-from .catalogue import checked_metric
 
 # Losses with an ``epsilon``, by what it is where the user does not say.
 EPSILON = {
@@ -52,7 +51,7 @@ def check_power(power: Any) -> None:
 def made_loss(estimator: Any, n_targets: int, columns: Axis) -> DualLoss:
     """Return the loss of an estimator for targets, and columns of y with names."""
     if estimator.metric is not None:
-        metric = checked_metric(
+        metric = check_metric(
             "metric", estimator.metric, n_targets, columns, definite=False
         )
         return DualLoss(MultivariateSquared(metric))

@@ -296,12 +296,20 @@ class BaseRanker(BundleEstimator):
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        if isinstance(X, RowBlocks):
+        if isinstance(X, RowBlocks) and X._client is None:
             return X._opened_with_queries(self, y, sample_weight, **queries)
-        # Needs Dask.
-        from .._blocks.dask_collections import opened_with_queries
+        # Both need Dask.
+        if isinstance(X, RowBlocks):
+            from .._blocks import dask_readers
 
-        return opened_with_queries(self, X, y, sample_weight, **queries)
+            return dask_readers.opened_with_queries(
+                self, X, y, sample_weight, **queries
+            )
+        from .._blocks import dask_collections
+
+        return dask_collections.opened_with_queries(
+            self, X, y, sample_weight, **queries
+        )
 
     def _ranking_of(
         self, y: Any, sample_weight: Any, qid: Any, group: Any, query_weight: Any
