@@ -267,7 +267,7 @@ def plain_rows(
                         column = find(f"{name}:{value}")
                     elif type(value) in (bool, int, float):
                         column = find(name)
-                        # Of nan this is false, too.
+                        # A comparison with nan is false, so that nan is left, too.
                         if not abs(value) <= LARGEST_VALUE:
                             return None
                         if value != 1:

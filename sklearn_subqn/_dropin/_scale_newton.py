@@ -11,9 +11,6 @@ from .._solving.solution import Floats
 # A step keeps at least a tenth of the scale.
 _KEPT = 0.1
 
-# The diagonal grows by 1e-12 of itself, for rows within the edges may be too few.
-_RIDGE = 1e-12
-
 
 def newton(
     X: Floats,
@@ -64,7 +61,8 @@ def newton(
         rows = A if inner.all() else A[inner]
         of_rows = weights if inner.all() else weights[inner]
         H = (2.0 / x[q]) * ((rows.T * of_rows) @ rows)
-        H.flat[:: q + 2] += penalty + _RIDGE * H.diagonal() + EPS
+        # Rows within the edges may be too few for a matrix that is definite.
+        H.flat[:: q + 2] += penalty + ROUNDED * H.diagonal() + EPS
         try:
             factor = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:

@@ -23,8 +23,8 @@ from .objective import Dual, Objective
 # the way is of the bound.
 _INWARD = (0.0, 1e-8)
 
-# QR factorizations of eight times as many rows as columns stay in the cache: all of
-# 100,000 x 76 takes a quarter of the time of one factorization.
+# QR factorizations of eight times as many rows as columns stay in the cache.
+# docs/constants.md has the figures.
 _ROWS_PER_COLUMN = 8
 
 

@@ -19,13 +19,10 @@ from ..losses._base import Floats, Mask
 from ..objectives.hessian import Hessian
 from ..objectives.objective import Objective, Point
 from ..regularizers import Bounded
-from ..rounding import ROUNDED
+from ..rounding import MOST_STEPS, ROUNDED
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import SUFFICIENT, rounding_of
 from ..steps.newton_direction import CG_ACCURACY, conjugate_gradients, is_factorized
-
-# The shortest of the steps that are tried is 2**-30.
-_MAX_HALVINGS = 30
 
 
 def bounded_newton(objective: Objective, start: Start) -> Solver:
@@ -98,7 +95,7 @@ def _search(point: Point, p: Floats, g: Floats, box: Bounded) -> Point | None:
     Up to rounding, which near the optimum exceeds what a good step gains.
     """
     allowed = point.value + rounding_of(point)
-    for n_halvings in range(_MAX_HALVINGS):
+    for n_halvings in range(MOST_STEPS):
         w = box.nearest(point.w + 0.5**n_halvings * p)
         new = point.objective.at(w)
         if new.value <= allowed + SUFFICIENT * float(g @ (w - point.w)):
