@@ -1129,8 +1129,10 @@ def fitted(case: Case, p: Problem, solver: str, **options: Any) -> Any:
                 model.set_params(alpha=p.alpha)
             return case.fit(model, p, sparse.csr_array(X) if p.sparse else X)
         except ValueError as error:
-            # Nothing to learn from, or numbers beyond those of double precision.
+            # Nothing to learn from, numbers beyond those of double precision, or a
+            # solver for an L1 norm and factors that are all zero.
             known = "too extreme", "overflow", "not finite", "k must be less"
+            known += ("where no feature has one",)
             if any(words in str(error) for words in known):
                 return None
             raise

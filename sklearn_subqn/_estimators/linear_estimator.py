@@ -234,8 +234,10 @@ class LinearEstimator(Estimator):
         both = problems.loss, problems.regularizer
         if not self._solvers[self.solver].supports(*both):
             names = [k for k, v in self._solvers.items() if v.supports(*both)]
+            free = self._free_features()
+            end = "" if free is None or not free.all() else " where no feature has one"
             raise ValueError(
-                f"solver={self.solver!r} does not support {self._combination()}; "
+                f"solver={self.solver!r} does not support {self._combination()}{end}; "
                 f"solvers that do are {', '.join(map(repr, names))}."
             )
 

@@ -7,7 +7,12 @@ import pytest
 from _parts import LOSSES, D, each_format, each_intercept, each_loss, pair
 from numpy.testing import assert_allclose
 
+from sklearn_subqn._core.losses import OrdinalLogistic
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.places.parts import OfParts
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import minimizer, rounding_of, scaled
 
@@ -132,6 +137,19 @@ def test_envelopes(name, convert, fit_intercept):
     assert three.value == pytest.approx(one.value, rel=1e-12)
     if three.objective.n_free:
         same(three.objective.imbalance(three.dual), one.objective.imbalance(one.dual))
+
+
+def test_thresholds_where_curvatures_nearly_underflow():
+    # Logistic losses of scores of 690 and more have curvatures below 1e-299.
+    rng = np.random.default_rng(0)
+    for score in np.linspace(650.0, 745.0, 200):
+        z = score * rng.choice([-8.0, -1.0, 1.0, 8.0], 10)
+        y = rng.integers(3, size=10).astype(float)
+        design = ThresholdDesign(z[:, np.newaxis], 2)
+        loss = OrdinalLogistic(immediate=True).loss
+        risk = Risk(design, loss, y, np.full(10, 0.1))
+        point = Objective(risk, L2(1), 1.0).at(np.array([1.0, -1.0, 1.5]))
+        assert np.isfinite(minimize_intercept(point).w).all()
 
 
 def test_steepest_subgradients_at_kinks_of_several_parts():

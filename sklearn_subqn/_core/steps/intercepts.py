@@ -201,7 +201,9 @@ def _settle_by_newton(point: Point) -> Point:
             # Adding a constant to all intercepts changes nothing.
             hessian += float(np.trace(hessian)) / o.n_free
         largest = float(hessian.diagonal().max())
-        hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
+        # A curvature that has nearly underflowed, of exponentials, is none.
+        more = 1e-10 * largest if largest > 1e-290 else 1.0
+        hessian[np.diag_indices_from(hessian)] += more
         # Next to no curvature means far, not infinitely far.
         direction = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
         reach = max(float(np.abs(direction).max()), 1e-300)
