@@ -27,8 +27,8 @@ from ._core.objectives.objective import Objective
 from ._estimators.block_methods import blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
-from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress, Solution
+from ._solving.callbacks import FitTask, with_callbacks
+from ._solving.solution import Floats, Progress, Settings, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
@@ -206,7 +206,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     multilabel_: bool
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,
@@ -260,7 +260,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
+            without a copy. Dask arrays and dataframes stay where they are, with ``y``
+            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
+            blocks.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
             Indicators of labels, 0 or 1, or one class per sample.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -308,23 +310,18 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
         (solution,) = solutions
-        by_worst = self.multilabel_ and self.threshold and self.reduction == "max"
-        if by_worst and not solution.constant:
-            self._warn_of_missed(problems.objective(0, self.alpha_), solution)
+        if solution.sums is not None and not solution.constant:
+            self._warn_of_missed(*solution.sums)
 
-    def _warn_of_missed(self, objective: Objective, solution: Solution) -> None:
+    def _warn_of_missed(self, found: float, relevant: float) -> None:
         """Warn if predictions are nearer to no labels at all than to the true ones.
 
         That is, if they miss more of the relevant labels than they find: numbers of
         wrong labels are those missed and those predicted wrongly, and all predicted
         ones are what they differ by from none.
         """
-        relevant = np.asarray(objective.targets) > 0
-        found = relevant & (solution.scores[:, :-1] > solution.scores[:, -1:])
-        weights = objective.weights
-        hits = float(weights @ found.sum(axis=1))
-        share = hits / (float(weights @ relevant.sum(axis=1)) or np.inf)
-        if relevant.any() and share < 0.5:
+        if found < 0.5 * relevant:
+            share = found / relevant
             warnings.warn(
                 f"{type(self).__name__} finds {share:.1%} of the relevant labels of "
                 "its training samples, and misses the others: with reduction='max' "
@@ -351,6 +348,15 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             # Names scikit-learn's transformer where these are lists of labels.
             type_of_target(y)
         names = column_names(y)
+        X, y = self._checked(X, y)
+        if y.ndim == 2:
+            weights = check_sample_weight(sample_weight, X.shape[0])
+            return self._problems(X, y, weights, names)
+        weights, classes = check_weights(sample_weight, X, y, None)
+        return self._problems(X, y, weights, classes)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X, and indicators of shape (n, l) or one class per sample."""
         X, y = self._check_X(X, y, reset=True, several=True)
         kind = type_of_target(y)
         if kind == "multiclass-multioutput":
@@ -361,13 +367,21 @@ class MultilabelHingeClassifier(JointHingeClassifier):
                 f"{np.unique(dense)[:10].tolist()}."
             )
         check_classification_targets(y)
-        self.multilabel_ = kind == "multilabel-indicator"
-        if self.multilabel_:
-            weights = check_sample_weight(sample_weight, X.shape[0])
+        if kind == "multilabel-indicator":
+            return X, _indicators(y)
+        return X, column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
+
+    def _labels_in(self, y: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        return super()._labels_in(y) if y.ndim == 1 else None
+
+    def _problems(
+        self, X: Any, y: npt.NDArray[Any], weights: Floats, names: Any
+    ) -> LinearProblems:
+        """Return the problem of checked data, with the names of labels or classes."""
+        if y.ndim == 2:
             labels = Axis("labels", np.arange(y.shape[1]) if names is None else names)
-            return self._label_problem(X, _indicators(y), weights, labels)
-        y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
-        weights, classes = check_weights(sample_weight, X, y, None)
+            return self._label_problem(X, y, weights, labels)
+        classes = names
         costs = check_label_margins(self.label_cost, classes_axis(classes))
         if _are_margins(costs):
             costs = costs[1][:, np.newaxis] + costs[0]
@@ -377,8 +391,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         return joint_classes(self._linear_model(), X, y, loss, weights, classes, known)
 
     def _label_problem(
-        self, X: Any, targets: npt.NDArray[np.uint8], weights: Floats, labels: Axis
-    ) -> Problems:
+        self, X: Any, targets: npt.NDArray[Any], weights: Floats, labels: Axis
+    ) -> LinearProblems:
         """Return the problem of indicators of shape (n, l)."""
         n_labels = targets.shape[1]
         costs = check_label_margins(self.label_cost, labels)
@@ -405,7 +419,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.
         given = {"n_scores": n_labels + 1, "scores": Contrasts(n_labels + 1, base=-1)}
-        return LinearProblems(*data, hinge, weights, known=known, **given)
+        kind = LinearProblems if is_mean else _ProblemsOfWorstLabels
+        return kind(*data, hinge, weights, known=known, **given)
 
     @available_if(_has_threshold)
     @blockwise
@@ -448,6 +463,24 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class _ProblemsOfWorstLabels(LinearProblems):
+    """Problems with a threshold, whose solutions say how many labels they find."""
+
+    def run_once(
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
+    ) -> Solution:
+        solution = super().run_once(index, objective, settings, task)
+        solution.sums = objective.risk.sums_of(_labels_found, solution.scores)
+        return solution
+
+
+def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
+    """Return weights of the relevant labels above the threshold, and of all of them."""
+    relevant = targets > 0
+    found = relevant & (scores[:, :-1] > scores[:, -1:])
+    return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])
 
 
 def _are_margins(costs: npt.NDArray[np.float64]) -> bool:

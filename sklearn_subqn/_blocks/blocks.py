@@ -16,7 +16,6 @@ from scipy import sparse
 
 from .._checks import (
     AUTO,
-    distinct_classes,
     exact_labels,
     non_negative_weights,
     plain_csr,
@@ -106,9 +105,8 @@ class RowBlock:
         X, self._y = estimator._checked(X, self._y)
         self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
-        y, labels = self._y, None
-        if hasattr(estimator, "class_weight"):
-            labels = distinct_classes(y)
+        y, labels = self._y, estimator._labels_in(self._y)
+        if labels is not None:
             places = np.searchsorted(labels, y)
             sums: Floats = np.bincount(places, weights, len(labels)).astype(np.float64)
         else:
@@ -286,6 +284,15 @@ class Collection:
 
     def _stand_in(self, estimator: Any, summaries: list[Summary]) -> Floats:
         """Set a few rows that stand for all of them, and return their shares."""
+        numbers_of_columns = {
+            1 if each.labels is not None or each.sums.ndim == 1 else each.sums.shape[1]
+            for each in summaries
+        }
+        if len(numbers_of_columns) > 1:
+            raise ValueError(
+                "All blocks of y must have the same number of columns; there are "
+                f"blocks with {', '.join(map(str, sorted(numbers_of_columns)))}."
+            )
         if summaries[0].labels is None:
             self.y, self.weights, shares = _moments(summaries)
             self._labels, self._factors = None, shares.sum() / self.weights.sum()

@@ -25,6 +25,7 @@ except ImportError as error:
     ) from error
 
 from .._checks import exact_names
+from .._core.names import column_names
 from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, Source, without_callbacks
@@ -120,7 +121,7 @@ def _given(
     X, y = _joined("X", X), _joined("y", y)
     sample_weight = _joined("sample_weight", sample_weight)
     estimator._check_X(_row_like(X), reset=True)
-    names = np.array(list(y.columns)) if hasattr(y, "columns") else None
+    names = column_names(y)
     each = sample_weight is not None and np.ndim(sample_weight) > 0
     number = 1.0 if each or sample_weight is None else float(sample_weight)
     return client, number, _collections(X, y, sample_weight if each else None), names

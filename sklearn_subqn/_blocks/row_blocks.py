@@ -34,10 +34,10 @@ class RowBlocks:
     For data that do not fit into memory: ``fit``, ``predict``, ``decision_function``,
     ``predict_proba`` and ``score`` of :class:`SubLBFGSLinearSVC`,
     :class:`L1LogisticOWLQN`, :class:`MulticlassHingeClassifier`,
-    :class:`BMRMClassifier`, :class:`BMRMRegressor` and :class:`BMRMRanker`, and
-    :func:`dual_gap`, take such an object in place of X. A few blocks are in memory at a
-    time, and the targets. The result of a fit is that of a fit in memory, with a gap
-    proven for all rows.
+    :class:`MultilabelHingeClassifier`, :class:`BMRMClassifier`,
+    :class:`BMRMRegressor` and :class:`BMRMRanker`, and :func:`dual_gap`, take such an
+    object in place of X. A few blocks are in memory at a time, and the targets. The
+    result of a fit is that of a fit in memory, with a gap proven for all rows.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class RowBlocks:
     def from_parquet(
         cls,
         paths: Any,
-        y: str | None = None,
+        y: str | list[str] | None = None,
         sample_weight: str | None = None,
         *,
         qid: str | None = None,
@@ -154,8 +154,10 @@ class RowBlocks:
         ----------
         paths : path or list of paths
             Of files with the same columns.
-        y, sample_weight, qid : str, default=None
-            Names of the columns with the targets, weights, and queries.
+        y : str or list of str, default=None
+            Name of the column with the targets; a list of names makes several columns.
+        sample_weight, qid : str, default=None
+            Names of the columns with the weights and queries.
         columns : list of str, default=None
             The features; by default all other columns.
         client : distributed.Client, default=None
@@ -170,11 +172,12 @@ class RowBlocks:
         if isinstance(paths, (str, os.PathLike)):
             paths = [paths]
         others = y, sample_weight, qid
+        left_out = {*(y if isinstance(y, list) else [y]), sample_weight, qid}
         functions = []
         for path in paths:
             file = parquet.ParquetFile(path)
             names = list(columns or file.schema_arrow.names)
-            names = [name for name in names if name not in others]
+            names = [name for name in names if name not in left_out]
             functions += [
                 _RowGroup(path, i, names, others) for i in range(file.num_row_groups)
             ]
@@ -494,7 +497,7 @@ class _RowGroup:
         path: Any,
         number: int,
         columns: list[str],
-        others: Sequence[str | None],
+        others: Sequence[Any],
     ) -> None:
         self._path, self._number, self._columns = path, number, columns
         self._others = others
@@ -503,7 +506,9 @@ class _RowGroup:
         from pyarrow import parquet
 
         with parquet.ParquetFile(self._path) as file:
-            names = [*self._columns, *filter(None, self._others)]
+            names = list(self._columns)
+            for each in filter(None, self._others):
+                names += each if isinstance(each, list) else [each]
             frame = file.read_row_group(self._number, columns=names).to_pandas()
         others = [name and frame[name].to_numpy() for name in self._others]
         return frame[self._columns], *others

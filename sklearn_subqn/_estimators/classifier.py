@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from .._checks import (
     as_numpy,
     check_weights,
+    distinct_classes,
     exact_labels,
     exact_names,
     row_weights,
@@ -250,12 +251,15 @@ class LinearClassifier(ScoringClassifier):
         checked: tuple[Any, Any] = self._check_X(X, y, reset=True)
         return checked
 
+    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+        return distinct_classes(y)
+
     def _shares(
         self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
         """Return shares of labels with weights, by class weights, and the classes."""
-        n = len(labels)
-        return weights_of_classes(weights, n, labels, labels, self.class_weight)
+        n, class_weight = len(labels), getattr(self, "class_weight", None)
+        return weights_of_classes(weights, n, labels, labels, class_weight)
 
     def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
         return rule_of_labels(getattr(self, "loss", "log_loss"))

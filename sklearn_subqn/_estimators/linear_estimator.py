@@ -80,6 +80,10 @@ class LinearEstimator(Estimator):
 
         return opened_by_workers(self, X, y, sample_weight)
 
+    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+        """Return the labels that occur in targets, or None where these are numbers."""
+        return None
+
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""
         free = self.penalty_factor is not None and not np.all(self._factors_given())

@@ -169,7 +169,8 @@ class Solution:
     ``constant`` whether the coefficients are of no use: zero would do as well,
     ``shrinkage`` whether much larger ones would do much better without the penalty,
     ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
-    for which the parameter ``asked`` was given.
+    for which the parameter ``asked`` was given. ``sums`` are numbers that an estimator
+    asks for of the scores of all rows.
     """
 
     start: Start
@@ -184,6 +185,7 @@ class Solution:
     plan: str = ""
     status: Status = Status.STOPPED
     asked: str = ""
+    sums: Floats | None = None
 
     @property
     def w(self) -> Floats:

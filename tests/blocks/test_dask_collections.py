@@ -33,6 +33,7 @@ from sklearn_subqn import (
     L1LogisticOWLQNCV,
     LinearChainCRF,
     MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
     RowBlocks,
@@ -899,6 +900,36 @@ def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):
         ranker.fit(*on_workers(da.from_array(X, chunks=(chunks, 5))), y, qid=qid)
     assert killed
     assert_allclose(ranker.objective_, expected, rtol=1e-8)
+    assert_nothing_is_left(client)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "max"])
+def test_labels_on_workers_agree_with_fits_in_memory(client, monkeypatch, reduction):
+    """Blocks are sorted by labels, uneven, and one is empty; a worker is killed."""
+    spread(monkeypatch)
+    X, _, weights = data()
+    X[:, 2] -= 1000.0
+    y = (X[:, :4] + np.random.default_rng(4).normal(size=(N, 4)) > 0.3).astype(int)
+    order = np.argsort(y @ [8, 4, 2, 1], kind="stable")
+    X, y, weights = X[order], y[order], weights[order]
+    model = MultilabelHingeClassifier(0.01, reduction=reduction, tol=TOL)
+    killed = []
+
+    def kill(progress):
+        if progress.n_iter == 2 and not killed:
+            killed.append(pid_of_a_place(client)[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    given = on_workers(*blocks(4, X, y, weights))
+    with client.as_current():
+        assert_same_optimum(model, X, y, weights, given)
+        assert_predictions(model, X, y, weights, given)
+        found = model.objective_
+        wait_for_two_workers(client)
+        model.set_params(callback=kill).fit(*given)
+    assert killed
+    assert_allclose(model.objective_, found, rtol=1e-8)
+    del given
     assert_nothing_is_left(client)
 
 

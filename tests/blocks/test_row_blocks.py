@@ -100,6 +100,71 @@ def test_classifiers_agree_with_fits_in_memory(name):
     assert model.score(rows) == pytest.approx(model.score(X, y, weights))
 
 
+def labeled(n=N):
+    """Return samples sorted by their four labels, indicators of these, and weights."""
+    X, _, weights = data(n=n)
+    rng = np.random.default_rng(4)
+    scores = (X - [0.0, 0.0, 1000.0, 0.0, 0.0])[:, :4] @ rng.normal(size=(4, 4))
+    y = (scores + rng.normal(size=(n, 4)) > 0.3).astype(int)
+    order = np.argsort(y @ [8, 4, 2, 1], kind="stable")
+    return X[order], y[order], weights[order]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"reduction": "max"},
+        {"threshold": False},
+        {"reduction": "max", "threshold": False, "label_cost": 2.0 - 2.0 * np.eye(4)},
+    ],
+    ids=["mean", "max", "mean of pairs", "costs of pairs"],
+)
+def test_labels_in_blocks_agree_with_fits_in_memory(given, tmp_path):
+    X, y, weights = labeled()
+    model = MultilabelHingeClassifier(tol=TOL, **given)
+    # One block has no rows, and several have rows without or with some labels only.
+    cuts = [slice(0, 90), slice(90, 90), slice(90, 100), slice(100, N)]
+    rows = RowBlocks([lambda r=r: (X[r], y[r], weights[r]) for r in cuts])
+    model = assert_same_optimum(model, X, y, weights, rows)
+    assert_array_equal(model.decision_function(rows), model.decision_function(X))
+    assert model.multilabel_
+    assert_array_equal(model.classes_, range(4))
+    if model.threshold:
+        assert_array_equal(model.predict(rows), model.predict(X))
+        assert model.score(rows) == pytest.approx(model.score(X, y, weights))
+
+
+def test_labels_in_columns_of_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    X, y, weights = labeled()
+    frame = pd.DataFrame(X, columns=list("vwxyz")).assign(weight=weights)
+    frame[list("abcd")] = y
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=70)
+    rows = RowBlocks.from_parquet(tmp_path / "rows.parquet", list("abcd"), "weight")
+    model = MultilabelHingeClassifier(tol=TOL)
+    assert_same_optimum(model, frame[list("vwxyz")], y, weights, rows)
+
+
+def test_one_class_per_sample_in_blocks_of_a_multilabel_model():
+    X, y, weights = data(3)
+    order = np.argsort(y, kind="stable")
+    X, y, weights = X[order], y[order], weights[order]
+    rows = RowBlocks(X, y, weights, block_size=70)
+    model = MultilabelHingeClassifier(tol=TOL)
+    model = assert_same_optimum(model, X, y, weights, rows)
+    assert not model.multilabel_
+    assert_array_equal(model.predict(rows), model.predict(X))
+
+
+def test_blocks_of_other_labels_are_refused():
+    X, y, _ = labeled()
+    parts = (X[:100], y[:100]), (X[100:], y[100:, :3])
+    rows = RowBlocks([lambda part=part: part for part in parts])
+    with pytest.raises(ValueError, match=r"same number of columns; .* with 3, 4"):
+        MultilabelHingeClassifier().fit(rows)
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "poisson"])
 def test_regressors_agree_with_fits_in_memory(loss):
     X, _, weights = data()

@@ -11,6 +11,7 @@ import pytest
 from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
+    RowBlocks,
     SubLBFGSLinearSVC,
 )
 
@@ -24,14 +25,16 @@ def labels(noise, n_labels):
 
 @pytest.mark.parametrize(("noise", "warns"), [(0.2, False), (1.0, True)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_more_labels_missed_than_found(noise, warns, weighted):
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_more_labels_missed_than_found(noise, warns, weighted, in_blocks):
     X, Y = labels(noise, 3)
     weights = np.random.default_rng(1).integers(0, 3, 500) if weighted else None
     s = np.ones(500) if weights is None else weights
     model = MultilabelHingeClassifier(1e-3, reduction="max")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        P = model.fit(X, Y, weights).predict(X)
+        rows = RowBlocks(X, Y, weights, block_size=150)
+        P = model.fit(*((rows,) if in_blocks else (X, Y, weights))).predict(X)
     found, missed = (s @ (P * Y)).sum(), (s @ ((1 - P) * Y)).sum()
     assert (missed > found) == warns
     # The criterion: predictions are nearer to no labels than to the true ones.

@@ -8,6 +8,7 @@ the results of the parts are combined, for ``RiskOfParts``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,13 @@ class Risk(DualsOfRisk):
         """Return the weighted mean of the largest absolute score of each row."""
         sizes = np.abs(scores)
         return float(self.weights @ (sizes if sizes.ndim == 1 else sizes.max(axis=1)))
+
+    @summed
+    def sums_of(
+        self, function: Callable[[Floats, Any, Floats], Floats], scores: Floats
+    ) -> Floats:
+        """Return sums over rows that a function makes of scores, targets, weights."""
+        return function(scores, self.targets, self.weights)
 
     def restriction(
         self, scores: Floats, dscores: Floats, penalty: PiecewiseQuadratic
