@@ -907,28 +907,27 @@ def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):
 def test_labels_on_workers_agree_with_fits_in_memory(client, monkeypatch, reduction):
     """Blocks are sorted by labels, uneven, and one is empty; a worker is killed."""
     spread(monkeypatch)
-    X, _, weights = data()
+    X, _, weights = data(n=120)
     X[:, 2] -= 1000.0
-    y = (X[:, :4] + np.random.default_rng(4).normal(size=(N, 4)) > 0.3).astype(int)
-    order = np.argsort(y @ [8, 4, 2, 1], kind="stable")
+    y = (X[:, :3] + np.random.default_rng(4).normal(size=(120, 3)) > 0.3).astype(int)
+    order = np.argsort(y @ [4, 2, 1], kind="stable")
     X, y, weights = X[order], y[order], weights[order]
-    model = MultilabelHingeClassifier(0.01, reduction=reduction, tol=TOL)
+    given = on_workers(*blocks(4, X, y, weights))
+    model = MultilabelHingeClassifier(1.0, reduction=reduction, tol=TOL)
     killed = []
 
     def kill(progress):
-        if progress.n_iter == 2 and not killed:
+        # The first fit is the one in memory.
+        if progress.n_iter == 2 and hasattr(model, "coef_") and not killed:
             killed.append(pid_of_a_place(client)[1])
             os.kill(killed[0], signal.SIGKILL)
 
-    given = on_workers(*blocks(4, X, y, weights))
+    model.callback = kill if reduction == "max" else None
+    wait_for_two_workers(client)
     with client.as_current():
         assert_same_optimum(model, X, y, weights, given)
         assert_predictions(model, X, y, weights, given)
-        found = model.objective_
-        wait_for_two_workers(client)
-        model.set_params(callback=kill).fit(*given)
-    assert killed
-    assert_allclose(model.objective_, found, rtol=1e-8)
+    assert len(killed) == (reduction == "max")
     del given
     assert_nothing_is_left(client)
 

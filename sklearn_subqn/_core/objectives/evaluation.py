@@ -181,11 +181,12 @@ class Evaluation:
     def cut(self) -> Cut:
         o, dual = self.objective, self.dual_point
         assert dual.imbalance is not None, "known"
-        if o.n_free > 1 and dual.imbalance > ROUNDED:
+        knows_others = not o.risk.knows_subgradients_only
+        if knows_others and o.n_free > 1 and dual.imbalance > ROUNDED:
             balanced = o.risk.balance(dual.u)
             if balanced is not dual.u:
                 return o.cut(Dual(balanced))
-        if dual.offset is None and o.risk.knows_subgradients_only:
+        if dual.offset is None and not knows_others:
             error = dual.error + o.risk.distance_at(dual.u, self.scores)
             dual = dual._replace(offset=self._offset, error=error)
         return o.cut(dual)
