@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from ._checks import check_sample_weight, exact_names
@@ -19,6 +18,7 @@ from ._core.names import check_same_rows
 from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
 from ._core.steps.line_search import exact
+from ._estimators.block_methods import is_collection
 from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
 from ._problems.quantiles import mean_loss
@@ -223,7 +223,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def fit(  # type: ignore[override]
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
         offset: Any = None,
@@ -233,7 +233,10 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
+            Training data. Dask arrays and dataframes stay where they are, with ``y``
+            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
+            blocks. Targets and weights come to this process. Folds are of rows, which
+            are numbered in the order of the blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -264,16 +267,17 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             features.
         """
         self._check_parameters()
+        if is_collection(X):
+            remember_offset(self, None)
+            return self._fit_to_blocks(X, y, sample_weight, groups, offset)
         by_row = {"offset": offset, "groups": groups}
         check_same_rows(X, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        scorer: Any = _default_score
         if self.search_tol is not None and offset is not None:
             raise ValueError("search_tol does not go with offset.")
-        if self.scoring is not None and self.search_tol is None:
-            scorer = check_scoring(self, scoring=self.scoring)
+        scorer: Any = None if self.search_tol is not None else self._scorer(None)
         folds = check_cv(self.cv).split(
             X, y, None if groups is None else exact_names(groups)
         )
@@ -296,6 +300,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         model.predict = partial(self.predict, offset=offset)
         model.score = partial(self.score, offset=offset)
         return model
+
+    def _scorer(self, classes: Any) -> Any:
+        return _default_score if self.scoring is None else super()._scorer(classes)
 
     def _has_ratio(self) -> bool:
         return self.penalty == "elasticnet"

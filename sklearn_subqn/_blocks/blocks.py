@@ -318,7 +318,7 @@ class Collection:
         """Find columns far from zero, and scales where the penalty asks for them."""
         self._shift, self._scales = None, None
         movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
-        auto = estimator.alpha == AUTO
+        auto = getattr(estimator, "alpha", None) == AUTO
         if not (movable or auto):
             return
         sums = self._blocks.total("column_sums", None)
@@ -346,15 +346,20 @@ class Collection:
     ) -> list[Solution]:
         """Return the solutions; go on from the best points where places were lost."""
         problems.watch = _KeepBest()
+        return self.asked(lambda: self._solve(problems, alpha, task))
+
+    def asked(self, step: Callable[[], _Result]) -> _Result:
+        """Return the result of a step, which is made again where places were lost."""
 
         def again() -> None:
+            problems = self.problems
             problems.starts = [Start(start.w) for start in problems.starts]
             self._open()
             self._blocks.each("checked", self._copy, self._weight)
             self._weigh()
             self._encode()
 
-        return while_places_last(lambda: self._solve(problems, alpha, task), again)
+        return while_places_last(step, again)
 
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
@@ -394,7 +399,9 @@ class _KeepBest:
 def copy_for_blocks(estimator: Any) -> Any:
     """Return an estimator with the same parameters, for rows elsewhere."""
     parameters = estimator.get_params(deep=False)
-    local = {name: None for name in ("callback", "n_jobs") if name in parameters}
+    # Searches have splitters and scorers, which may be of this process, too.
+    others = "callback", "n_jobs", "cv", "scoring"
+    local = {name: None for name in others if name in parameters}
     copied = type(estimator)(**{**parameters, **local})
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):

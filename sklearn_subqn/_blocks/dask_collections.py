@@ -6,6 +6,7 @@ Dask collection is given.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import Any
@@ -24,14 +25,16 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
-from .._checks import exact_names
+from .._checks import as_sample_weights, exact_names
 from .._core.names import column_names
 from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
-from .blocks import Collection, Source, without_callbacks
+from .blocks import Collection, Floats, Source, without_callbacks
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import computed, current_client, waiting_for
+from .folds import SplitRows
 from .queries import QueriesInBlocks
+from .row_blocks import rows_at
 
 
 def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
@@ -88,7 +91,8 @@ def opened_with_queries(
         ranking = estimator._ranking_of(
             rows["y"], weights, rows.get("qid", qid), **others
         )
-        numbers = _numbers_like(X, tuple(map(len, parts[0])))
+        sizes = tuple(map(len, parts[0]))
+        numbers = _like_rows(X, sizes, np.arange(sum(sizes)))
         source = _source(client, {"X": X, "y": numbers}, stack)
     try:
         return QueriesInBlocks(estimator, source, *ranking)
@@ -97,11 +101,11 @@ def opened_with_queries(
         raise
 
 
-def _numbers_like(X: Any, sizes: tuple[int, ...]) -> Any:
-    """Return the numbers of the rows of blocks, as a collection of the kind of X."""
+def _like_rows(X: Any, sizes: tuple[int, ...], numbers: Any) -> Any:
+    """Return numbers of the rows of blocks, as a collection of the kind of X."""
     if not hasattr(X, "columns"):
-        return dask.array.arange(sum(sizes), chunks=(sizes,))
-    parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+        return dask.array.from_array(numbers, chunks=(sizes,))
+    parts = np.split(numbers, np.cumsum(sizes)[:-1])
     return dask.dataframe.from_map(_as_series, parts)
 
 
@@ -134,6 +138,56 @@ def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWor
         collections = list(client.persist(collections))
     blocks = _blocks_of(list(given), collections)
     return BlocksOnWorkers(blocks, collections, client, stack.pop_all())
+
+
+class SplitCollection(SplitRows):
+    """The rows of Dask collections, whose blocks are computed once.
+
+    Parameters
+    ----------
+    X, y, sample_weight : as of ``opened``
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        client = current_client()
+        with waiting_for(client):
+            X, y = _joined("X", X), _joined("y", y)
+            given = list(_collections(X, y, None).values())
+            X, y = dask.persist(*given) if client is None else client.persist(given)
+            self._blocks = _delayed(X)
+            parts = list(map(np.asarray, computed(_delayed(y))))
+            _blocks_of(["X", "y"], [X, y])
+            self._numbers = list(map(len, parts))
+            weights = _joined("sample_weight", sample_weight)
+            if hasattr(weights, "__dask_graph__"):
+                aligned = _delayed(_aligned("sample_weight", weights, X))
+                weights = np.concatenate(list(map(np.asarray, computed(aligned))))
+            if weights is not None:
+                weights = as_sample_weights(weights, sum(self._numbers))
+        super().__init__(X, y, np.concatenate(parts), weights)
+
+    def _as_collection(self, weights: Floats) -> Any:
+        return _like_rows(self._X, tuple(self._numbers), weights)
+
+    def _sizes(self) -> Sequence[int]:
+        return self._numbers
+
+    def _results(
+        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+    ) -> list[Any]:
+        # One message holds the estimator for all blocks.
+        model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
+        applied = dask.delayed(_applied_to_some)
+        return computed(
+            applied(model, method.__name__, block, numbers)
+            for block, numbers in zip(self._blocks, rows, strict=True)
+            if len(numbers)
+        )
+
+
+def _applied_to_some(model: Any, name: str, block: Any, rows: Any) -> Any:
+    """Return what a method returns for some rows of a block."""
+    return getattr(model, name)(rows_at(block, rows))
 
 
 def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> Source:

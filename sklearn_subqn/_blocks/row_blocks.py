@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_number, exact_names
@@ -266,6 +267,19 @@ class RowBlocks:
             raise ValueError(_WITHOUT_ROWS)
         return np.concatenate(results)
 
+    def _of_some(
+        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+    ) -> list[Any]:
+        """Return the results of a method for some rows of each block that has any."""
+        some = [each for each in zip(self._each(), rows, strict=True) if len(each[1])]
+        if self._client is None:
+            return [
+                method(estimator, rows_at(self._read(reader), numbers))
+                for reader, numbers in some
+            ]
+        call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
+        return list(self._called(_applied_to_some, some, **call))
+
     def _with_targets(
         self, y: Any, sample_weight: Any, function: Callable[..., Any]
     ) -> list[Any]:
@@ -459,6 +473,59 @@ def _applied(reader: Reader, name: str, estimator: Any) -> Any:
     """Return what a method returns for a block, None for none without rows."""
     X = reader.read()
     return getattr(estimator, name)(X) if X.shape[0] else None
+
+
+def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> Any:
+    """Return what a method returns for some rows of a block."""
+    reader, rows = block
+    return getattr(estimator, name)(rows_at(reader.read(), rows))
+
+
+def rows_at(X: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """Return some rows of an array, a sparse matrix or a data frame."""
+    return (X.iloc if hasattr(X, "iloc") else X)[rows]
+
+
+class SomeRows:
+    """Some of the rows of data in blocks, of which models predict.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,)
+        Their numbers, in any order.
+    n_features : int
+    sizes : sequence of int
+        Numbers of rows of the blocks.
+    results : callable
+        From a method, an estimator and the rows of each block to a list of results of
+        the blocks that have any.
+
+    Attributes
+    ----------
+    shape : tuple
+    """
+
+    def __init__(
+        self,
+        rows: npt.NDArray[np.intp],
+        n_features: int,
+        sizes: Sequence[int],
+        results: Callable[..., list[Any]],
+    ) -> None:
+        self.shape = len(rows), n_features
+        self._order = np.argsort(rows, kind="stable")
+        ends = np.cumsum([0, *sizes])
+        ascending = rows[self._order]
+        parts = np.split(ascending, np.searchsorted(ascending, ends[1:-1]))
+        self._rows = [part - a for part, a in zip(parts, ends[:-1], strict=True)]
+        self._results = results
+
+    def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
+        """Return the results of a method of an estimator for the rows."""
+        found = np.concatenate(self._results(method, estimator, self._rows))
+        results = np.empty_like(found)
+        results[self._order] = found
+        return results
 
 
 class _File:

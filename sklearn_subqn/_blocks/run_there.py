@@ -67,7 +67,9 @@ class RunHere:
 
     def begin(self, index: int, start: Start, alpha: float, listened: bool) -> None:
         """Begin to solve a problem; iterations wait for answers if ``listened``."""
-        self._problems.starts[index] = start
+        if not np.array_equal(start.w, self._problems.starts[index].w):
+            self._problems.starts[index] = start
+        # Otherwise it goes on from where it has ended, with the dual point there.
         self._w, self._listened, self._ends = start.w, listened, False
         self._heard = time.monotonic()
         self._news: queue.SimpleQueue[News | BaseException] = queue.SimpleQueue()

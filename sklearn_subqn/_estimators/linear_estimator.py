@@ -87,7 +87,7 @@ class LinearEstimator(Estimator):
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""
         free = self.penalty_factor is not None and not np.all(self._factors_given())
-        if self.alpha == 0.0 or free:
+        if getattr(self, "alpha", None) == 0.0 or free:
             raise ValueError(
                 "Features without a penalty are not supported for data in blocks: "
                 "alpha and penalty_factor must be positive."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -41,6 +41,8 @@ from .solving import Problems
 from .thresholds import OpenIntercepts
 from .without_penalty import FreeFeatures
 
+_Result = TypeVar("_Result")
+
 
 class Elsewhere(Protocol):
     """Rows that are not in this process, or not all at once."""
@@ -52,6 +54,9 @@ class Elsewhere(Protocol):
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
         """Solve the problems, and go on where rows were lost."""
+
+    def asked(self, step: Callable[[], _Result]) -> _Result:
+        """Return the result of a step, which is made again where rows were lost."""
 
 
 class LinearProblems(Problems):

@@ -22,10 +22,10 @@ def largest_slope(problems: LinearProblems, index: int) -> float:
     if problems.free is not None:
         slopes[problems.free.coef] = 0.0
     # Sums that cancel except for rounding are zero.
-    dual = np.abs(origin.dual)
-    squares = design.squared_adjoint(dual)[: design.n_coef]
-    sizes = np.sqrt(dual.sum() * squares)
-    slopes[slopes <= rounding(len(dual)) * sizes] = 0.0
+    risk = origin.objective.risk
+    total, *squares = risk.sizes_of_sums(origin.dual)
+    sizes = np.sqrt(total * np.array(squares[: design.n_coef]))
+    slopes[slopes <= rounding(risk.n_scored) * sizes] = 0.0
     return float(slopes.max(initial=0.0))
 
 

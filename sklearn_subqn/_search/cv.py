@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -13,15 +14,25 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import column_or_1d
 
-from .._checks import check_weights, exact_names
+from .._blocks.folds import SplitRows, split_rows
+from .._checks import (
+    check_sample_weight,
+    check_weights,
+    distinct_classes,
+    exact_labels,
+    exact_names,
+    weights_of_classes,
+)
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
+from .._estimators.block_methods import is_collection
 from .._estimators.estimator import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
 from .proven_cv import check_interval, check_score, proven_fold, search_interval
-from .scoring import check_error_score, refuses_weights, with_classes
+from .scoring import FoldScore, check_error_score, with_classes
 from .search_report import FoldReport
 from .warm_paths import FoldPath, WarmPaths
 
@@ -38,6 +49,11 @@ class SearchCV(WarmPaths):
     error_score: Any
     l1_ratio: Any
     search_tol: float | None
+
+    _takes_collections = True
+
+    # On folds of data in blocks, the classes of all samples.
+    _fold_classes: Any = None
 
     #: This callable makes problems of X, y, weights that sum to one, and other facts.
     _problems: Callable[..., LinearProblems]
@@ -105,11 +121,25 @@ class SearchCV(WarmPaths):
         forget(self, "search_gap_", "score_bounds_")
         models = self._to_try()
         of_all = [model._problems(X, y, weights, *others) for model in models]
-        task, report = self._search_task(len(models), folds, of_all[0], data)
         rows = X, y, weights, score_weights
+        paths = [partial(model._fold_path, rows, others, scorer) for model in models]
+        self._search_paths(models, of_all, paths, folds, data)
+
+    def _search_paths(
+        self,
+        models: list[Self],
+        of_all: list[LinearProblems],
+        paths: Sequence[Callable[..., FoldPath]],
+        folds: list[Any],
+        data: tuple[Any, Any, Any],
+    ) -> None:
+        """Choose among models by their paths on folds, and set the attributes.
+
+        ``of_all`` are their problems of all samples.
+        """
+        task, report = self._search_task(len(models), folds, of_all[0], data)
         searched = []
-        for model, problems in zip(models, of_all, strict=True):
-            path = partial(model._fold_path, rows, others, scorer)
+        for model, problems, path in zip(models, of_all, paths, strict=True):
             note = f"l1_ratio {model.l1_ratio:g}, " if len(models) > 1 else ""
             searched.append(model._searched(problems, folds, path, report, note))
         chosen = models[self._choose(searched, task)]
@@ -117,6 +147,98 @@ class SearchCV(WarmPaths):
             self.l1_ratio_ = float(chosen.l1_ratio)
         else:
             forget(self, "l1_ratio_")
+
+    def _fit_to_blocks(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any = None
+    ) -> Self:
+        """Search by folds of rows in blocks, and set the attributes.
+
+        A fit on a fold is one to all rows, in which those that are left out have weight
+        zero.
+        """
+        self._check_collection()
+        for name, value in (("search_tol", self.search_tol), ("offset", offset)):
+            if value is not None:
+                raise ValueError(f"{name} is not supported for data in blocks.")
+        rows, classes = split_rows(X, y, sample_weight), None
+        n = len(rows.y)
+        weights = check_sample_weight(rows.weights, n)
+        if is_classifier(self):
+            rows.y = labels = exact_labels("y", column_or_1d(rows.y, warn=True))
+            classes, class_weight = distinct_classes(labels), self.class_weight
+            weights, classes = weights_of_classes(
+                rows.weights, n, labels, classes, class_weight
+            )
+            self.classes_ = classes
+        scorer = self._scorer(classes)
+        groups = None if groups is None else np.ravel(exact_names(groups))
+        splitter = check_cv(self.cv, rows.y, classifier=is_classifier(self))
+        folds = list(splitter.split(np.zeros((n, 1)), rows.y, groups))
+        forget(self, "search_gap_", "score_bounds_")
+        models = self._to_try()
+        with ExitStack() as stack:
+            of_all = []
+            for model in models:
+                given = np.ones(n) if rows.weights is None else rows.weights
+                opened = rows.opened(model, given)
+                stack.callback(opened.close)
+                of_all.append(opened.problems)
+            if self is not models[0]:
+                forget(self, "feature_names_in_")
+                for name in ("n_features_in_", "feature_names_in_"):
+                    if hasattr(models[0], name):
+                        setattr(self, name, getattr(models[0], name))
+            args = rows, weights, classes, scorer
+            paths = [partial(model._fold_path_in_blocks, *args) for model in models]
+            self._search_paths(models, of_all, paths, folds, (X, y, sample_weight))
+        return self
+
+    def _fold_path_in_blocks(
+        self,
+        rows: SplitRows,
+        weights: npt.NDArray[np.float64],
+        classes: Any,
+        scorer: Callable[..., float],
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        alphas: npt.NDArray[np.float64],
+        report: FoldReport,
+    ) -> FoldPath:
+        """Fit the path on one training part of rows in blocks, and score it."""
+        n = len(weights)
+        # Samples that a splitter draws several times count so.
+        weights = weights * np.bincount(np.arange(n)[train], minlength=n)
+        if not weights.any():
+            raise ValueError("A training part of cv has no samples of positive weight.")
+        test = _with_weights(test, n, rows.weights)
+        model = self._for_fold()
+        if classes is not None:
+            # The weights have those of classes, which are the same on all folds.
+            model.set_params(class_weight=None)
+            model._fold_classes = classes
+        opened = rows.opened(model, weights)
+        try:
+            some = rows.some(test, model.n_features_in_)
+            score_weights = None if rows.weights is None else rows.weights[test]
+            data = some, rows.y[test], score_weights
+            score = FoldScore(scorer, lambda: model, *data, self.error_score)
+            path = model._path(opened.problems, alphas, score, report)
+        finally:
+            opened.close()
+        return path._replace(failures=score.failures)
+
+    def _shares(
+        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+        if self._fold_classes is None:
+            found: tuple[Any, Any] = super()._shares(labels, weights)
+            return found
+        return weights / weights.sum(), self._fold_classes
+
+    def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
+        """Return what scores models on folds; ``classes`` are those of all samples."""
+        scorer = check_scoring(self, scoring=self.scoring)
+        return scorer if classes is None else with_classes(scorer, classes)
 
     def _search_interval(
         self,
@@ -178,46 +300,47 @@ class SearchCV(WarmPaths):
         weights = weights[train]
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
-        if score_weights is not None:
-            # Samples of weight zero count as missing, and so do their classes.
-            test = np.arange(len(y))[test]
-            test = test[score_weights[test] > 0.0]
-            if not len(test):
-                raise ValueError("A test part of cv has no samples of positive weight.")
+        test = _with_weights(test, len(y), score_weights)
         model = self._for_fold()
         weights = weights / weights.sum()
         known = self._of_rows(others, train)
         problems = model._problems(X[train], y[train], weights, *known)
         known = self._of_rows(others, test)
-        keywords = {}
-        if score_weights is not None and not refuses_weights(scorer):
-            keywords["sample_weight"] = score_weights[test]
-        failures: list[Exception] = []
-
-        def score() -> Any:
-            try:
-                return scorer(model._knowing(known), X[test], y[test], **keywords)
-            except Exception as error:
-                if isinstance(self.error_score, str):
-                    raise
-                failures.append(error)
-                return self.error_score
-
+        data = X[test], y[test], None if score_weights is None else score_weights[test]
+        knowing = partial(model._knowing, known)
+        score = FoldScore(scorer, knowing, *data, self.error_score)
         path = model._path(problems, alphas, score, report)
-        return path._replace(failures=failures)
+        return path._replace(failures=score.failures)
+
+
+def _with_weights(
+    test: npt.NDArray[np.intp], n: int, weights: npt.NDArray[np.float64] | None
+) -> npt.NDArray[np.intp]:
+    """Return the numbers of test samples among n that have a weight in scores."""
+    test = np.arange(n)[test]
+    if weights is None:
+        return test
+    # Samples of weight zero count as missing, and so do their classes.
+    test = test[weights[test] > 0.0]
+    if not len(test):
+        raise ValueError("A test part of cv has no samples of positive weight.")
+    return test
 
 
 @unchanged_on_failure
 @with_callbacks
 def fit(
-    self: Model, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    self: Model, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
 ) -> Model:
     """Choose ``alpha`` by cross-validation and fit the model.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Training data.
+        Training data. Dask arrays and dataframes stay where they are, with ``y`` and
+        ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in blocks.
+        Labels and weights come to this process. Folds are of rows, which are numbered
+        in the order of the blocks.
     y : array-like of shape (n_samples,)
         Class labels.
     sample_weight : float or array-like of shape (n_samples,), default=None
@@ -244,13 +367,15 @@ def fit(
         If some folds cannot be scored.
     """
     self._check_parameters()
+    if is_collection(X):
+        return self._fit_to_blocks(X, y, sample_weight, groups)
     check_same_rows(X, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
     weights, classes = check_weights(sample_weight, X, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:
-        scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
+        scorer = self._scorer(classes)
     folds = check_cv(self.cv, y, classifier=True).split(
         X, y, None if groups is None else exact_names(groups)
     )

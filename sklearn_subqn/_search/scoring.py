@@ -6,7 +6,7 @@ import copy
 import inspect
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,51 @@ def refuses_weights(scorer: Any) -> bool:
         return False
     score = getattr(scorer.get_metadata_routing(), "score", None)
     return score is not None and score.requests.get("sample_weight") is False
+
+
+class FoldScore:
+    """Scores a model on the test rows of a fold.
+
+    Parameters
+    ----------
+    scorer : callable
+    model : callable
+        Returns the model as it is.
+    X, y : collections of rows, ndarray
+    weights : ndarray or None
+    error_score : float or str
+
+    Attributes
+    ----------
+    failures : list of Exception
+        What the scorer has raised.
+    """
+
+    def __init__(
+        self,
+        scorer: Callable[..., float],
+        model: Callable[[], Any],
+        X: Any,
+        y: Any,
+        weights: Floats | None,
+        error_score: Any,
+    ) -> None:
+        self._scorer, self._model, self._data = scorer, model, (X, y)
+        self._keywords = {}
+        if weights is not None and not refuses_weights(scorer):
+            self._keywords["sample_weight"] = weights
+        self._error_score = error_score
+        self.failures: list[Exception] = []
+
+    def __call__(self) -> Any:
+        """Return the score, or ``error_score`` where there is none."""
+        try:
+            return self._scorer(self._model(), *self._data, **self._keywords)
+        except Exception as error:
+            if isinstance(self._error_score, str):
+                raise
+            self.failures.append(error)
+            return self._error_score
 
 
 def checked_score(score: Any) -> float:

@@ -120,9 +120,15 @@ class WarmPaths(LinearEstimator):
         ``problems`` are those of all samples; ``note`` is shown before each fold.
         """
         self._check_support(problems)
-        alphas = self._grid(problems)
+        elsewhere, n_jobs = problems.elsewhere, n_threads(self.n_jobs)
+        if elsewhere is None:
+            alphas = self._grid(problems)
+        else:
+            # One fold after the other is on the workers, or read.
+            alphas = elsewhere.asked(lambda: self._grid(problems))
+            n_jobs = 1
         reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
-        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+        paths = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(fold_path)(train, test, alphas, of_fold)
             for (train, test), of_fold in zip(folds, reports, strict=True)
         )

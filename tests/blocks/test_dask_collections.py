@@ -30,7 +30,6 @@ from sklearn_subqn import (
     BMRMRegressor,
     BMRMRegressorCV,
     L1LogisticOWLQN,
-    L1LogisticOWLQNCV,
     LinearChainCRF,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
@@ -522,15 +521,18 @@ def never(*args):
             (model, TypeError, r"does not take Dask collections .* X\.compute\(\)")
             for model in (
                 BMRMRankerCV(),
-                SubLBFGSLinearSVCCV(),
-                L1LogisticOWLQNCV(),
-                BMRMRegressorCV(),
                 OnlineLBFGSClassifier(),
                 OnlineLBFGSRegressor(),
                 LinearChainCRF(),
             )
         ),
         (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
+        (
+            SubLBFGSLinearSVCCV((1e-3, 1.0), search_tol=0.1),
+            ValueError,
+            "search_tol is not supported for data in blocks",
+        ),
+        (BMRMRegressorCV(positive=True), ValueError, "positive and coef_bounds"),
         (
             SubLBFGSLinearSVC(penalty_factor=[0.0, 1.0, 1.0, 1.0, 1.0]),
             ValueError,
@@ -900,6 +902,47 @@ def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):
         ranker.fit(*on_workers(da.from_array(X, chunks=(chunks, 5))), y, qid=qid)
     assert killed
     assert_allclose(ranker.objective_, expected, rtol=1e-8)
+    assert_nothing_is_left(client)
+
+
+class Killing:
+    """Kills a worker after a fit on a fold of a search."""
+
+    def __init__(self, client):
+        self._client, self.killed = client, []
+
+    def __call__(self, progress):
+        return False
+
+    def fold(self, progress):
+        if progress.n_done == 3:
+            self.killed.append(pid_of_a_place(self._client)[1])
+            os.kill(self.killed[0], signal.SIGKILL)
+
+
+def test_searches_on_workers_agree_with_those_in_memory(client, monkeypatch, tmp_path):
+    """Blocks are sorted by class, uneven, and one is empty; a worker is killed."""
+    spread(monkeypatch)
+    X, y, weights = data(n=120)
+    X[:, 2] -= 1000.0
+    order = np.argsort(y, kind="stable")
+    X, y, weights = X[order], y[order], weights[order]
+    search = SubLBFGSLinearSVCCV([1.0, 0.1], loss="squared_hinge", cv=2, tol=TOL)
+    expected = clone(search).fit(X, y, weights)
+    np.save(tmp_path / "X.npy", X)
+    rows = RowBlocks(tmp_path / "X.npy", y, weights, block_size=50, client=client)
+    given = on_workers(*blocks(4, X, y, weights))
+    killing = Killing(client)
+    wait_for_two_workers(client)
+    with client.as_current():
+        for data_, callback in (((rows,), None), (given, killing)):
+            found = clone(search).set_params(callback=callback).fit(*data_)
+            assert_array_equal(found.scores_path_, expected.scores_path_)
+            assert found.alpha_ == expected.alpha_
+            assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-7)
+            assert_allclose(found.objective_, expected.objective_, rtol=1e-8)
+    assert killing.killed
+    del given, data_
     assert_nothing_is_left(client)
 
 

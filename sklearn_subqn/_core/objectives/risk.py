@@ -190,6 +190,12 @@ class Risk(DualsOfRisk):
         return np.stack([self.adjoint(dual) for dual in duals])
 
     @summed
+    def sizes_of_sums(self, dual: Floats) -> Floats:
+        """Return the sum of |u|, and sums of |u| x² for the columns: shape (1 + q,)."""
+        sizes = np.abs(dual)
+        return np.append(sizes.sum(), self.design.squared_adjoint(sizes))
+
+    @summed
     def mean_size(self, scores: Floats) -> float:
         """Return the weighted mean of the largest absolute score of each row."""
         sizes = np.abs(scores)
