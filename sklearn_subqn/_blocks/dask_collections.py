@@ -17,7 +17,7 @@ try:
     import dask
     import dask.array
     import dask.dataframe
-    import distributed  # noqa: F401
+    import distributed
     from dask.delayed import Delayed
 except ImportError as error:
     raise ImportError(
@@ -165,6 +165,11 @@ class SplitCollection(SplitRows):
             if weights is not None:
                 weights = as_sample_weights(weights, sum(self._numbers))
         super().__init__(X, y, np.concatenate(parts), weights)
+
+    def close(self) -> None:
+        # References among objects of a search may last for long.
+        for future in distributed.futures_of([self._X, self._given]):
+            future.release()
 
     def _as_collection(self, weights: Floats) -> Any:
         return _like_rows(self._X, tuple(self._numbers), weights)

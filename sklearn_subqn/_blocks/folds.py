@@ -53,6 +53,10 @@ class SplitRows(ABC):
         """Return some of the rows, for predictions."""
         return SomeRows(rows, n_features, self._sizes(), self._results)
 
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is held for all fits."""
+
     def _as_collection(self, weights: Floats) -> Any:
         """Return numbers of all rows as a fit takes them."""
         return weights
@@ -88,6 +92,9 @@ class SplitRowBlocks(SplitRows):
             weights = as_sample_weights(sample_weight, len(targets))
         X = X._without_targets()
         super().__init__(X, targets, targets, weights)
+
+    def close(self) -> None:
+        del self._X, self._given
 
     def _sizes(self) -> Sequence[int]:
         return [reader.n_rows for reader in self._X._each()]

@@ -160,8 +160,17 @@ class SearchCV(WarmPaths):
         for name, value in (("search_tol", self.search_tol), ("offset", offset)):
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        rows, classes = split_rows(X, y, sample_weight), None
-        n = len(rows.y)
+        rows = split_rows(X, y, sample_weight)
+        try:
+            return self._search_rows(rows, groups, (X, y, sample_weight))
+        finally:
+            rows.close()
+
+    def _search_rows(
+        self, rows: SplitRows, groups: Any, data: tuple[Any, Any, Any]
+    ) -> Self:
+        """Search by folds of rows in blocks; ``data`` is what the user gave."""
+        n, classes = len(rows.y), None
         weights = check_sample_weight(rows.weights, n)
         if is_classifier(self):
             rows.y = labels = exact_labels("y", column_or_1d(rows.y, warn=True))
@@ -190,7 +199,7 @@ class SearchCV(WarmPaths):
                         setattr(self, name, getattr(models[0], name))
             args = rows, weights, classes, scorer
             paths = [partial(model._fold_path_in_blocks, *args) for model in models]
-            self._search_paths(models, of_all, paths, folds, (X, y, sample_weight))
+            self._search_paths(models, of_all, paths, folds, data)
         return self
 
     def _fold_path_in_blocks(
