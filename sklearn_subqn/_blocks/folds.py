@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._checks import as_sample_weights
 from .blocks import Collection, Floats
-from .row_blocks import WITHOUT_TARGETS, RowBlocks, SomeRows
+from .row_blocks import WITHOUT_TARGETS, RowBlocks, ChosenRows
 
 
 class SplitRows(ABC):
@@ -49,9 +49,9 @@ class SplitRows(ABC):
         )
         return rows
 
-    def some(self, rows: npt.NDArray[np.intp], n_features: int) -> SomeRows:
+    def some(self, rows: npt.NDArray[np.intp], n_features: int) -> ChosenRows:
         """Return some of the rows, for predictions."""
-        return SomeRows(rows, n_features, self._sizes(), self._results)
+        return ChosenRows(rows, n_features, self._sizes(), self._results)
 
     @abstractmethod
     def close(self) -> None:

@@ -486,7 +486,7 @@ def rows_at(X: Any, rows: npt.NDArray[np.intp]) -> Any:
     return (X.iloc if hasattr(X, "iloc") else X)[rows]
 
 
-class SomeRows:
+class ChosenRows:
     """Some of the rows of data in blocks, of which models predict.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._blocks.row_blocks import RowBlocks, SomeRows
+from .._blocks.row_blocks import RowBlocks, ChosenRows
 from .predictions import variance_power
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -53,12 +53,12 @@ def blockwise(method: _Method) -> _Method:
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(X, SomeRows) and not is_collection(X):
+        if not isinstance(X, ChosenRows) and not is_collection(X):
             return method(self, X, *args, **kwargs)
         if any(value is not None for value in [*args, *kwargs.values()]):
             raise ValueError("offset is not supported for data in blocks.")
         check_is_fitted(self)
-        if isinstance(X, (RowBlocks, SomeRows)):
+        if isinstance(X, (RowBlocks, ChosenRows)):
             return X._mapped(method, self)
         # Needs Dask.
         from .._blocks.dask_collections import mapped
