@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._checks import as_sample_weights
 from .blocks import Collection, Floats
-from .row_blocks import WITHOUT_TARGETS, RowBlocks, ChosenRows
+from .row_blocks import WITHOUT_TARGETS, ChosenRows, RowBlocks
 
 
 class SplitRows(ABC):

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._blocks.row_blocks import RowBlocks, ChosenRows
+from .._blocks.row_blocks import ChosenRows, RowBlocks
 from .predictions import variance_power
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
