@@ -151,8 +151,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         each feature: an array, or a dict or Series by the names of features, of which
         those left out have none. Zero has to be between them. Both parameters are for
         losses of one score per sample with penalty="l2" or an elastic net with
-        ``l1_ratio < 1``, and the solvers "auto", "ls-bmrm" and "bmrm", and for smooth
-        losses "fista" and "ista".
+        ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
+        and for smooth losses "fista" and "ista".
     solver : str, default="auto"
         Optimization method.
 

@@ -97,8 +97,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         each feature: an array, or a dict or Series by the names of features, of which
         those left out have none. Zero has to be between them. Both parameters are for
         losses of one score per sample with penalty="l2" or an elastic net with
-        ``l1_ratio < 1``, and the solvers "auto", "ls-bmrm" and "bmrm", and for smooth
-        losses "fista" and "ista".
+        ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
+        and for smooth losses "fista" and "ista".
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.

@@ -147,7 +147,10 @@ def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
     if np.any(np.asarray(model.alpha) <= 0.0) or np.ndim(model.alpha):
         return None
     if getattr(model, "positive", False):
-        return None
+        # The L1 norm alone has no bound of coefficients beside it.
+        if getattr(model, "l1_ratio", 0.0) == 1.0:
+            return None
+        given["positive"] = True
     if hasattr(model, "l1_ratio"):
         given |= {"penalty": "elasticnet", "l1_ratio": model.l1_ratio}
         return BMRMRegressor(model.alpha, **given)
@@ -158,9 +161,8 @@ def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
 
 def _least_squares(model: Any, y: Any, sample_weight: Any) -> Any:
     """Return the objective of LinearRegression."""
-    if model.positive:
-        return None
-    return BMRMRegressor(0, loss="squared_error", fit_intercept=model.fit_intercept)
+    given = {"fit_intercept": model.fit_intercept, "positive": model.positive}
+    return BMRMRegressor(0, loss="squared_error", **given)
 
 
 def _mean(weights: Any, y: Any) -> float:

@@ -198,7 +198,8 @@ class LinearProblems(Problems):
                 bounds = -bounds[1], -bounds[0]
             sizes = 1.0 if self.sizes is None else self.sizes
             low, high = (bound * sizes for bound in bounds)
-            self.regularizer = Bounded(model.l1_share, low, high)
+            share = model.l1_share if penalized else 0.0
+            self.regularizer = Bounded(share, low, high)
         # Without intercepts differences of scores count, which are the same.
         moved = None
         if shift is not None and intercept:
@@ -309,11 +310,6 @@ class LinearProblems(Problems):
                 "positive and coef_bounds need a loss of one score per sample, whose "
                 "coefficients are stored as they are; losses of several scores and "
                 "ordinal ones have others."
-            )
-        if self._model.free is not None:
-            raise ValueError(
-                "positive and coef_bounds need a penalty on each feature: alpha and "
-                "penalty_factor must be positive."
             )
 
     def objective(self, index: int, alpha: float) -> Objective:

@@ -71,13 +71,14 @@ class FreeFeatures(Reading):
             # What a closer run misses is no concern of the user's.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
             solution = run(closer, **others)
-            point = solution.start.at(real)
+            start = solution.start
+            point = start._replace(w=real.regularizer.nearest(start.w)).at(real)
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
             rule = Stopping(
                 settings.tol, infimum=solution.history.infimum, least_size=least
             )
             enough = point.value - rule.allowed_gap(point.value)
-            bound = _lower_bound(real, duals, enough)
+            bound = _lower_bound(point, duals, enough)
             proven = solution.with_proof(point.value, bound, 1.0)
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import optimize, sparse
 
-from sklearn_subqn import BMRMClassifier, BMRMRegressor, BMRMRegressorCV
+from sklearn_subqn import BMRMClassifier, BMRMRegressor, BMRMRegressorCV, dual_gap
 
 LOW = np.array([-0.3, -np.inf, 0.0, -1.0, -0.1])
 HIGH = np.array([0.4, 0.2, np.inf, 0.0, 0.2])
@@ -23,6 +23,13 @@ def risk_of(loss, y):
     """The mean loss of scores, and its gradient."""
     if loss == "squared_error":
         return lambda z: (np.mean((y - z) ** 2) / 2, (z - y) / len(y))
+    if loss == "poisson":
+        return lambda z: (np.mean(np.exp(z) - y * z), (np.exp(z) - y) / len(y))
+    if loss == "gamma":
+        return lambda z: (
+            np.mean(z + y * np.exp(-z)),
+            (1.0 - y * np.exp(-z)) / len(y),
+        )
     if loss == "huber":
         slope = lambda z: np.clip(y - z, -1.35, 1.35)  # noqa: E731
         return lambda z: (
@@ -35,16 +42,18 @@ def risk_of(loss, y):
     )
 
 
-def least(X, risk, low, high, l1):
+def least(X, risk, low, high, l1, factors=1.0):
     """The least objective by SciPy, of parts w = p - m of either sign."""
     d = X.shape[1]
+    norms = ALPHA * l1 * factors * np.ones(d)
+    squares = ALPHA * (1 - l1) * factors ** (2 if l1 else 1)
 
     def objective(x):
         w = x[:d] - x[d : 2 * d]
         value, u = risk(X @ w + x[-1])
-        value += ALPHA * ((1 - l1) * w @ w / 2 + l1 * x[: 2 * d].sum())
-        g = X.T @ u + ALPHA * (1 - l1) * w
-        return value, np.r_[g + ALPHA * l1, -g + ALPHA * l1, u.sum()]
+        value += squares * w @ w / 2 + norms @ (x[:d] + x[d : 2 * d])
+        g = X.T @ u + squares * w
+        return value, np.r_[g + norms, -g + norms, u.sum()]
 
     ends = [*((0, h) for h in high), *((0, -each) for each in low), (None, None)]
     options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-11}
@@ -97,6 +106,95 @@ def test_smooth_losses_within_bounds_take_the_steps_of_newtons_method(n_features
     slopes = X.T @ (model.predict(X) - y) / len(y) + 1e-4 * model.coef_
     np.testing.assert_allclose(slopes[~held], 0.0, atol=1e-6)
     assert slopes[held].min() > -1e-6
+
+
+SOME = np.array([0.0, 1.0, 2.0, 0.0, 0.5])
+WIDE = np.array([1e6, np.inf, 1e6, 1e4, 1e8])
+
+
+@pytest.mark.parametrize("penalty", ["l2", "elasticnet"])
+@pytest.mark.parametrize("factors", [np.zeros(5), SOME], ids=["none", "some"])
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "huber", "log_loss", "poisson", "gamma"]
+)
+def test_least_objective_within_bounds_of_features_without_penalty(
+    loss, factors, penalty
+):
+    X, z, signs = data()
+    y = {"log_loss": signs, "poisson": np.round(np.exp(z / 4)), "gamma": np.exp(z / 4)}
+    y = y.get(loss, z)
+    kind = BMRMClassifier if loss == "log_loss" else BMRMRegressor
+    l1 = 0.5 if penalty == "elasticnet" else 0.0
+    none = {"alpha": 0} if penalty == "l2" else {"penalty_factor": factors}
+    which = {"penalty_factor": factors} if factors.any() else none
+    for low, high in ((LOW, HIGH), (np.zeros(5), np.full(5, np.inf)), (-WIDE, WIDE)):
+        options = {"alpha": ALPHA, "coef_bounds": (low, high), "tol": 1e-6, **which}
+        model = kind(loss=loss, penalty=penalty, **options).fit(X, y)
+        coef = np.ravel(model.coef_)
+        assert np.all((coef >= low) & (coef <= high))
+        expected = least(X, risk_of(loss, y), low, high, l1, factors)
+        assert model.objective_ == pytest.approx(expected, rel=2e-6)
+        assert model.objective_ - model.dual_gap_ <= expected * (1 + 1e-9)
+        assert model.dual_gap_ <= 1e-6 * model.objective_
+        gap = dual_gap(model, X, y)
+        assert 0.0 <= gap <= 1e-3 * model.objective_
+
+
+def program_within(loss, X, y, low, high):
+    """The least mean loss of residuals within bounds, by a linear program."""
+    n, d = X.shape
+    above, below, margin = {
+        "absolute_error": (1.0, 1.0, 0.0),
+        "quantile": (0.3, 0.7, 0.0),
+        "epsilon_insensitive": (1.0, 1.0, 0.1),
+        "hinge": (1.0, 0.0, 0.0),
+    }[loss]
+    # A hinge is a residual from one of which only the positive part counts.
+    columns = np.hstack([X, np.ones((n, 1))])
+    if loss == "hinge":
+        columns, y = y[:, np.newaxis] * columns, np.ones(n)
+    parts = [np.eye(n), -np.eye(n), np.eye(n)]
+    free = [(None, None)] * (d + 1)
+    ends = [*zip(low, high, strict=True), *free[:1], *[(0, None)] * (2 * n)]
+    ends += [(-margin, margin)] * n
+    costs = np.r_[np.zeros(d + 1), np.full(n, above), np.full(n, below), np.zeros(n)]
+    columns = np.hstack([columns, *parts])
+    return optimize.linprog(costs / n, A_eq=columns, b_eq=y, bounds=ends).fun
+
+
+@pytest.mark.parametrize(
+    "loss", ["absolute_error", "quantile", "epsilon_insensitive", "hinge"]
+)
+def test_losses_with_kinks_within_bounds_without_penalty(loss):
+    X, z, signs = data(200)
+    y = signs if loss == "hinge" else z
+    others = {"quantile": 0.3} if loss == "quantile" else {}
+    kind = BMRMClassifier if loss == "hinge" else BMRMRegressor
+    for low, high in ((LOW, HIGH), (np.zeros(5), np.full(5, np.inf)), (-WIDE, WIDE)):
+        model = kind(0, loss=loss, coef_bounds=(low, high), **others).fit(X, y)
+        coef = np.ravel(model.coef_)
+        assert np.all((coef >= low) & (coef <= high))
+        expected = program_within(loss, X, y, low, high)
+        assert model.objective_ >= expected * (1 - 1e-9)
+        assert model.objective_ - model.dual_gap_ <= expected * (1 + 1e-9)
+        assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("loss", ["poisson", "absolute_error"])
+def test_levels_of_categories_that_increase_without_penalty(loss):
+    """Steps between levels, of which some are zero, beside an intercept."""
+    rng = np.random.default_rng(1)
+    levels = rng.integers(0, 8, size=400)
+    steps = np.array([0.2, -0.1, 0.3, 0.0, 0.2, -0.4, 0.3])
+    X = (levels[:, np.newaxis] > np.arange(7)).astype(float)
+    y = rng.poisson(np.exp(1.0 + X @ steps)).astype(float)
+    X = sparse.csr_array(X)
+    model = BMRMRegressor(0, loss=loss, positive=True).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    # The optimum is that of levels by which neighbours that decrease are one.
+    small = BMRMRegressor(1e-9, loss=loss, positive=True, tol=1e-7).fit(X, y)
+    assert model.objective_ == pytest.approx(small.objective_, rel=1e-3)
+    assert np.count_nonzero(small.coef_ < 1e-6) >= 2
 
 
 def test_quantiles_within_bounds_by_a_quadratic_program():
@@ -172,7 +270,6 @@ def test_each_class_and_the_first_one_as_positive():
         ({"coef_bounds": ([0.0], None)}, "one number for each of the 5 features"),
         ({"positive": True, "penalty": "l1"}, "need penalty='l2', or"),
         ({"positive": True, "penalty": "lp"}, "need penalty='l2', or"),
-        ({"positive": True, "alpha": 0}, "need a penalty on each feature"),
         ({"positive": True, "solver": "newton-cg"}, "bounds of coefficients; solvers"),
         ({"positive": True, "metric": np.eye(1)}, "one score per sample"),
     ],

@@ -174,6 +174,11 @@ CASES = [
         BMRMRegressor(1e-2, loss="poisson", positive=True),
         (targets(60, 5)[0], np.abs(targets(60, 5)[1])),
     ),
+    (
+        "proximal method of multipliers on faces",
+        BMRMRegressor(1e-2, loss="absolute_error", positive=True),
+        targets(60, 5),
+    ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]
 

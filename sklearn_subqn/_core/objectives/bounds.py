@@ -206,7 +206,7 @@ class Bounds:
             return -np.inf
         if isinstance(self.regularizer, L2):
             return self._less(cut.offset, self._half_square(cut))
-        v, radius = self._conjugate_point(cut)
+        v, radius = self.conjugate_point(cut)
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if scale < 1.0:
@@ -229,7 +229,7 @@ class Bounds:
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
             return bound
-        v, radius = self._conjugate_point(cut)
+        v, radius = self.conjugate_point(cut)
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if 0.0 < scale < 1.0 or is_norm:
             u, normal = self.risk.scaled(scale, dual.u), scale * cut.normal
@@ -259,7 +259,7 @@ class Bounds:
             more = min(more, product + error * error)
         return 0.5 * (length * length + more) / self.alpha / self.alpha
 
-    def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
+    def conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
         """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
         normal, offset, error, _ = cut
         v = normal[: self.regularizer.n_penalized] / -self.alpha

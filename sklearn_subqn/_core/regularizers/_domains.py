@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..losses._base import Floats, Mask
-from ._regularizer import Regularizer, elastic_net
+from ._regularizer import ElasticNet, Regularizer
 
 
 class PartlyFree(Regularizer):
     """Another penalty with zeros in place of some of the parameters.
 
-    Its conjugate is that of the other one, and takes v to be zero there.
+    The domain stays that of the other one, and where it leaves a parameter free the
+    conjugate is finite for v_j = 0 only. Zeros there are exact, others up to rounding.
 
     Parameters
     ----------
@@ -31,20 +32,36 @@ class PartlyFree(Regularizer):
         return w
 
     def value(self, w: Floats) -> float:
+        if not self._penalty.contains(w):
+            return np.inf
         return self._penalty.value(self._without(w))
 
     def gradient(self, w: Floats) -> Floats:
         return self._without(self._penalty.gradient(self._without(w)))
 
     def conjugate(self, v: Floats) -> float:
-        return self._penalty.conjugate(self._without(v))
+        return self.conjugate_within(v, np.zeros(self.n_penalized))
 
     def conjugate_within(self, v: Floats, radius: Floats) -> float:
         others = self._without(v), self._without(radius)
-        return self._penalty.conjugate_within(*others)
+        free = float(self.support_within(v, radius)[self.free].sum())
+        return self._penalty.conjugate_within(*others) + free
+
+    def support_within(self, v: Floats, radius: Floats) -> Floats:
+        """Return the largest v_j w_j of the domain, where v_j is known up to a radius.
+
+        Of shape (n_penalized,). Zeros are exact.
+        """
+        v = v[: self.n_penalized]
+        radius = np.where(v == 0.0, 0.0, radius)
+        ends = self._penalty.support(v - radius), self._penalty.support(v + radius)
+        return np.maximum(*ends)
 
     def scaling(self, v: Floats) -> float:
         return self._penalty.scaling(self._without(v))
+
+    def nearest(self, w: Floats) -> Floats:
+        return self._penalty.nearest(w)
 
 
 class Bounded(Regularizer):
@@ -64,7 +81,7 @@ class Bounded(Regularizer):
     def __init__(self, l1_ratio: float, low: Floats, high: Floats) -> None:
         super().__init__(len(low))
         self.l1_ratio, self._low, self._high = l1_ratio, low, high
-        self._penalty = elastic_net(len(low), l1_ratio)
+        self._penalty = ElasticNet(len(low), l1_ratio)
 
     def value(self, w: Floats) -> float:
         return self._penalty.value(w) if self.contains(w) else np.inf
@@ -104,15 +121,23 @@ class Bounded(Regularizer):
         n = self.n_penalized
         return bool(np.all((w[:n] >= self._low) & (w[:n] <= self._high)))
 
+    def support(self, v: Floats) -> Floats:
+        # Nothing times an infinite bound is nothing.
+        ends = np.where(v > 0.0, self._high, self._low)
+        return v * np.where(v == 0.0, 0.0, ends)
+
     def curvature(self, w: Floats) -> Floats:
         return self._penalty.curvature(w)
 
-    def is_held(self, w: Floats, gradient: Floats) -> Mask:
-        """Return which parameters are at a bound beyond which a gradient descends."""
-        n = self.n_penalized
-        held = np.zeros(len(w), dtype=bool)
-        held[:n] = (w[:n] <= self._low) & (gradient[:n] >= 0.0)
-        held[:n] |= (w[:n] >= self._high) & (gradient[:n] <= 0.0)
+    def smallest_subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
+        """Return the subgradient of the penalty without bounds, as ``ElasticNet``."""
+        return self._penalty.smallest_subgradient(w, gradient, alpha)
+
+    def is_held(self, w: Floats, g: Floats) -> Mask:
+        """Return which parameters stay at a bound, or zero, for this subgradient g."""
+        n, held = self.n_penalized, self._penalty.is_held(w, g)
+        held[:n] |= (w[:n] <= self._low) & (g[:n] >= 0.0)
+        held[:n] |= (w[:n] >= self._high) & (g[:n] <= 0.0)
         return held
 
     def nearest(self, w: Floats) -> Floats:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ..losses._base import Floats, PiecewiseQuadratic
+from ..losses._base import Floats, Mask, PiecewiseQuadratic
 from ..rounding import EPS
 
 
@@ -72,6 +72,14 @@ class Regularizer(ABC):
     def contains(self, w: Floats) -> bool:
         """Whether w of shape (q,) is in the domain of Omega."""
         return True
+
+    def support(self, v: Floats) -> Floats:
+        """Return the largest v_j w_j in the domain, for each v_j of v (n_penalized,).
+
+        Where parameters have bounds these are finite, or infinite; by default there are
+        none.
+        """
+        return np.where(v == 0.0, 0.0, np.inf)
 
     def nearest(self, w: Floats) -> Floats:
         """Return w of the domain, of which rounding has left the w given."""
@@ -253,6 +261,14 @@ class ElasticNet(Regularizer):
         shrunk = np.maximum(np.abs(v[:n]) - step * self.l1_ratio, 0.0)
         w[:n] = np.sign(v[:n]) * shrunk / (1.0 + step * (1.0 - self.l1_ratio))
         return w
+
+    def is_held(self, w: Floats, g: Floats) -> Mask:
+        """Return which parameters stay zero, for the subgradient g of least norm."""
+        held = np.zeros(len(w), dtype=bool)
+        if self.l1_ratio:
+            n = self.n_penalized
+            held[:n] = (w[:n] == 0.0) & (g[:n] == 0.0)
+        return held
 
     def smallest_subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
         """Return the element of least norm of gradient + alpha * dOmega(w).

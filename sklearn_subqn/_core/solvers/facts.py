@@ -42,7 +42,7 @@ class Facts:
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
     box : bool
-        Whether the penalty is squares of coefficients with bounds.
+        Whether coefficients have bounds.
     several : bool
         Whether rows have several scores.
     smooth, kinked_slope : bool
@@ -71,7 +71,7 @@ class Facts:
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         regularizer = objective.regularizer
-        self.box = isinstance(regularizer, Bounded) and not regularizer.l1_ratio
+        self.box = isinstance(regularizer, Bounded)
         self.several = design.several_scores
         self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth

@@ -236,7 +236,7 @@ def has_squares(f: Facts) -> bool:
 
 
 def has_bounds(f: Facts) -> bool:
-    """The penalty is a squared norm, and coefficients have bounds."""
+    """Coefficients have bounds."""
     return f.box
 
 

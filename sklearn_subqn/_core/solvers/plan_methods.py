@@ -12,15 +12,14 @@ from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .bfgs import bfgs
-from .bounded_newton import bounded_newton
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
+from .faces import face_alm, face_newton
 from .facts import Facts
 from .narrowing import narrowing
 from .near_kinks import near_kinks
 from .newton import newton
-from .orthant_newton import orthant_newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
 from .sparse_alm import sparse_alm
@@ -95,15 +94,19 @@ def by_owlqn(f: Facts) -> Solver:
     hessian = LimitedMemoryInverseHessian(o.n_params, memory)
     for iterate in owlqn(o, f.start.w, hessian):
         yield iterate
-    return (yield from orthant_newton(o, iterate.start))
+    return (yield from face_newton(o, iterate.start))
 
 
 def by_faces(f: Facts) -> Solver:
     """Newton's method on faces of the bounds, and if that gets stuck, the bundle."""
-    for iterate in bounded_newton(f.objective, f.start):
+    for iterate in face_newton(f.objective, f.start):
         yield iterate
     size = f.options.bundle_size
     return (yield from ls_bmrm(f.objective, iterate.start.w, size=size))
+
+
+def by_alm_on_faces(f: Facts) -> Solver:
+    return face_alm(f.objective, f.start)
 
 
 def by_bundle(f: Facts) -> Solver:

@@ -68,6 +68,7 @@ from .plan_conditions import (
 from .plan_methods import (
     by_alm,
     by_alm_of_sample,
+    by_alm_on_faces,
     by_ascent,
     by_bundle,
     by_cd,
@@ -407,6 +408,12 @@ PLANS = (
     ),
     # Bounds of coefficients.
     Plan("Newton's method on faces", (has_bounds, is_smooth), None, by_faces),
+    Plan(
+        "proximal method of multipliers on faces",
+        (has_bounds, has_kinks),
+        None,
+        by_alm_on_faces,
+    ),
     # Anything else.
     Plan("bundle method", (), None, by_bundle),
 )

@@ -17,7 +17,7 @@ from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
-from sklearn_subqn._core.solvers.orthant_newton import orthant_newton
+from sklearn_subqn._core.solvers.faces import face_newton
 
 TOL = 1e-9
 
@@ -77,7 +77,7 @@ def test_coordinates_leave_zero_and_come_back_to_it(n_classes, l1_ratio):
     assert (signs[: objective.regularizer.n_penalized] == 0.0).any()
     # All signs are wrong, and zeros are not zero.
     start = Start(np.where(signs == 0.0, 0.1, -0.1 * signs))
-    found = run(orthant_newton(objective, start), Stopping(TOL), max_iter=100)
+    found = run(face_newton(objective, start), Stopping(TOL), max_iter=100)
     assert found.status == "converged"
     assert found.point.value == pytest.approx(known.point.value, rel=2.0 * TOL)
 
@@ -86,6 +86,6 @@ def test_coordinates_leave_zero_and_come_back_to_it(n_classes, l1_ratio):
 def test_it_ends_where_only_rounding_is_left(l1_ratio):
     objective = problem(*data(), l1_ratio=l1_ratio)
     start = Start(solve(objective).point.w)
-    result = run(orthant_newton(objective, start), Stopping(0.0), max_iter=100)
+    result = run(face_newton(objective, start), Stopping(0.0), max_iter=100)
     assert result.status in {"no_progress", "no_step", "stationary", "converged"}
     assert result.gap <= 1e-13 * result.point.value

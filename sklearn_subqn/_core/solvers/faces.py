@@ -1,0 +1,175 @@
+"""Newton's method on faces of boxes and orthants (Bertsekas 1982, Byrd et al. 2016).
+
+Coordinates at a bound beyond which J would fall are left there. With an L1 norm zero is
+such a bound, too: in the orthant of the signs s of w, or of -g where w is zero and the
+subgradient g of least norm is not, the penalty is linear, and J is as smooth as the
+risk. The coordinates that are left leave a face, on which a step of Newton's method
+
+    H_FF p_F = -g_F,    w <- the projection of w + t p onto box and orthant,
+
+is taken with the first t = 1, 1/2, ... that lowers J enough. Coordinates that reach
+their bounds on the way stay on them. Once the face is that of the optimum the steps are
+those of Newton's method without bounds, which squares the error. Where OWL-QN ends
+because rounding hides what its steps gain, they prove the last digits: the gradient is
+then right to the root of a rounding error only, and a dual point no better than that.
+
+Losses with kinks have the smooth envelopes of the proximal method of multipliers in
+their place, as in ``alm``.
+
+- D. P. Bertsekas (1982), Projected Newton Methods for Optimization Problems with Simple
+  Constraints, SIAM J. Control Optim. 20.
+- R. H. Byrd, G. M. Chin, J. Nocedal, F. Oztoprak (2016), A Family of Second-Order
+  Methods for Convex l1-Regularized Optimization, Math. Program. 159.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..driver import Iterate, Solver, Start, Status
+from ..losses._base import Floats
+from ..objectives.hessian import Hessian
+from ..objectives.objective import Objective, Point
+from ..regularizers import Bounded, ElasticNet
+from ..rounding import MOST_STEPS, ROUNDED
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import SUFFICIENT, rounding_of
+from ..steps.newton_direction import CG_ACCURACY, conjugate_gradients, is_factorized
+from .widths import Found, first_width, in_turn
+
+
+def face_newton(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of Newton's method on faces of a box, or of orthants.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth and has second derivatives, its regularizer is an
+        ``ElasticNet`` or ``Bounded``.
+    start : Start
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "stationary": the conditions of optimality hold exactly. "no_step": no step
+        lowers the objective, or "no_progress": neither does the largest violation of
+        the conditions fall. Both happen where rounding is all that is left.
+    """
+    point = minimize_intercept(start.or_origin(objective))
+    value, worst = np.inf, np.inf
+    while True:
+        yield Iterate(point, None, point.lower_bound, "newton on a face")
+        face = _Face(point)
+        last, worst = worst, float(np.abs(face.gradient).max())
+        if not worst:
+            return Status.STATIONARY
+        if point.value >= value and worst >= last:
+            return Status.NO_PROGRESS
+        value = point.value
+        new = face.next()
+        if new is None:
+            return Status.NO_STEP
+        point = minimize_intercept(new)
+
+
+def face_alm(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of the proximal method of multipliers by steps on faces.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss offers ``envelope`` and ``dual_variables``, its regularizer is an
+        ``ElasticNet`` or ``Bounded``.
+    start : Start
+        Starting point. Its dual point is the first center; default the subgradient of
+        the loss there.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the gap no longer shrinks; it is a rounding error.
+    """
+    risk = objective.risk
+    point = start.or_origin(objective)
+    dual = point.dual if start.dual is None else start.dual
+    first = first_width(objective) * risk.score_scale(point.scores)
+
+    def newton(width: float, aim: float) -> Iterator[Found]:
+        nonlocal point, dual
+        smooth = objective.with_envelope(risk.center(dual), width)
+        new: Point | None = point.under(smooth)
+        while new is not None:
+            point = minimize_intercept(new)
+            dual = point.dual
+            lower = objective.dual_value(objective.cut(point.dual_point))
+            left = point.value - point.lower_bound
+            yield Found(point.under(objective), lower, point.dual_point, left)
+            new = _Face(point).next()
+
+    return (yield from in_turn(newton, first, "alm on a face"))
+
+
+class _Face(Hessian):
+    """The face at a point, and the Hessian of J on it.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (q,)
+        The subgradient of least norm, zero in coordinates that are left.
+    """
+
+    def __init__(self, point: Point) -> None:
+        super().__init__(point.objective, point.w, point.curvature)
+        self._point = point
+        penalty = point.objective.regularizer
+        if not isinstance(penalty, Bounded):
+            penalty = point.objective.elastic_net
+        self._penalized: Bounded | ElasticNet = penalty
+        alpha = point.objective.alpha
+        g = penalty.smallest_subgradient(point.w, point.risk_gradient, alpha)
+        self._free = ~penalty.is_held(point.w, g)
+        self.gradient = np.where(self._free, g, 0.0)
+        self._signs = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
+
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v, which vanishes off the face."""
+        return np.where(self._free, super().apply(v), 0.0)
+
+    def next(self) -> Point | None:
+        """Return the first of the steps 1, 1/2, ... that lowers J enough, or None.
+
+        Up to rounding, which near the optimum exceeds what a good step gains.
+        """
+        point, p = self._point, self._direction()
+        allowed = point.value + rounding_of(point)
+        for n_halvings in range(MOST_STEPS):
+            w = self._projected(point.w + 0.5**n_halvings * p)
+            new = point.objective.at(w)
+            promised = float(self.gradient @ (w - point.w))
+            if new.value <= allowed + SUFFICIENT * promised:
+                return new
+        return None
+
+    def _direction(self) -> Floats:
+        """Return the step of Newton's method for the free coordinates."""
+        o = self._point.objective
+        if o.risk.makes_matrix(self._point.curvature) and is_factorized(o, CG_ACCURACY):
+            inside = np.flatnonzero(self._free)
+            matrix = self.matrix()[np.ix_(inside, inside)]
+            # Losses that are linear in places have no curvature there.
+            matrix[np.diag_indices_from(matrix)] += ROUNDED * matrix.diagonal().max()
+            p = np.zeros_like(self.gradient)
+            p[inside] = np.linalg.solve(matrix, -self.gradient[inside])
+            return p
+        return conjugate_gradients(self, -self.gradient)[0]
+
+    def _projected(self, w: Floats) -> Floats:
+        """Return w projected onto the box, and with an L1 norm onto the orthant."""
+        penalty = self._penalized
+        w, n = penalty.nearest(w), penalty.n_penalized
+        if penalty.l1_ratio:
+            w[:n][w[:n] * self._signs[:n] < 0.0] = 0.0
+        return w
