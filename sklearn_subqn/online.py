@@ -330,7 +330,14 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
 
     @unchanged_on_failure
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
     ) -> OnlineLBFGSClassifier:
         """Learn from some more rows, once and in their order.
 
@@ -345,6 +352,12 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, relative to those of other calls. Rows
             of weight zero count as missing.
+        coef_init : array-like, default=None
+            Coefficients to start from, such as those of a model of another class, of
+            the shape of ``coef_``; in the first call only.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``; in the first call
+            only.
 
         Returns
         -------
@@ -382,7 +395,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         weights = stream_weights(sample_weight, X.shape[0])
         if self.class_weight is not None:
             weights = class_weighted(y, weights, self.class_weight, self.classes_)
-        self._partial_fit(X, targets, weights, loss, n_outputs)
+        init = coef_init, intercept_init
+        self._partial_fit(X, targets, weights, loss, n_outputs, init)
         return self
 
     def _check_parameters(self) -> None:
@@ -676,7 +690,13 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
 
     @unchanged_on_failure
     def partial_fit(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
     ) -> OnlineLBFGSRegressor:
         """Learn from some more rows, once and in their order.
 
@@ -689,6 +709,12 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, relative to those of other calls. Rows
             of weight zero count as missing.
+        coef_init : array-like, default=None
+            Coefficients to start from, such as those of a model of another class, of
+            the shape of ``coef_``; in the first call only.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``; in the first call
+            only.
 
         Returns
         -------
@@ -705,7 +731,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         check_same_rows(X, sample_weight=sample_weight)
         X, targets = self._checked_targets(X, y, reset=not hasattr(self, "_state"))
         weights = stream_weights(sample_weight, X.shape[0])
-        self._partial_fit(X, targets, weights, self._loss(), None)
+        init = coef_init, intercept_init
+        self._partial_fit(X, targets, weights, self._loss(), None, init)
         return self
 
     @blockwise

@@ -12,9 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from .._checks import check_start
 from .._core.losses._base import Rows
-from .._core.names import features_axis
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
@@ -22,11 +20,10 @@ from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
 from .._core.solvers import History, Start, Status, size_of
 from .._estimators.estimator import store_solutions
-from .._problems import INTERCEPTS
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
 from .._solving.solution import Floats, Progress, Solution
-from .stream import StreamEstimator, equal_parts
+from .stream import StreamEstimator, equal_parts, is_given
 
 # Few batches are not enough to distinguish convergence from chance.
 _MIN_PATIENCE = 30
@@ -87,7 +84,7 @@ class OnlineEstimator(StreamEstimator):
         # The first gradient at a solution is but noise, and no unit to compare others
         # with.
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
-        if any(given is not None for given in init):
+        if is_given(init):
             if w0 is None:
                 w0 = self._start_parameters(X, targets, weights, n_outputs)
             w0 = self._started(w0, n_outputs, *init)
@@ -179,22 +176,6 @@ class OnlineEstimator(StreamEstimator):
         if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
             return method.residual(state, float(self.alpha) * float(self.l1_ratio))
         return state.gradient
-
-    def _started(
-        self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
-    ) -> Floats:
-        """Return w0 with the coefficients and intercepts that are given, if any."""
-        start, free = self._split(w0, n_outputs)
-        if coef is not None:
-            start = check_start("coef_init", coef, start.shape, features_axis(self))
-        if intercept is not None:
-            if not self.fit_intercept:
-                raise ValueError(
-                    "intercept_init has no effect with fit_intercept=False. Leave it "
-                    "out."
-                )
-            free = check_start("intercept_init", intercept, free.shape, INTERCEPTS)
-        return np.append(start.T, free)
 
     def _epochs(
         self,

@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from .._checks import check_number, check_option, check_parameters, checked_options
+from .._checks import (
+    check_number,
+    check_option,
+    check_parameters,
+    check_start,
+    checked_options,
+)
+from .._core.names import features_axis
 from .._core.online import (
     ONLINE_METHODS,
     Averaged,
@@ -19,11 +26,13 @@ from .._core.online import (
     known_options,
     online_method,
 )
+from .._core.online.auto import AutoState
 from .._core.online.batch import LinearBatch, Penalty, SparseRows
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.options import Option
 from .._estimators.estimator import FOUND, forget
 from .._features.shift import Shift
+from .._problems import INTERCEPTS
 from .._solving.process import ignoring_errors
 from .._solving.solution import Floats, Progress
 from .model import Stream, StreamModel
@@ -201,20 +210,31 @@ class StreamEstimator(StreamModel):
         weights: Floats | None,
         loss: OnlineLoss,
         n_outputs: int | None,
+        init: tuple[Any, Any],
     ) -> None:
         """Learn from rows in their order, in equal batches of at most ``batch_size``.
 
         Rows of weight zero count as missing. If the method has been changed, it begins
-        anew where the last one ended.
+        anew where the last one ended. A stream may begin at given coefficients and
+        intercepts.
         """
         if weights is not None and not weights.all():
             used = weights > 0.0
             X, targets, weights = X[used], targets[used], weights[used]
         if hasattr(self, "_state") and self._n_rows > 0.0:
+            if is_given(init):
+                raise ValueError(
+                    "coef_init and intercept_init are for the first call of "
+                    f"partial_fit, but this {type(self).__name__} has learned already. "
+                    "Leave them out, or begin with a clone of it."
+                )
             self._go_on()
         else:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
+            w0 = self._started(w0, n_outputs, *init)
             self._begin(X, n_outputs, w0)
+            if init[0] is not None and isinstance(self._state, AutoState):
+                self._state = self._state.known()
         n = X.shape[0]
         n_batches = -(-n // self.batch_size)
         if n_batches == 1:
@@ -248,9 +268,30 @@ class StreamEstimator(StreamModel):
                 w0[-n_free:] = self._start_intercept(targets, weights)
         return w0
 
+    def _started(
+        self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
+    ) -> Floats:
+        """Return w0 with the coefficients and intercepts that are given, if any."""
+        start, free = self._split(w0, n_outputs)
+        if coef is not None:
+            start = check_start("coef_init", coef, start.shape, features_axis(self))
+        if intercept is not None:
+            if not self.fit_intercept:
+                raise ValueError(
+                    "intercept_init has no effect with fit_intercept=False. Leave it "
+                    "out."
+                )
+            free = check_start("intercept_init", intercept, free.shape, INTERCEPTS)
+        return np.append(start.T, free)
+
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         """Return the intercept of the start."""
         return 0.0
+
+
+def is_given(init: tuple[Any, Any]) -> bool:
+    """Whether there are coefficients or intercepts to start from."""
+    return any(given is not None for given in init)
 
 
 def equal_parts(n: int, n_parts: int) -> list[slice]:

@@ -81,6 +81,15 @@ class AutoState(State):
     length: float = 0.0
     began: int = 0
 
+    def known(self) -> AutoState:
+        """Return the state at the start of a stream whose model is good already.
+
+        The first steps, which know little of scales and curvature, are short then.
+        """
+        n = SETTINGS.known_batches
+        average = replace(self.average, n=n, clock=float(n))
+        return replace(self, average=average)
+
     def __post_init__(self) -> None:
         # All else is finite where these are, since they are made from it.
         check_finite("the objective of the batch", self.value if self.n_steps else 0.0)
