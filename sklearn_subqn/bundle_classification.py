@@ -153,6 +153,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
+    coef_constraints : pair (A, b) or None, default=None
+        Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
+        (n_constraints, n_features), or a data frame whose columns are the names of the
+        features, and b has one number for each row of A, not negative. For losses of
+        one score per sample with penalty="l2" and ``alpha > 0``.
     solver : str, default="auto"
         Optimization method.
 
@@ -352,6 +357,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
+        coef_constraints: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -378,6 +384,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds
+        self.coef_constraints = coef_constraints
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -99,6 +99,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
+    coef_constraints : pair (A, b) or None, default=None
+        Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
+        (n_constraints, n_features), or a data frame whose columns are the names of the
+        features, and b has one number for each row of A, not negative. For losses of
+        one score per sample with penalty="l2" and ``alpha > 0``.
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.
@@ -259,6 +264,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
+        coef_constraints: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -285,6 +291,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds
+        self.coef_constraints = coef_constraints
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon

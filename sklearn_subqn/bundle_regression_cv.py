@@ -74,6 +74,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         As in :class:`BMRMRegressor`.
     coef_bounds : pair (low, high) or None, default=None
         As in :class:`BMRMRegressor`.
+    coef_constraints : pair (A, b) or None, default=None
+        As in :class:`BMRMRegressor`.
     quantile : float or list of float, default=0.5
         As in :class:`BMRMRegressor`; several have the same ``alpha``.
     crossing : {"sort", "allow"}, default="sort"
@@ -176,6 +178,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
+        coef_constraints: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -203,6 +206,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds
+        self.coef_constraints = coef_constraints
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon

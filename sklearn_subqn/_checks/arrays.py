@@ -192,7 +192,7 @@ def _checked_costs(
 
 
 def check_matrix(
-    name: str, values: Any, shape: tuple[int, int]
+    name: str, values: Any, shape: tuple[int, ...]
 ) -> npt.NDArray[np.float64]:
     """Return a parameter of finite numbers as a new array of a shape.
 

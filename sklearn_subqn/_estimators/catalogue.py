@@ -20,7 +20,7 @@ from .._core.regularizers import (
     elastic_net,
 )
 from .._core.solvers import SOLVERS, SolverSpec
-from .._features.by_feature import coefficient_bounds
+from .._features.by_feature import coefficient_bounds, coefficient_constraints
 from .._solving.solution import Floats, Progress
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
@@ -58,9 +58,10 @@ class BundleEstimator(LinearEstimator):
     penalty_matrix: Any
     solver: str
 
-    # Estimators without these two parameters have these values.
+    # Estimators without these parameters have these values.
     positive: bool = False
     coef_bounds: Any = None
+    coef_constraints: Any = None
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -115,6 +116,16 @@ class BundleEstimator(LinearEstimator):
         low, high = coefficient_bounds(given, self.n_features_in_, axis)
         return (np.maximum(low, 0.0) if positive else low), high
 
+    def _constraints(self) -> tuple[Floats, Floats] | None:
+        if self.coef_constraints is None:
+            return None
+        if self.penalty != "l2":
+            raise ValueError(
+                f"coef_constraints need penalty='l2'; got penalty={self.penalty!r}."
+            )
+        axis = features_axis(self)
+        return coefficient_constraints(self.coef_constraints, self.n_features_in_, axis)
+
     def _has_scales(self) -> bool:
         # The user sets the scales of a matrix and of shares.
         return self.penalty in ("l2", "l1", "elasticnet", "lp")
@@ -136,6 +147,8 @@ class BundleEstimator(LinearEstimator):
     def _combination(self) -> str:
         bounded = self.positive or self.coef_bounds is not None
         bounds = " and bounds of coefficients" if bounded else ""
+        if self.coef_constraints is not None:
+            bounds = " and constraints of coefficients"
         return f"{super()._combination()} with penalty={self.penalty!r}{bounds}"
 
 

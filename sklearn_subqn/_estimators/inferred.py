@@ -230,8 +230,12 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
             "Standard errors of Huber's loss are those of a given scale: fit "
             f"BMRMRegressor(loss='huber') with epsilon={own.epsilon:g} times scale_."
         )
-    if getattr(own, "positive", False) or getattr(own, "coef_bounds", None) is not None:
-        raise ValueError("Coefficients with bounds have no standard errors.")
+    names = "coef_bounds", "coef_constraints"
+    bounded = any(getattr(own, name, None) is not None for name in names)
+    if getattr(own, "positive", False) or bounded:
+        raise ValueError(
+            "Coefficients with bounds or constraints have no standard errors."
+        )
     if not np.any(_strengths(own, given, 1.0)):
         return
     if own._l1_share() or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:

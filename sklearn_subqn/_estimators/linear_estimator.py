@@ -92,11 +92,13 @@ class LinearEstimator(Estimator):
                 "Features without a penalty are not supported for data in blocks: "
                 "alpha and penalty_factor must be positive."
             )
-        if getattr(self, "positive", False) or (
-            getattr(self, "coef_bounds", None) is not None
+        if getattr(self, "positive", False) or any(
+            getattr(self, name, None) is not None
+            for name in ("coef_bounds", "coef_constraints")
         ):
             raise ValueError(
-                "positive and coef_bounds are not supported for data in blocks."
+                "positive, coef_bounds and coef_constraints are not supported for data "
+                "in blocks."
             )
 
     def _factors_given(self) -> npt.NDArray[Any]:
@@ -108,10 +110,11 @@ class LinearEstimator(Estimator):
         """Return what the parameters say of the model, for checked features."""
         auto = getattr(self, "alpha", None) == AUTO
         # Parameters are checked in this order.
-        free, sizes, bounds = (
+        free, sizes, bounds, constraints = (
             self._free_features(),
             self._penalty_sizes(),
             self._bounds(),
+            self._constraints(),
         )
         return LinearModel(
             type(self).__name__,
@@ -126,8 +129,9 @@ class LinearEstimator(Estimator):
             sizes,
             free,
             bounds,
+            constraints,
             self._rule,
-            self._has_scales() and not self._keeps_all_features,
+            self._has_scales() and not self._keeps_all_features and not constraints,
         )
 
     def _regularizer(self, n_coef: int) -> Regularizer:
@@ -220,6 +224,10 @@ class LinearEstimator(Estimator):
 
     def _bounds(self) -> tuple[Any, Any] | None:
         """Return bounds of the coefficients, each of shape (n_features,), if any."""
+        return None
+
+    def _constraints(self) -> tuple[Any, Any] | None:
+        """Return A and b of inequalities A w <= b of the coefficients, if any."""
         return None
 
     def _l1_share(self) -> float:

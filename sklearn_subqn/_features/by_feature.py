@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import check_unmasked
-from .._core.names import Axis, named, places
+from .._checks import check_matrix, check_unmasked
+from .._core.names import Axis, by_name, named, places
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,6 +108,35 @@ def coefficient_bounds(
             f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature {place}."
         )
     return ends[0], ends[1]
+
+
+def coefficient_constraints(
+    given: Any, n_features: int, axis: Axis
+) -> tuple[Floats, Floats]:
+    """Return A and b of ``coef_constraints``, A w <= b, in order of the features.
+
+    Raises
+    ------
+    ValueError
+        If it is no pair, not finite, or of other shapes, names do not match, or zero
+        does not satisfy the inequalities.
+    """
+    name = "coef_constraints"
+    try:
+        A, b = given
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a pair (A, b) of inequalities A w <= b; got {given!r}."
+        ) from error
+    A = by_name(f"A of {name}", A, Axis("inequalities", None), axis)
+    A = check_matrix(f"A of {name}", A, (len(A), n_features))
+    b = check_matrix(f"b of {name}", np.broadcast_to(b, len(A)), (len(A),))
+    if b.min(initial=0.0) < 0.0:
+        raise ValueError(
+            f"{name} must hold for coefficients of zero, b >= 0; got {b.min():g} in "
+            f"row {int(np.argmin(b))}."
+        )
+    return A, b
 
 
 def _completed(given: Any, default: float, axis: Axis) -> Any:

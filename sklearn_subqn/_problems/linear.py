@@ -12,7 +12,13 @@ from .._checks import check_start
 from .._core.losses import DualLoss, with_shield
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
-from .._core.regularizers import L2, Bounded, NormalizedEntropy, Regularizer
+from .._core.regularizers import (
+    L2,
+    Bounded,
+    NormalizedEntropy,
+    Polyhedron,
+    Regularizer,
+)
 from .._core.rows.design import Design
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
@@ -200,6 +206,9 @@ class LinearProblems(Problems):
             low, high = (bound * sizes for bound in bounds)
             share = model.l1_share if penalized else 0.0
             self.regularizer = Bounded(share, low, high)
+        if model.constraints is not None:
+            self._check_bounds(n_scores, scores)
+            self.regularizer = self._polyhedron(*model.constraints, bounds, opposite)
         # Without intercepts differences of scores count, which are the same.
         moved = None
         if shift is not None and intercept:
@@ -303,13 +312,31 @@ class LinearProblems(Problems):
             coef, intercept = coef[0], intercept if self._keeps_axis else intercept[0]
         return {**self._known, "coef_": coef, "intercept_": intercept}
 
+    def _polyhedron(
+        self, A: Floats, b: Floats, bounds: tuple[Floats, Floats] | None, opposite: bool
+    ) -> Polyhedron:
+        """Return the penalty of squares for A w <= b within bounds."""
+        if self._model.free is not None:
+            raise ValueError(
+                "coef_constraints need a penalty on each feature: alpha and "
+                "penalty_factor must be positive."
+            )
+        A = -A if opposite else A
+        if bounds is not None:
+            low, high = bounds
+            one = np.eye(A.shape[1])
+            some = np.isfinite(low), np.isfinite(high)
+            A = np.concatenate([A, -one[some[0]], one[some[1]]])
+            b = np.concatenate([b, -low[some[0]], high[some[1]]])
+        return Polyhedron(A if self.sizes is None else A / self.sizes, b)
+
     def _check_bounds(self, n_scores: int | None, scores: RowMap | None) -> None:
         """Raise where coefficients of features are not those of one score."""
         if self.loss.joint or n_scores is not None or scores is not None:
             raise ValueError(
-                "positive and coef_bounds need a loss of one score per sample, whose "
-                "coefficients are stored as they are; losses of several scores and "
-                "ordinal ones have others."
+                "positive, coef_bounds and coef_constraints need a loss of one score "
+                "per sample, whose coefficients are stored as they are; losses of "
+                "several scores and ordinal ones have others."
             )
 
     def objective(self, index: int, alpha: float) -> Objective:

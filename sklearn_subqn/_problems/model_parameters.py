@@ -40,6 +40,9 @@ class LinearModel(NamedTuple):
         Which features have no penalty.
     bounds : tuple or None
         Least and largest coefficients, each of shape (d,).
+    constraints : tuple or None
+        A of shape (m, d) and b of shape (m,) of inequalities A w <= b. With these no
+        features are left out.
     rule : callable
         From targets and weights to the rule of the automatic strength.
     leaves_out : bool
@@ -59,6 +62,7 @@ class LinearModel(NamedTuple):
     sizes: Floats | None
     free: npt.NDArray[np.bool_] | None
     bounds: tuple[Any, Any] | None
+    constraints: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]
     leaves_out: bool
 

@@ -53,9 +53,12 @@ def check_interval(estimator: Any, tries_several: bool = False) -> None:
         )
     if not estimator.refit:
         raise ValueError("search_tol needs refit=True.")
-    bounds = getattr(estimator, "coef_bounds", None)
-    if getattr(estimator, "positive", False) or bounds is not None:
-        raise ValueError("search_tol does not go with positive or coef_bounds.")
+    names = "coef_bounds", "coef_constraints"
+    bounded = any(getattr(estimator, name, None) is not None for name in names)
+    if getattr(estimator, "positive", False) or bounded:
+        raise ValueError(
+            "search_tol does not go with positive, coef_bounds or coef_constraints."
+        )
     factors = estimator.penalty_factor
     if factors is not None and not np.all(estimator._factors_given()):
         raise ValueError("search_tol needs penalty_factor to be positive.")

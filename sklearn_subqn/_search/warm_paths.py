@@ -83,6 +83,8 @@ class WarmPaths(LinearEstimator):
         model.penalty_factor = self._penalty_factors()
         if (bounds := self._bounds()) is not None:
             model.set_params(coef_bounds=bounds)
+        if (constraints := self._constraints()) is not None:
+            model.set_params(coef_constraints=constraints)
         # Arrays are passed on, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
         return model

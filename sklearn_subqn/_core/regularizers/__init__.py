@@ -3,6 +3,7 @@
 from ._domains import Bounded, PartlyFree
 from ._entropies import EntropyPenalty, NormalizedEntropy
 from ._norms import QuadraticForm, SquaredNorm
+from ._polyhedron import Polyhedron, projected
 from ._regularizer import L2, ElasticNet, Regularizer, elastic_net
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "EntropyPenalty",
     "NormalizedEntropy",
     "PartlyFree",
+    "Polyhedron",
     "QuadraticForm",
     "Regularizer",
     "SquaredNorm",
     "elastic_net",
+    "projected",
 ]

@@ -13,6 +13,9 @@ those of Newton's method without bounds, which squares the error. Where OWL-QN e
 because rounding hides what its steps gain, they prove the last digits: the gradient is
 then right to the root of a rounding error only, and a dual point no better than that.
 
+Within linear inequalities A w <= b a step minimizes the quadratic model for all of them
+at once, which is a projection in the metric of H.
+
 Losses with kinks have the smooth envelopes of the proximal method of multipliers in
 their place, as in ``alm``.
 
@@ -24,15 +27,18 @@ their place, as in ``alm``.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+from scipy import linalg
 
 from ..driver import Iterate, Solver, Start, Status
 from ..losses._base import Floats
 from ..objectives.hessian import Hessian
 from ..objectives.objective import Objective, Point
-from ..regularizers import Bounded, ElasticNet
+from ..regularizers import Bounded, ElasticNet, Polyhedron, projected
 from ..rounding import MOST_STEPS, ROUNDED
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import SUFFICIENT, rounding_of
@@ -41,13 +47,13 @@ from .widths import Found, first_width, in_turn
 
 
 def face_newton(objective: Objective, start: Start) -> Solver:
-    """Yield the iterates of Newton's method on faces of a box, or of orthants.
+    """Yield the iterates of Newton's method on faces of a domain, or of orthants.
 
     Parameters
     ----------
     objective : Objective
         Its loss is smooth and has second derivatives, its regularizer is an
-        ``ElasticNet`` or ``Bounded``.
+        ``ElasticNet``, ``Bounded`` or a ``Polyhedron``.
     start : Start
         Starting point.
 
@@ -62,7 +68,7 @@ def face_newton(objective: Objective, start: Start) -> Solver:
     value, worst = np.inf, np.inf
     while True:
         yield Iterate(point, None, point.lower_bound, "newton on a face")
-        face = _Face(point)
+        face = _face(point)
         last, worst = worst, float(np.abs(face.gradient).max())
         if not worst:
             return Status.STATIONARY
@@ -82,7 +88,7 @@ def face_alm(objective: Objective, start: Start) -> Solver:
     ----------
     objective : Objective
         Its loss offers ``envelope`` and ``dual_variables``, its regularizer is an
-        ``ElasticNet`` or ``Bounded``.
+        ``ElasticNet``, ``Bounded`` or a ``Polyhedron``.
     start : Start
         Starting point. Its dual point is the first center; default the subgradient of
         the loss there.
@@ -107,13 +113,19 @@ def face_alm(objective: Objective, start: Start) -> Solver:
             lower = objective.dual_value(objective.cut(point.dual_point))
             left = point.value - point.lower_bound
             yield Found(point.under(objective), lower, point.dual_point, left)
-            new = _Face(point).next()
+            new = _face(point).next()
 
     return (yield from in_turn(newton, first, "alm on a face"))
 
 
+def _face(point: Point) -> _Face:
+    """Return the face at a point, of a polyhedron or of box and orthant."""
+    kind = isinstance(point.objective.regularizer, Polyhedron)
+    return _OfPolyhedron(point) if kind else _OfBox(point)
+
+
 class _Face(Hessian):
-    """The face at a point, and the Hessian of J on it.
+    """The face at a point, and the Hessian of J there.
 
     Attributes
     ----------
@@ -121,22 +133,11 @@ class _Face(Hessian):
         The subgradient of least norm, zero in coordinates that are left.
     """
 
+    gradient: Floats
+
     def __init__(self, point: Point) -> None:
         super().__init__(point.objective, point.w, point.curvature)
         self._point = point
-        penalty = point.objective.regularizer
-        if not isinstance(penalty, Bounded):
-            penalty = point.objective.elastic_net
-        self._penalized: Bounded | ElasticNet = penalty
-        alpha = point.objective.alpha
-        g = penalty.smallest_subgradient(point.w, point.risk_gradient, alpha)
-        self._free = ~penalty.is_held(point.w, g)
-        self.gradient = np.where(self._free, g, 0.0)
-        self._signs = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
-
-    def apply(self, v: Floats) -> Floats:
-        """Return the product with v, which vanishes off the face."""
-        return np.where(self._free, super().apply(v), 0.0)
 
     def next(self) -> Point | None:
         """Return the first of the steps 1, 1/2, ... that lowers J enough, or None.
@@ -153,23 +154,83 @@ class _Face(Hessian):
                 return new
         return None
 
+    def _matrix(self) -> Floats:
+        """Return the Hessian, with a little more of it on its diagonal.
+
+        Losses that are linear in places have no curvature there.
+        """
+        matrix = self.matrix()
+        matrix[np.diag_indices_from(matrix)] += ROUNDED * matrix.diagonal().max()
+        return matrix
+
+    @abstractmethod
     def _direction(self) -> Floats:
-        """Return the step of Newton's method for the free coordinates."""
+        """Return the step of Newton's method on the face."""
+
+    @abstractmethod
+    def _projected(self, w: Floats) -> Floats:
+        """Return a point in the domain, near w."""
+
+
+class _OfBox(_Face):
+    """The face of a box, and with an L1 norm of an orthant."""
+
+    def __init__(self, point: Point) -> None:
+        super().__init__(point)
+        penalty = point.objective.regularizer
+        if not isinstance(penalty, Bounded):
+            penalty = point.objective.elastic_net
+        self._penalized: Bounded | ElasticNet = penalty
+        alpha = point.objective.alpha
+        g = penalty.smallest_subgradient(point.w, point.risk_gradient, alpha)
+        self._free = ~penalty.is_held(point.w, g)
+        self.gradient = np.where(self._free, g, 0.0)
+        self._signs = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
+
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v, which vanishes off the face."""
+        return np.where(self._free, super().apply(v), 0.0)
+
+    def _direction(self) -> Floats:
         o = self._point.objective
         if o.risk.makes_matrix(self._point.curvature) and is_factorized(o, CG_ACCURACY):
             inside = np.flatnonzero(self._free)
-            matrix = self.matrix()[np.ix_(inside, inside)]
-            # Losses that are linear in places have no curvature there.
-            matrix[np.diag_indices_from(matrix)] += ROUNDED * matrix.diagonal().max()
+            matrix = self._matrix()[np.ix_(inside, inside)]
             p = np.zeros_like(self.gradient)
             p[inside] = np.linalg.solve(matrix, -self.gradient[inside])
             return p
         return conjugate_gradients(self, -self.gradient)[0]
 
     def _projected(self, w: Floats) -> Floats:
-        """Return w projected onto the box, and with an L1 norm onto the orthant."""
         penalty = self._penalized
         w, n = penalty.nearest(w), penalty.n_penalized
         if penalty.l1_ratio:
             w[:n][w[:n] * self._signs[:n] < 0.0] = 0.0
         return w
+
+
+class _OfPolyhedron(_Face):
+    """The face of a polyhedron that a step of Newton's method leads to.
+
+    The step p minimizes <g, p> + <p, H p> / 2 for A (w + p) <= b. With the factor of
+    H = L Lᵀ that is the projection of -L⁻¹ g in y = Lᵀ p.
+    """
+
+    def __init__(self, point: Point) -> None:
+        super().__init__(point)
+        within = point.objective.regularizer
+        assert isinstance(within, Polyhedron)
+        A = np.zeros((len(within.b), len(point.w)))
+        A[:, : within.n_penalized] = within.A
+        L = np.linalg.cholesky(self._matrix())
+        solve = partial(linalg.solve_triangular, L, lower=True)
+        left = np.maximum(within.b - A @ point.w, 0.0)
+        y, multipliers = projected(solve(A.T).T, left, -solve(point.gradient))
+        self._step = solve(y, trans="T")
+        self.gradient = point.gradient + multipliers @ A
+
+    def _direction(self) -> Floats:
+        return self._step
+
+    def _projected(self, w: Floats) -> Floats:
+        return self._point.objective.regularizer.nearest(w)

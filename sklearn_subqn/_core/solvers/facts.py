@@ -8,7 +8,7 @@ from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
-from ..regularizers import L2, Bounded, ElasticNet
+from ..regularizers import L2, Bounded, ElasticNet, Polyhedron
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import CG_ACCURACY, is_factorized, is_wide
 
@@ -42,7 +42,8 @@ class Facts:
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
     box : bool
-        Whether coefficients have bounds.
+        Whether coefficients have bounds, or satisfy inequalities and are so few that
+        systems are factorized.
     several : bool
         Whether rows have several scores.
     smooth, kinked_slope : bool
@@ -72,6 +73,8 @@ class Facts:
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         regularizer = objective.regularizer
         self.box = isinstance(regularizer, Bounded)
+        if isinstance(regularizer, Polyhedron):
+            self.box = is_factorized(objective, CG_ACCURACY)
         self.several = design.several_scores
         self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth

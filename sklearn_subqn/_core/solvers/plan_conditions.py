@@ -236,7 +236,7 @@ def has_squares(f: Facts) -> bool:
 
 
 def has_bounds(f: Facts) -> bool:
-    """Coefficients have bounds."""
+    """Coefficients have bounds, or satisfy inequalities and are not too many."""
     return f.box
 
 

@@ -13,6 +13,7 @@ from ..regularizers import (
     L2,
     Bounded,
     ElasticNet,
+    Polyhedron,
     QuadraticForm,
     Regularizer,
     SquaredNorm,
@@ -31,7 +32,7 @@ BY_COORDINATES: Penalties = (L2, ElasticNet)
 WITH_L1: Penalties = (ElasticNet,)
 
 #: Penalties whose proximity operator has a closed form.
-PROXIMAL: Penalties = (L2, ElasticNet, Bounded)
+PROXIMAL: Penalties = (L2, ElasticNet, Bounded, Polyhedron)
 
 #: Differentiable penalties of all parameters.
 DIFFERENTIABLE: Penalties = (L2, QuadraticForm, SquaredNorm)

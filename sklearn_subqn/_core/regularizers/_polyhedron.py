@@ -1,0 +1,125 @@
+"""Squares within linear inequalities, by exact projections."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize
+
+from ..losses._base import Floats
+from ..rounding import rounding
+from ._regularizer import L2, Regularizer
+
+# Coefficients in single precision satisfy inequalities up to its rounding.
+_STORED = 4.0 * float(np.finfo(np.float32).eps)
+
+
+class Polyhedron(Regularizer):
+    """||w||² / 2 for A w <= b, infinite elsewhere.
+
+    Its conjugate is min ||v - Aᵀm||² / 2 + <b, m> over multipliers m >= 0, of which any
+    give a bound from above. The w that attains it is the projection of v.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, n_penalized)
+    b : ndarray of shape (m,)
+        Not negative.
+    """
+
+    smooth = True
+    has_lines = False
+
+    def __init__(self, A: Floats, b: Floats) -> None:
+        super().__init__(A.shape[1])
+        self.A, self.b = A, b
+        self._penalty = L2(A.shape[1])
+
+    def value(self, w: Floats) -> float:
+        return self._penalty.value(w) if self.contains(w) else np.inf
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._penalty.gradient(w)
+
+    def conjugate(self, v: Floats) -> float:
+        return self.conjugate_within(v, np.zeros(self.n_penalized))
+
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        v = v[: self.n_penalized]
+        _, m = projected(self.A, self.b, v)
+        w = np.abs(v - m @ self.A) + radius
+        w += rounding(len(m)) * (np.abs(v) + m @ np.abs(self.A))
+        with np.errstate(over="ignore"):
+            return 0.5 * float(w @ w) + (1.0 + rounding(len(m))) * float(self.b @ m)
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        w, _ = projected(self.A, self.b, v[: self.n_penalized])
+        return self._padded(w, len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        _, m = projected(self.A, self.b, v[: self.n_penalized])
+        normals = normals[:, : self.n_penalized]
+        # The projection moves along the face of the rows that hold it.
+        Q, _ = np.linalg.qr(self.A[m > 0.0].T)
+        across = normals @ Q
+        return normals @ normals.T - across @ across.T
+
+    def contains(self, w: Floats) -> bool:
+        w = w[: self.n_penalized]
+        size = np.abs(self.A) @ np.abs(w) + self.b
+        return bool(np.all(self.A @ w - self.b <= _STORED * size))
+
+    def curvature(self, w: Floats) -> Floats:
+        return self._penalty.curvature(w)
+
+    def nearest(self, w: Floats) -> Floats:
+        near = w.copy()
+        near[: self.n_penalized], _ = projected(self.A, self.b, w[: self.n_penalized])
+        return near
+
+    def prox(self, v: Floats, step: float) -> Floats:
+        return self.nearest(self._penalty.prox(v, step))
+
+    def longest_step(self, w: Floats, p: Floats) -> float:
+        n = self.n_penalized
+        left, slopes = self.b - self.A @ w[:n], self.A @ p[:n]
+        ahead = slopes > 0.0
+        steps = np.maximum(left[ahead], 0.0) / slopes[ahead]
+        return float(np.min(steps, initial=np.inf))
+
+
+def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Return the w nearest to v with A w <= b, v - Aᵀm, and the multipliers m >= 0.
+
+    By nonnegative least squares (C. L. Lawson and R. J. Hanson 1974, Solving Least
+    Squares Problems, chapter 23): the distance is least where
+
+        || (-Aᵀ; h) u - (0; 1) ||,    h = (A v - b) / s,    u >= 0
+
+    is, with s the largest entry of A v - b, of rows of length one.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, d)
+    b : ndarray of shape (m,)
+    v : ndarray of shape (d,)
+
+    Returns
+    -------
+    w : ndarray of shape (d,)
+    m : ndarray of shape (m,)
+    """
+    multipliers = np.zeros(len(b))
+    sizes = np.linalg.norm(A, axis=1)
+    rows = np.flatnonzero(sizes)
+    sizes, G = sizes[rows], A[rows] / sizes[rows, np.newaxis]
+    excess = G @ v - b[rows] / sizes
+    size = float(excess.max(initial=0.0))
+    if size <= rounding(len(v)) * float(np.abs(v).max(initial=0.0)):
+        return v, multipliers
+    columns = np.vstack([-G.T, excess / size])
+    u, _ = optimize.nnls(columns, np.append(np.zeros(len(v)), 1.0))
+    held = np.flatnonzero(u)
+    # The rows that hold w are met exactly.
+    some, *_ = np.linalg.lstsq(G[held] @ G[held].T, excess[held], rcond=None)
+    multipliers[rows[held]] = np.maximum(some, 0.0) / sizes[held]
+    return v - multipliers @ A, multipliers
