@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -19,9 +20,18 @@ def accuracy(scores: Floats, signs: Floats) -> Floats:
     return ((scores > 0.0) == (signs > 0.0)).astype(np.float64)
 
 
-def log_loss(scores: Floats, signs: Floats) -> Floats:
-    """Return logarithms of the probability of the class."""
-    return np.asarray(special.log_expit(signs * scores))
+def log_loss(dtype: Any) -> RowScore:
+    """Return the score by logarithms of probabilities, which are of a type.
+
+    As in scikit-learn they are at least the resolution of that, and below one by it.
+    """
+    eps = float(np.finfo(dtype).eps)
+    ends = np.log(eps), np.log1p(-eps)
+
+    def score(scores: Floats, signs: Floats) -> Floats:
+        return np.clip(special.log_expit(signs * scores), *ends)
+
+    return score
 
 
 def hinge(scores: Floats, signs: Floats) -> Floats:
@@ -144,7 +154,6 @@ _OF_LABELS: dict[str, RowScore] = {
     "accuracy": accuracy,
     "balanced_accuracy": accuracy,
     "neg_hinge_loss": hinge,
-    "neg_log_loss": log_loss,
 }
 _OF_NUMBERS: dict[str, RowScore] = {
     "r2": negative_squares,
@@ -152,6 +161,7 @@ _OF_NUMBERS: dict[str, RowScore] = {
     "neg_mean_absolute_error": absolute,
 }
 _PINBALL = "neg_mean_pinball_loss"
+_LOG_LOSS = "neg_log_loss"
 
 
 def score_names(labels: bool, probabilities: bool) -> list[str]:
@@ -166,11 +176,22 @@ def score_names(labels: bool, probabilities: bool) -> list[str]:
     """
     if not labels:
         return [*_OF_NUMBERS, _PINBALL]
-    return [name for name in _OF_LABELS if probabilities or name != "neg_log_loss"]
+    return [*_OF_LABELS, *[_LOG_LOSS] * probabilities]
 
 
-def row_score(name: str, level: float) -> RowScore:
-    """Return the score of rows by its name, of quantiles of a level."""
+def row_score(name: str, level: float, dtype: Any) -> RowScore:
+    """Return the score of rows by its name.
+
+    Parameters
+    ----------
+    name : str
+    level : float
+        Of quantiles.
+    dtype : dtype
+        Of probabilities.
+    """
     if name == _PINBALL:
         return pinball(level)
+    if name == _LOG_LOSS:
+        return log_loss(dtype)
     return {**_OF_LABELS, **_OF_NUMBERS}[name]

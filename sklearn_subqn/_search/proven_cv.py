@@ -210,7 +210,7 @@ def proven_fold(
             targets = 2.0 * targets - 1.0
     if name == "balanced_accuracy":
         of_test = with_equal_classes(targets, of_test)
-    rows = row_score(name, float(getattr(model, "quantile", 0.5)))
+    rows = row_score(name, float(getattr(model, "quantile", 0.5)), X.dtype)
     unit = None
     if name == "r2":
         mean = np.average(targets, weights=of_test)

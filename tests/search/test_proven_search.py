@@ -97,6 +97,23 @@ def test_log_loss(scoring, fit_intercept):
     assert check(search, model, X, Y).search_gap_ <= tol
 
 
+def test_probabilities_next_to_zero_count_as_in_scikit_learn():
+    """Far rows on the wrong side count as rows of the least probability."""
+    rows = X.copy()
+    rows[-8:, 0] = np.where(Y[-8:] > 0, -1.0, 1.0) * 1e4
+    cv, interval = KFold(2), (1e-2, 1.0)
+    options = {"l1_ratio": 0, "fit_intercept": False}
+    search = L1LogisticOWLQNCV(
+        interval, search_tol=0.1, scoring="neg_log_loss", cv=cv, **options
+    )
+    model = L1LogisticOWLQN(tol=1e-9, **options)
+    check(search, model, rows, Y)
+    train, test = list(cv.split(rows))[1]
+    z = model.set_params(alpha=1.0).fit(rows[train], Y[train])
+    z = z.decision_function(rows[test]) * (2 * Y[test] - 1)
+    assert z.min() < 2.0 * np.log(np.finfo(float).eps), "else the case shows nothing"
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("scoring", [None, "neg_hinge_loss"])
 def test_hinges(loss, scoring):
