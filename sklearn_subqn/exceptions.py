@@ -5,7 +5,7 @@ class ConstantModelWarning(UserWarning):
     """The optimum makes no use of the features.
 
     Raised where the objective is proven to be about as small with all coefficients
-    zero.
+    zero, or where bounds of measures such as precision at k have not left zero.
 
     See Also
     --------

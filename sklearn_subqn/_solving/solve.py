@@ -229,7 +229,9 @@ def _certified(
     # A gap within rounding is proven, too, as where equal targets give an optimum of
     # zero.
     status = result.status
-    proven = reached or status in (Status.CALLBACK, Status.ROUNDING, Status.SHORT)
+    at_zero = status is Status.AT_ZERO
+    ends = Status.CALLBACK, Status.ROUNDING, Status.SHORT, Status.AT_ZERO
+    proven = reached or status in ends
     proven = proven or result.gap <= rounding_of(result.point)
     # Rounding coefficients to float32 goes without a warning below that, or where the
     # gap is below rounding of the objective at zero: that of the optimum may vanish.
@@ -245,7 +247,7 @@ def _certified(
         result.n_iter,
         replace(result.history, infimum=scale.infimum),
         proven,
-        reached and scale.is_constant(w, value, gap),
+        at_zero or (reached and scale.is_constant(w, value, gap)),
         size,
         status=status,
         asked=target.name,

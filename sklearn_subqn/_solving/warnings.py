@@ -61,9 +61,14 @@ def warn_of_constants(
         shown = ", ".join(names[:MOST_NAMED])
         shown += ", ..." if len(names) > MOST_NAMED else ""
         of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+    reason = "its objective is proven to be about as small with all coefficients zero"
+    left = [solutions[i] for i in found if solutions[i].status is Status.AT_ZERO]
+    if left:
+        n_iter = max(solution.n_iter for solution in left)
+        reason = f"no coefficients better than zero were found in {n_iter} iterations"
     warnings.warn(
-        f"{name} makes no use of the features{of}: its objective is proven to be "
-        "about as small with all coefficients zero. Scale features that are tiny, and "
+        f"{name} makes no use of the features{of}: {reason}. Scale features that are "
+        "tiny, and "
         f"{weaker}. Where that changes nothing, {instead}.",
         ConstantModelWarning,
         stacklevel=user_level(),

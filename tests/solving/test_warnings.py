@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel
@@ -32,6 +33,7 @@ from sklearn_subqn import (
     svm,
 )
 from sklearn_subqn._solving import report as _report
+from sklearn_subqn.exceptions import ConstantModelWarning
 
 NO_USE = "makes no use of the features"
 
@@ -104,6 +106,24 @@ def test_an_optimum_that_makes_no_use_of_the_features_is_told(
     assert warning.filename == __file__
     assert np.all(np.abs(model.coef_) < 1e-2)
     assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+
+
+def test_bounds_of_measures_that_stay_at_zero_end_before_that_is_proven():
+    """And say how long they have tried; those that leave zero late go on."""
+    X, rng = noise(5000, 50)
+    z = X @ rng.normal(size=50)
+    z = 2.5 * z / z.std() + rng.logistic(size=5000)
+    model = BMRMClassifier(loss="precision_at_k", k=100)
+    with pytest.warns(ConstantModelWarning, match="in 199 iterations.*'log_loss'"):
+        model.fit(X, z > np.quantile(z, 0.98))
+    assert not model.coef_.any()
+    assert model.objective_ - model.dual_gap_ < 0.99 * model.objective_
+    X, rng = noise(5000, 20, seed=1)
+    z = X @ rng.normal(size=20)
+    z = 3.25 * z / z.std() + rng.logistic(size=5000)
+    late = clone(model).fit(X, z > np.quantile(z, 0.98))
+    assert late.objective_ < 0.99
+    assert late.dual_gap_ <= 1e-3
 
 
 def test_of_several_problems_those_are_named_of_which_it_holds():

@@ -95,6 +95,7 @@ class Status(StrEnum):
     NO_ROOM = "no room", "There is no memory for dual variables."
     ROUNDING = "rounding", "The gap is below the rounding of scores."
     ROUNDED = "rounded", "Rounding coefficients to float32 lost precision."
+    AT_ZERO = "at_zero", "Nothing better than coefficients of zero was found."
     SHORT = "short", "The norm of the gradient is within epsilon."
     SMALL = "small", "All entries of the subgradient are within tol."
 
