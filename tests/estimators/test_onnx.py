@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import doctest
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +179,46 @@ def test_options_of_users_stay_as_they_are(by):
         assert options == given
         assert b"ZipMap" not in graphs[0]
         assert graphs[0].count(b"Normalizer") == graphs[1].count(b"Normalizer")
+
+
+def test_the_recipe_for_tables_in_the_guide(tmp_path, monkeypatch):
+    """Both blocks of the page, on the small file of the page of recipes."""
+    for package in ("pandas", "skl2onnx", "onnxruntime"):
+        pytest.importorskip(package)
+    guide = Path(__file__).parents[2] / "docs" / "guide"
+    text = re.search(
+        r'"customers.csv"\)\.write_text\("""\\\n(.*?)"""\)',
+        _page(guide / "files.md"),
+        re.S,
+    )
+    rows = text.group(1).replace("... ", "")
+    monkeypatch.chdir(tmp_path)
+    Path("customers.csv").write_text(rows, encoding="utf-8")
+    blocks = re.findall(r"```python\n((?!>>>).*?)```", _page(guide / "models.md"), re.S)
+    assert len(blocks) == 2
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    model, table = names["model"], names["rows"]
+    assert_array_equal(names["labels"], model.predict(table))
+    assert_allclose(names["probabilities"], model.predict_proba(table), atol=1e-6)
+
+
+def test_skops_trusts_the_types_that_the_guide_names(tmp_path, monkeypatch):
+    skops_io = pytest.importorskip("skops.io")
+    pytest.importorskip("pandas")
+    guide = Path(__file__).parents[2] / "docs" / "guide"
+    monkeypatch.chdir(tmp_path)
+    recipe = doctest.DocTestParser().get_examples(_page(guide / "files.md"))
+    names = {}
+    for example in recipe:
+        exec(example.source, names)
+        if "model = model.fit" in example.source:
+            break
+    listed = re.search(r"trusted = (\[.*?\])\n", _page(guide / "models.md"), re.S)
+    needed = skops_io.get_untrusted_types(data=skops_io.dumps(names["model"]))
+    assert sorted(needed) == sorted(ast.literal_eval(listed.group(1)))
+
+
+def _page(path):
+    return path.read_text(encoding="utf-8")
