@@ -36,6 +36,7 @@ def _optional(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
     return lambda name, value: None if value is None else check(name, value)
 
 
+_STRENGTH_OR_ZERO = functools.partial(check_strength, may_be_zero=True)
 _POSITIVE = _from(0.0, low_included=False)
 _SHARE = _from(0.0, high=1.0)
 _COUNT = _from(1, integer=True)
@@ -77,6 +78,24 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
 }
 
 
+def once(check: Callable[..., Any], *args: Any) -> Any:
+    """Return what a check of plain values returns, which is known if it was made.
+
+    Fits that are repeated, as in searches, have the same parameters.
+    """
+    if type(args[-1]) in _PLAIN:
+        return _known(check, *args)
+    return check(*args)
+
+
+_PLAIN = frozenset([str, bool, int, float, type(None)])
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _known(check: Callable[..., Any], *args: Any) -> Any:
+    return check(*args)
+
+
 def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
     """Raise for the first parameter with a rule whose value is not acceptable.
 
@@ -87,10 +106,12 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
         Names of parameters without effect, or with rules of their own.
     """
     for name, value in vars(estimator).items():
+        check = _PARAMETERS.get(name)
+        if check is None or name in but:
+            continue
         if name == "alpha" and getattr(estimator, "_may_have_no_penalty", False):
-            check_strength(name, value, may_be_zero=True)
-        elif name in _PARAMETERS and name not in but:
-            _PARAMETERS[name](name, value)
+            check = _STRENGTH_OR_ZERO
+        once(check, name, value)
     if hasattr(estimator, "solver_options"):
         checked_options(estimator)
 
@@ -115,7 +136,7 @@ def warn_of_unused(
         if isinstance(choice, str) and choice in users:
             continue
         unused.append(name)
-        if value is None if default is None else _equal(value, default):
+        if value is default or (default is not None and _equal(value, default)):
             continue
         options = " or ".join(f"{depends_on}={user!r}" for user in users)
         got = repr(choice) if isinstance(choice, str) else type(choice).__name__

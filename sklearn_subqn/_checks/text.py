@@ -141,10 +141,10 @@ def has_times(X: Any) -> bool:
             X = np.asarray(X)
         except ValueError:  # of rows of different lengths, which is said elsewhere
             return False
-    dtype = getattr(X, "dtype", None)
-    if dtype == np.dtype(object):
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind == "O":
         return any(isinstance(each, _OBJECTS) for each in np.ravel(X))
-    return getattr(dtype, "kind", "") in ("m", "M")
+    return kind in ("m", "M")
 
 
 def _columns_of_others(X: Any) -> list[str]:

@@ -25,13 +25,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks.callers import user_level
 from .._core.losses import regression_losses
 from .._core.objectives.objective import Objective
-from .._core.rounding import EPS, ROUNDED, ROUNDED_32
+from .._core.rounding import EPS, MOST_STEPS, ROUNDED, ROUNDED_32
 from .._core.rows.row_views import dense_rows
 from .._core.solvers import History, Start, Stopping
 from .._core.solvers.plan_conditions import MOST_ENTRIES
@@ -203,39 +202,28 @@ class ScaleProblem(LinearProblems):
         y: Floats = self._targets[0]
         return y - self.design.forward(w)
 
-    def _squares(self, residuals: Floats, scale: float) -> float:
-        """Return the mean of min(z², epsilon²), of z = r / sigma."""
-        z = np.minimum(np.abs(residuals), self._epsilon * scale) / scale
-        return float(self.weights @ (z * z))
-
-    def _slope(self, residuals: Floats, scale: float) -> float:
-        """Return the derivative by the scale, per unit of weight."""
-        return 1.0 - self._squares(residuals, scale)
-
     def _scale_of(self, residuals: Floats) -> float:
-        """Return the best scale of given residuals."""
-        sizes = np.abs(residuals)
-        largest = float(sizes.max(initial=0.0))
-        apart = float(self.weights[sizes > 0.0].sum())
-        if self._epsilon**2 * apart <= 1.0:
+        """Return the best scale of given residuals.
+
+        By Newton's method on sum_i s_i min(r_i² / sigma², epsilon²) - 1, which is a
+        concave function of 1 / sigma² made of a few lines: from below no step goes too
+        far, and the last one ends at the root.
+        """
+        largest = float(np.abs(residuals).max(initial=0.0))
+        if not largest:
             return 0.0
-        # Beyond the largest residual the slope is positive.
-        least = float(sizes[sizes > 0.0].min()) / self._epsilon
-        if self._slope(residuals, least) >= 0.0:
-            return least
-        most = max(largest, 2.0 * least)
-        # Residuals of one size may leave a slope of zero there, less its rounding.
-        if self._slope(residuals, most) <= 0.0:
-            return most
-        return float(
-            brentq(
-                lambda scale: self._slope(residuals, scale),
-                least,
-                most,
-                xtol=4.0 * float(np.finfo(np.float64).tiny),
-                rtol=4.0 * float(np.finfo(np.float64).eps),
-            )
-        )
+        squares, edge = np.square(residuals / largest), self._epsilon**2
+        factor = 0.0
+        for _ in range(MOST_STEPS):
+            inner = factor * squares < edge
+            slope = float(self.weights @ (squares * inner))
+            rest = 1.0 - edge * (1.0 - float(self.weights @ inner))
+            if slope <= 0.0 or rest <= 0.0:
+                return 0.0
+            before, factor = factor, rest / slope
+            if factor <= before * (1.0 + EPS):
+                break
+        return largest / float(np.sqrt(factor))
 
     def _value(self, residuals: Floats, scale: float, alpha: float, w: Floats) -> float:
         """Return J."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from .._core.rounding import EPS, MOST_STEPS, ROUNDED
 from .._solving.solution import Floats
@@ -26,7 +26,8 @@ def newton(
     The function is that of ``_scale.py``, per unit of weight. With z the residuals over
     the scale, cut off at the edges, its Hessian is 2 / sigma times that of the squares
     of X dw + z dsigma over the rows within the edges, and the generalized Hessian of a
-    semismooth Newton method (Qi and Sun 1993).
+    semismooth Newton method (Qi and Sun 1993). Where rows beyond the edges are fewer,
+    theirs is subtracted from that of all.
 
     Parameters
     ----------
@@ -39,46 +40,57 @@ def newton(
     """
     n, d = X.shape
     q = len(w)
-    A = np.ones((n, q + 1))
+    A = np.ones((n, q))
     A[:, :d] = X
+    all_rows = (A.T * weights) @ A
     penalty = np.append(np.full(d, 2.0 * alpha), np.zeros(q + 1 - d))
     x = np.append(w, scale)
 
-    def value(x: Floats) -> float:
-        sizes = np.abs(y - A[:, :q] @ x[:q])
+    def value(x: Floats, residuals: Floats) -> float:
+        sizes = np.abs(residuals)
         inner = np.minimum(sizes, epsilon * x[q])
         losses = inner * (2.0 * sizes - inner) / x[q]
         return float(x[q] + weights @ losses + 0.5 * (penalty * x) @ x)
 
-    least = value(x)
+    residuals = y - A @ w
+    least = value(x, residuals)
+    gradient, H = np.empty(q + 1), np.empty((q + 1, q + 1))
     for _ in range(MOST_STEPS):
-        z = (y - A[:, :q] @ x[:q]) / x[q]
-        inner = np.abs(z) <= epsilon
-        z = np.clip(z, -epsilon, epsilon)
-        A[:, q] = z
-        gradient = penalty * x - 2.0 * (weights * z) @ A
-        gradient[q] = 1.0 - float(weights @ (z * z))
-        rows = A if inner.all() else A[inner]
-        of_rows = weights if inner.all() else weights[inner]
-        H = (2.0 / x[q]) * ((rows.T * of_rows) @ rows)
+        edge = epsilon * x[q]
+        z = np.minimum(np.maximum(residuals, -edge), edge) / x[q]
+        outer = np.abs(residuals) > edge
+        clipped = weights * z
+        inner = np.where(outer, 0.0, clipped)
+        gradient[:q], H[q, :q] = np.stack([clipped, inner]) @ A
+        gradient[:q] *= -2.0
+        gradient[q] = 1.0 - float(clipped @ z)
+        gradient += penalty * x
+        # Either sum is over the fewer rows.
+        few = 2 * np.count_nonzero(outer) < n
+        rows = np.flatnonzero(outer if few else ~outer)
+        some = A[rows]
+        of_rows = (some.T * weights[rows]) @ some
+        H[:q, :q] = all_rows - of_rows if few else of_rows
+        H[:q, q], H[q, q] = H[q, :q], float(inner @ z)
+        H *= 2.0 / x[q]
         # Rows within the edges may be too few for a matrix that is definite.
         H.flat[:: q + 2] += penalty + ROUNDED * H.diagonal() + EPS
-        try:
-            factor = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+        _, p, fault = lapack.dposv(H, -gradient)
+        if fault:
             break
-        p = linalg.cho_solve(factor, -gradient, check_finite=False)
         slope = float(gradient @ p)
         if not -slope > EPS * least:
             # Values say no more; a last step leaves next to nothing of the gradient.
             x = x + p if p[q] > (_KEPT - 1.0) * x[q] else x
             break
-        eta = 1.0
+        eta, change = 1.0, A @ p[:q]
         if x[q] + p[q] < _KEPT * x[q]:
             eta = (_KEPT - 1.0) * x[q] / p[q]
-        while (new := value(x + eta * p)) > least + ROUNDED * eta * slope:
+        while (
+            new := value(x + eta * p, residuals - eta * change)
+        ) > least + ROUNDED * eta * slope:
             eta *= 0.5
             if eta < ROUNDED:
                 return x[:q], float(x[q])
-        x, least = x + eta * p, new
+        x, residuals, least = x + eta * p, residuals - eta * change, new
     return x[:q], float(x[q])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import as_sample_weights, check_sample_weight, check_targets
 from .._checks.callers import user_level
+from .._checks.parameters import once
 from .._checks.signatures import parameters_of
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import SOLVERS, SolverSpec
@@ -95,9 +96,9 @@ class DropIn(LinearEstimator):
     def _check_parameters(self) -> None:
         own: Any = type(self)
         original = _original(*self._original)
-        for name, constraints in _constraints(original, own).items():
+        for name, accepts in _constraints(original, own).items():
             value = getattr(self, name)
-            if not any(each.is_satisfied_by(value) for each in constraints):
+            if not once(accepts, value):
                 # The message names all values that are accepted.
                 validate_parameter_constraints(
                     original._parameter_constraints, {name: value}, type(self).__name__
@@ -127,10 +128,16 @@ def _original(module: str, name: str) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _constraints(original: Any, own: Any) -> dict[str, list[Any]]:
+def _constraints(original: Any, own: Any) -> dict[str, Callable[[Any], bool]]:
     """Return what the original accepts of each parameter that both classes have."""
+
+    def accepted(constraints: list[Any], value: Any) -> bool:
+        return any(each.is_satisfied_by(value) for each in constraints)
+
     return {
-        name: [make_constraint(each) for each in original._parameter_constraints[name]]
+        name: partial(
+            accepted, list(map(make_constraint, original._parameter_constraints[name]))
+        )
         for name in parameters_of(own)
         if name in original._parameter_constraints
         and original._parameter_constraints[name] != "no_validation"

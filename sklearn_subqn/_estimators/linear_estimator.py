@@ -33,7 +33,6 @@ from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
-from .._solving.process import n_threads
 from .._solving.warnings import warn_of_shares
 from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
@@ -119,7 +118,7 @@ class LinearEstimator(Estimator):
         return LinearModel(
             type(self).__name__,
             self,
-            n_threads(self.n_jobs),
+            self.n_jobs,
             bool(getattr(self, "fit_intercept", False)),
             InputFeatures.of(self),
             self._regularizer,

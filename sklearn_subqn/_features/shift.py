@@ -139,7 +139,7 @@ def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
         counts = np.bincount(some.indices, minlength=X.shape[1])
         columns = np.flatnonzero(counts >= len(rows))
         some = some[:, columns].toarray()
-    some = some.astype(np.float64)
+    some = some.astype(np.float64, copy=False)
     about = some.sum(axis=0) / len(some)
     some -= about
     far = len(some) * np.abs(about) > _SUSPECT * np.abs(some, out=some).sum(axis=0)

@@ -234,7 +234,7 @@ class LinearProblems(Problems):
         self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None
     ) -> tuple[Design, OpenIntercepts | None]:
         """Return the map from parameters to scores, and what sets open intercepts."""
-        n_threads, opens = self._model.n_threads, self.loss.ranks
+        n_threads, opens = self._model.n_threads(X), self.loss.ranks
         n_thresholds = scores.n_thresholds if isinstance(scores, Levels) else None
         if n_thresholds is not None and not opens:
             return ThresholdDesign(X, n_thresholds, n_threads=n_threads), None

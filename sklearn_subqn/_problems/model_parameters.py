@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from .._core.regularizers import Regularizer
+from .._core.rows.linear_map import PART_SIZE
 from .._features.strength import Rule
+from .._solving.process import n_threads
 from .._solving.solution import Floats, Settings
 from .features import Columns, InputFeatures
 
@@ -23,7 +26,7 @@ class LinearModel(NamedTuple):
         For messages.
     settings : Settings
         How to solve its problems.
-    n_threads : int
+    n_jobs : int or None
     fit_intercept : bool
     features : InputFeatures
     regularizer : callable
@@ -52,7 +55,7 @@ class LinearModel(NamedTuple):
 
     name: str
     settings: Settings
-    n_threads: int
+    n_jobs: int | None
     fit_intercept: bool
     features: InputFeatures
     regularizer: Callable[[int], Regularizer]
@@ -65,6 +68,14 @@ class LinearModel(NamedTuple):
     constraints: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]
     leaves_out: bool
+
+    def n_threads(self, X: Any) -> int:
+        """Return the number of threads for products with X.
+
+        joblib, which takes a while to say it, is not asked where one is enough.
+        """
+        few = (X.nnz if sparse.issparse(X) else X.size) < 2 * PART_SIZE
+        return 1 if few else n_threads(self.n_jobs)
 
     def of_columns(self, columns: Columns) -> LinearModel:
         """Return what the parameters say of some of the features."""

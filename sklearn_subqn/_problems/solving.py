@@ -94,7 +94,9 @@ class Problems(ABC):
         """Solve all problems, each from where it stands, for one alpha or its own."""
         solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
-        for index, own in enumerate(np.broadcast_to(alpha, len(self.starts)).tolist()):
+        alphas = np.ravel(alpha).tolist()
+        alphas = alphas * len(self) if len(alphas) == 1 else alphas
+        for index, own in enumerate(alphas):
             objective = self.objective(index, own)
             solutions.append(solve_one(index, objective, self.settings, task))
         return solutions

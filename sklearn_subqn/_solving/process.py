@@ -76,10 +76,12 @@ class OneBlasThread:
                 before = self._before.get((blas, scope))
                 if limited and before is None:
                     # Kept before it is changed.
-                    self._before[blas, scope] = blas.num_threads
-                    _set_threads(blas, 1)
+                    self._before[blas, scope] = before = blas.num_threads
+                    if before != 1:
+                        _set_threads(blas, 1)
                 elif before is not None and not limited:
-                    _set_threads(blas, before)
+                    if before != 1:
+                        _set_threads(blas, before)
                     del self._before[blas, scope]
 
     def before_fork(self) -> None:

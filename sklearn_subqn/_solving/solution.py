@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -105,9 +104,9 @@ class Settings(Protocol):
 
 def changed(settings: Settings, **values: Any) -> Settings:
     """Return settings with other values."""
-    other = copy.copy(settings)
-    for name, value in values.items():
-        setattr(other, name, value)
+    # Copies of estimators are made of what is stored of them, which takes a while.
+    other = object.__new__(type(settings))
+    vars(other).update(vars(settings), **values)
     return other
 
 
@@ -233,5 +232,5 @@ class Solution:
             lower_bound=[*bounds[1:], unit * bound] if bounds else bounds,
         )
         value *= unit
-        size = float(size_of(value, history.infimum))
+        size = size_of(value, history.infimum)
         return replace(self, objective=value, dual_gap=gap, history=history, size=size)

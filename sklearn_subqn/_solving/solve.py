@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,18 +64,22 @@ def solve(
     scale = Scale(problem.objective)
     infimum = scale.infimum
     stopping = stopping_of(problem.objective, settings.tol, infimum, name == "auto")
-    options = options or _options(settings)
+    if options is None:
+        options = _options(settings, stopping)
+    else:
+        options = replace(options, stopping=stopping)
     asked = Stopping(settings.tol, infimum=infimum)
     target = Target(f"tol={settings.tol:g}", asked, scale.is_useful)
     if options.gap is not None:
         stopping = Stopping(options.gap / problem.unit, absolute=True)
+        options = replace(options, stopping=stopping)
         target = Target(f"epsilon={options.gap:g}", stopping, lambda result: True)
     if options.gradient is not None:
         stopping = Stopping(0.0, absolute=True)
         asked_norm = f"epsilon={options.gradient:g}"
         target = Target(asked_norm, stopping, lambda result: True)
-        options = replace(options, gradient=options.gradient / problem.unit)
-    options = replace(options, stopping=stopping)
+        gradient = options.gradient / problem.unit
+        options = replace(options, stopping=stopping, gradient=gradient)
     listens = report.listens or problem.watch is not None
     reported = partial(report.of_result, problem.unit) if listens else None
     try:
@@ -103,14 +107,15 @@ def spec_of(settings: Settings) -> SolverSpec:
     return solvers.get(settings.solver, next(iter(solvers.values())))
 
 
-def _options(settings: Settings) -> Options:
-    given = {}
+def _options(settings: Settings, stopping: Stopping) -> Options:
+    given: dict[str, Any] = {"stopping": stopping}
     for name in ("memory", "direction_tol", "direction_max_iter", "bundle_size"):
         if hasattr(settings, name):
             given[name] = getattr(settings, name)
-    options = Options(**given | checked_options(settings))
+    given |= checked_options(settings)
     # More pairs than iterations would only take memory.
-    return replace(options, memory=min(options.memory, settings.max_iter))
+    given["memory"] = min(given.get("memory", Options.memory), settings.max_iter)
+    return Options(**given)
 
 
 class Target(NamedTuple):

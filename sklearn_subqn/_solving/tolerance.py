@@ -89,7 +89,7 @@ class Scale:
         That is zero except for Poisson losses: of these half the deviance is left. What
         is negligible beside J is a rounding error.
         """
-        return float(size_of(value, self.infimum))
+        return size_of(value, self.infimum)
 
     @cached_property
     def _origin(self) -> Point:
@@ -101,7 +101,10 @@ class Scale:
         if not free.any():
             return self._origin
         if self._constant is None or not np.array_equal(self._constant[0], free):
-            self._constant = free, self._origin.along_free(free).point(1.0)
+            o, constant = self._objective, np.zeros(len(w))
+            constant[o.regularizer.n_penalized :] = free
+            scores = o.risk.shifted(self._origin.scores, free)
+            self._constant = free, o.at(constant, scores)
         return self._constant[1]
 
     def is_useful(self, result: Result) -> bool:
@@ -147,6 +150,8 @@ class Scale:
             return None
         # Intercepts are those for these coefficients: without, multiples are better.
         free = end.w[objective.regularizer.n_penalized :]
+        if free.any() and self._least_exceeds(end.w, end.risk + penalty / 0.45):
+            return None
         start = self._origin
         start = minimizer(start.along_free(free)) if free.any() else start
         # A strong one is nearly half of what the coefficients gain.
@@ -164,6 +169,30 @@ class Scale:
         if end.risk - larger > much:
             return Shrinkage(factor, end.risk, larger)
         return None
+
+    def _least_exceeds(self, w: Floats, risk: float) -> bool:
+        """Whether all multiples of the free parameters have a risk above this one.
+
+        The risk is convex along them: as far as the tangent at w is above that risk, so
+        is the risk, and beyond where it rises.
+        """
+        point = self._without_features(w)
+        slope, excess = _slope(point, point.scores), point.risk - risk
+        if excess <= 0.0:
+            return False
+        # Far away exponentials may overflow.
+        with np.errstate(all="ignore"):
+            step = 1.0 - excess / slope if slope else 0.0
+            if step <= 0.0:
+                return True
+            scores = point.objective.risk.scaled(step, point.scores)
+            other = point.objective.at(step * point.w, scores)
+            return _slope(other, point.scores) * slope <= 0.0
+
+
+def _slope(point: Point, dscores: Floats) -> float:
+    """Return a directional derivative of the risk at a point."""
+    return point.objective.risk.inner(point.dual, dscores)
 
 
 class Shrinkage(NamedTuple):

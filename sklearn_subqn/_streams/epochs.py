@@ -133,7 +133,7 @@ class OnlineEstimator(StreamEstimator):
             history,
             proven=status is not Status.MAX_ITER,
             constant=False,
-            size=float(size_of(value, 0.0)),
+            size=size_of(value, 0.0),
             plan=self.solver,
             status=status,
             asked=asked,

@@ -29,6 +29,7 @@ from sklearn_subqn._core.solvers import (
     SOLVERS,
     STRUCTURED_SOLVERS,
 )
+from sklearn_subqn.linear_model import LogisticRegression
 
 BATCH = {**SOLVERS, **STRUCTURED_SOLVERS}
 OPTIONS = {f"batch {name}": spec.options for name, spec in BATCH.items()}
@@ -364,3 +365,16 @@ def test_parameters_of_classes_are_those_of_their_constructors():
     names = Derived()._get_param_names()
     assert sorted(parameters_of(Derived)) == names
     assert parameters_of(Derived)["loss"].default == BMRMRegressor().loss
+
+
+def test_what_was_accepted_once_does_not_stand_for_equal_values_of_other_types():
+    X, y = two_classes()
+    for model in (SubLBFGSLinearSVC(max_iter=1), LogisticRegression(max_iter=1)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        for value in (1.0, np.float64(1.0), [1]):
+            with pytest.raises((TypeError, ValueError), match="max_iter"):
+                clone(model).set_params(max_iter=value).fit(X, y)
+    with pytest.raises(TypeError, match="max_iter"):
+        SubLBFGSLinearSVC(max_iter=True).fit(X, y)

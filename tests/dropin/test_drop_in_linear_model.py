@@ -738,3 +738,35 @@ def test_huber_ends_where_the_scale_is_rounding():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, np.full(28, 1e3), sample_weight=weights)
     assert model.n_iter_ <= 500
+
+
+@pytest.mark.parametrize("outliers", [0, 1, 30, 85])
+@pytest.mark.parametrize("epsilon", [1.0, 1.35, 5.0])
+def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
+    """sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero where there is no root."""
+    rng = np.random.default_rng(outliers)
+    X, r = rng.normal(size=(100, 2)), rng.normal(size=100)
+    r[:outliers] *= 1e6
+    r[90:] = 0.0
+    weights = rng.uniform(0.1, 1.0, 100)
+    weights /= weights.sum()
+    model = linear_model.HuberRegressor(epsilon=epsilon)
+    model.n_features_in_ = 2
+    problem = model._problem(X, r, weights, 1.0)
+    scale = problem._scale_of(r)
+    assert scale > 0.0
+    squares = np.minimum((r / scale) ** 2, epsilon**2)
+    assert weights @ squares == pytest.approx(1.0, rel=1e-12)
+    assert problem._scale_of(np.where(np.arange(100) < 1, r, 0.0)) == 0.0 or (
+        epsilon**2 * weights[0] > 1.0
+    )
+
+
+def test_huber_has_fewer_or_more_rows_beyond_the_edges():
+    """Its Hessian is the sum over either side."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = X @ [1.0, -2.0, 0.0, 3.0] + rng.standard_t(1.1, size=200)
+    for epsilon in (1.0, 1.1, 3.0):
+        model = linear_model.HuberRegressor(epsilon=epsilon, tol=1e-9).fit(X, y)
+        assert model.dual_gap_ <= 1e-9 * model.objective_

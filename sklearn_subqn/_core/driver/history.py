@@ -8,7 +8,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..records import stored
-from .stopping import size_of
+from .stopping import sizes_of
 
 
 @stored
@@ -47,7 +47,7 @@ class History:
     @property
     def size(self) -> Floats:
         """Sizes to which gaps are relative, an array with one entry an iteration."""
-        size: Floats = size_of(np.asarray(self.objective), self.infimum)
+        size: Floats = sizes_of(np.asarray(self.objective), self.infimum)
         return size
 
     def in_units(self, unit: float) -> History:

@@ -16,9 +16,14 @@ _NOTHING = 1e-6
 _SHARE_ON_THE_WAY = 0.5
 
 
-def size_of(value: Any, infimum: float) -> Any:
+def size_of(value: float, infimum: float) -> float:
     """Return what gaps are relative to: |J|, less the infimum of the risk."""
-    return np.maximum(np.abs(value - infimum), _NOTHING * np.abs(value))
+    return float(max(abs(value - infimum), _NOTHING * abs(value)))
+
+
+def sizes_of(values: Any, infimum: float) -> Any:
+    """Return ``size_of`` of each of an array of values."""
+    return np.maximum(np.abs(values - infimum), _NOTHING * np.abs(values))
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Stopping:
         """Return what gaps are relative to at a value of the objective."""
         if self.absolute:
             return 1.0
-        return max(self.least_size, float(size_of(value, self.infimum)))
+        return max(self.least_size, size_of(value, self.infimum))
 
     def allowed_gap(self, value: float) -> float:
         """Return the gap at which a run may end, at a value of the objective."""

@@ -50,31 +50,15 @@ cdef inline double change(const FewRows* o, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline double argument(const FewRows* o, Py_ssize_t i, double z) noexcept nogil:
-    """Return t."""
-    if o.kind == BOX:
-        return change(o, i) * (z - o.y[i])
+    """Return t, of losses that are not of boxes."""
     return change(o, i) * z
-
-
-cdef inline double in_box(
-    const FewRows* o, double t, double center, double width, double* bend
-) noexcept nogil:
-    """Return v = clip(soft(center + t / width, tube / width)), and dv/dt."""
-    cdef double r = 1.0 / (o.ridge + width), edge = o.tube * r
-    cdef double v = (width * center + t) * r
-    v -= min(max(v, -edge), edge)
-    bend[0] = r if o.low < v < o.high and (v != 0.0 or edge == 0.0) else 0.0
-    return min(max(v, o.low), o.high)
 
 
 cdef inline double variable(
     const FewRows* o, Py_ssize_t i, double t, double* bend
 ) noexcept nogil:
     """Return v and dv/dt, after ``exponentials_at`` the same t."""
-    cdef double e
-    if o.kind == BOX:
-        return in_box(o, t, o.center[i], o.width, bend)
-    e = o.e[i]
+    cdef double e = o.e[i]
     if o.kind == EXPONENTIAL:
         bend[0] = e
         return e
@@ -88,34 +72,17 @@ cdef inline void exponentials_at(
     """Fill in what losses at z + step dz need of exponential functions."""
     cdef Py_ssize_t i
     cdef double t
-    if o.kind == BOX:
-        return
     for i in range(o.n):
         t = argument(o, i, o.z[i] + step * dz[i])
         o.e[i] = -fabs(t) if o.kind == LOGISTIC else min(t, STEEPEST)
     exponentials(o.e, o.n)
 
 
-cdef inline double loss_at(
-    const FewRows* o, Py_ssize_t i, double t, double* excess
-) noexcept nogil:
-    """Return the loss, and what the dual variable v leaves of it."""
-    cdef double loss, bound, ignored, v = o.v[i]
-    excess[0] = 0.0
+cdef inline double loss_at(const FewRows* o, Py_ssize_t i, double t) noexcept nogil:
+    """Return the loss."""
     if o.kind == LOGISTIC:
         return max(t, 0.0) + log(1.0 + o.e[i])
-    if o.kind == EXPONENTIAL:
-        return v * (1.0 + max(t - STEEPEST, 0.0)) - o.linear * o.y[i] * t
-    bound = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
-    if o.width == 0.0:
-        return bound
-    if o.ridge > 0.0:
-        v = in_box(o, t, 0.0, 0.0, &ignored)
-        loss = v * (t - 0.5 * o.ridge * v) - o.tube * fabs(v)
-    else:
-        loss = max(t - o.tube, 0.0) * o.high + min(t + o.tube, 0.0) * o.low
-    excess[0] = max(loss - bound, 0.0)
-    return loss
+    return o.v[i] * (1.0 + max(t - STEEPEST, 0.0)) - o.linear * o.y[i] * t
 
 
 cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:

@@ -22,14 +22,16 @@ cdef inline bint descend(
     double l1,
     Py_ssize_t n_penalized,
     Py_ssize_t q,
+    double nothing,
     double* p,
     double* room,
 ) noexcept nogil:
     """Fill p by sweeps over coordinates, and by solving for those that are not zero.
 
     A sweep finds signs, for which the minimum is that of a linear system: it is the
-    solution if it has them, and else the way to it is followed until one changes. The
-    room is for q (q + 2) numbers and q indices; the lower half of H becomes its upper.
+    solution if it has them, and else the way to it is followed until one changes. It
+    is the end where coordinates lower the function by less than ``nothing``. The room
+    is for q (q + 2) numbers and q indices; the lower half of H becomes its upper.
     """
     cdef Py_ssize_t i, j, k, m
     cdef Py_ssize_t* some = <Py_ssize_t*> (room + q * (q + 2))
@@ -59,7 +61,7 @@ cdef inline bint descend(
                     r[k] += change * H[j * q + k]
         first = max(first, largest)
         # Changes are rounding errors where they are 1e-13 of the first ones.
-        if largest <= 1e-26 * first:
+        if largest <= max(1e-26 * first, nothing):
             break
         if not same:
             continue

@@ -28,6 +28,7 @@ and compute J and the bound with its rounding errors themselves: this gap only s
 to stop.
 """
 
+from .box_rows cimport Box, box_evaluate, box_line, box_slopes
 from .dense_rows cimport dense_solve
 from .few_rows cimport (
     BOX,
@@ -56,8 +57,8 @@ cdef enum:
     # docs/constants.md has the figures.
     SAMPLED = 8
 
-# A line search may leave 1 % of the slope, and Newton steps may leave 5 % of the gap.
-cdef double LEFT = 1e-2, SHARE = 0.05
+# A line search may leave 1 % of the slope, and Newton steps may leave half of the gap.
+cdef double LEFT = 1e-2, SHARE = 0.5
 
 # A full step may climb with half of the slope with which it began.
 cdef double TOO_FAR = 0.5
@@ -92,6 +93,8 @@ cdef struct Problem:
     double* H
     double* least
     double* room
+    # What box_slopes reads.
+    double* line
     # What ``evaluate`` finds: J, and the two terms of (3).
     double value, excess, left
 
@@ -157,7 +160,7 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 6 * n + q * (2 * q + 6)
+    cdef Py_ssize_t size = 10 * n + q * (2 * q + 6)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
@@ -166,7 +169,7 @@ def minimize(
     rows.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
     rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
-    rows.u, o.dz, o.g = room + 4 * n, room + 5 * n, room + 6 * n
+    rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
@@ -195,6 +198,11 @@ def minimize(
     finally:
         free(room)
     return bool(done), rows.width
+
+
+cdef Box box_of(const FewRows* o) noexcept nogil:
+    """Return what loops over rows read of the loss."""
+    return Box(o.labels, o.low, o.high, o.tube, o.ridge, o.width)
 
 
 cdef void find_least(Problem* o) noexcept nogil:
@@ -277,16 +285,23 @@ cdef void evaluate(Problem* o) noexcept nogil:
     """Find v, u and the gradient, J and what is left of it by (3)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double t, reach = 0.0, excess, steepest = o.l1, c = 1.0, e, r, w
-    o.value = o.excess = o.left = 0.0
-    exponentials_at(rows, 0.0, o.dz)
-    for i in range(rows.n):
-        t = argument(rows, i, rows.z[i])
-        rows.v[i] = variable(rows, i, t, &rows.bend[i])
-        rows.bend[i] *= rows.s[i]
-        o.value += rows.s[i] * loss_at(rows, i, t, &excess)
-        o.excess += rows.s[i] * excess
-        reach += rows.s[i] * fabs(t)
+    cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w
+    cdef double[3] sums
+    sums[0] = sums[1] = sums[2] = o.left = 0.0
+    if rows.kind == BOX:
+        box_evaluate(
+            rows.n, rows.z, rows.y, rows.s, rows.center, box_of(rows),
+            rows.v, rows.bend, sums,
+        )
+    else:
+        exponentials_at(rows, 0.0, o.dz)
+        for i in range(rows.n):
+            t = argument(rows, i, rows.z[i])
+            rows.v[i] = variable(rows, i, t, &rows.bend[i])
+            rows.bend[i] *= rows.s[i]
+            sums[0] += rows.s[i] * loss_at(rows, i, t)
+            sums[2] += rows.s[i] * fabs(t)
+    o.value, o.excess, reach = sums[0], sums[1], sums[2]
     adjoint(rows, o.g)
     for j in range(o.n_penalized):
         w, r = o.w[j], -o.g[j]
@@ -309,8 +324,10 @@ cdef void evaluate(Problem* o) noexcept nogil:
 cdef bint find_direction(Problem* o) noexcept nogil:
     """Fill in the step to the minimum of the quadratic model."""
     cdef Py_ssize_t j
+    cdef double least
     if o.l1 > 0.0:
-        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, o.p, o.room)
+        least = ROUNDED * ROUNDED * fabs(o.value)
+        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, least, o.p, o.room)
     for j in range(o.q):
         o.p[j] = -o.g[j]
     return dense_solve(o.H, o.p, o.q)
@@ -341,31 +358,38 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double low = 0.0, high = INFINITY, step = 1.0, following, linear = 0.0
-    cdef double first, second, bend, dt, left, right, squares = 0.0
+    cdef double bend, dt, t, left, right, squares = 0.0
+    cdef double[2] sums
     cdef int k
     for j in range(o.n_penalized):
         squares += o.l2 * o.p[j] * o.p[j]
     for i in range(rows.n):
         linear -= rows.s[i] * rows.linear * rows.y[i] * o.dz[i]
+    if rows.kind == BOX:
+        box_line(
+            rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
+        )
     for k in range(MOST_TRIALS):
-        first, second = linear, squares
-        exponentials_at(rows, step, o.dz)
-        for i in range(rows.n):
-            dt = change(rows, i) * o.dz[i]
-            first += rows.s[i] * dt * variable(
-                rows, i, argument(rows, i, rows.z[i]) + step * dt, &bend
-            )
-            second += rows.s[i] * dt * dt * bend
+        sums[0], sums[1] = linear, squares
+        if rows.kind == BOX:
+            box_slopes(rows.n, o.line, box_of(rows), step, sums)
+        else:
+            exponentials_at(rows, step, o.dz)
+            for i in range(rows.n):
+                dt = change(rows, i) * o.dz[i]
+                t = argument(rows, i, rows.z[i]) + step * dt
+                sums[0] += rows.s[i] * dt * variable(rows, i, t, &bend)
+                sums[1] += rows.s[i] * dt * dt * bend
         slope_along(o, step, &left, &right)
-        left += first
-        right += first
+        left += sums[0]
+        right += sums[0]
         if left <= LEFT * -slope and right >= LEFT * slope:
             break
         if right < 0.0:
-            low, first = step, right
+            low, sums[0] = step, right
         else:
-            high, first = step, left
-        following = step - first / second if second > 0.0 else INFINITY
+            high, sums[0] = step, left
+        following = step - sums[0] / sums[1] if sums[1] > 0.0 else INFINITY
         if not low < following < high or following > 10.0 * step:
             following = 0.5 * (low + high) if high < INFINITY else 4.0 * step
         if following == step:

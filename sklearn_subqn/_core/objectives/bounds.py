@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..lazy import cached_property
 from ..losses._base import Floats
 from ..losses._dual_loss import DualLoss
 from ..memory import BLOCK_SIZE
@@ -144,10 +145,11 @@ class Bounds:
         """The infimum of the risk over all scores, -R*(0), or a little less."""
         return self.risk.infimum
 
-    @property
+    @cached_property
     def least(self) -> float:
         """A lower bound of J that costs nothing: by the infima of risk and penalty."""
-        return self.dual_value(Cut(np.zeros(self.n_params), self.risk_infimum))
+        zero = np.zeros(self.regularizer.n_penalized)
+        return self._less(self.risk_infimum, self.regularizer.conjugate(zero))
 
     @property
     def column_sizes(self) -> Floats:
@@ -225,6 +227,8 @@ class Bounds:
             self.regularizer.l1_ratio == 1.0
         )
         offset = self.risk.at_zero if is_norm else None
+        if dual.imbalance is None:
+            dual = dual._replace(imbalance=self.imbalance(dual.u))
         cut = self.cut(dual._replace(offset=offset))
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):

@@ -111,6 +111,13 @@ class LinearMap:
             start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
             self.row_slices.append(slice(start, stop))
             self._blocks_of_threads.append(self._blocks(start, stop))
+        # Few rows take less time than to ask how they are multiplied.
+        self._are_few = (
+            type(self.X) is np.ndarray
+            and not self._promote
+            and self.n_rows <= self._summed_rows
+            and n_parts == 1
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that goes to another process: these rows, and no others."""
@@ -158,6 +165,9 @@ class LinearMap:
         """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
         coef, intercept = self.split(w)
         self.passes += 1.0
+        if self._are_few:
+            scores = self.X @ coef
+            return scores + intercept if self.fit_intercept else scores
         scores = np.empty((self.n_rows, *coef.shape[1:]))
 
         def multiply(part: list[tuple[int, int, Any]]) -> None:
@@ -181,6 +191,9 @@ class LinearMap:
 
         Rows in which u vanishes take no part.
         """
+        if self._are_few and np.count_nonzero(dual) > _SUBSET_SHARE * dual.size:
+            self.passes += 1.0
+            return self._with_intercepts((dual.T @ self.X).T, dual)
         nonzero = dual != 0.0
         if dual.ndim == 2:
             nonzero = nonzero.any(axis=1)

@@ -195,11 +195,13 @@ def has_small_l1(f: Facts) -> bool:
 
 def has_large_units(f: Facts) -> bool:
     """All rows are in memory, and features are in units that all but free them."""
-    design, sizes = f.objective.design, f.objective.risk.column_sizes
-    kept = f.in_one_place and design.holds_rows
+    design, risk = f.objective.design, f.objective.risk
     by_rows = not f.several and (f.smooth or f.kinks)
     least = _LARGEST_OF_ONE_SCORE if by_rows else LARGEST
-    return kept and float(sizes[: design.n_coef].max(initial=0.0)) > least
+    # The size of the rows is that of all columns together.
+    if not (f.in_one_place and design.holds_rows and risk.row_size > least):
+        return False
+    return float(risk.column_sizes[: design.n_coef].max(initial=0.0)) > least
 
 
 def is_linear(f: Facts) -> bool:

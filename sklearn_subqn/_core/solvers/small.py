@@ -61,7 +61,8 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     """
     o, risk = objective, objective.risk
     first = point = start.at(o)
-    yield Iterate(first, phase="loop")
+    # Nothing is worth while to prove of the start, which the loop leaves at once.
+    yield Iterate(first, None, o.least, "loop")
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
     w, dual = start.w.copy(), np.empty(first.scores.shape)
     if o.design.several_scores:
