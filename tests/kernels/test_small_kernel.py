@@ -175,6 +175,29 @@ def test_the_dual_point_of_classes_proves_the_minimum(k, intercept, n):
             assert_allclose(dual.sum(axis=0), 0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("scale", [0.0, 5.0])
+def test_a_few_digits_are_those_of_all(scale, intercept, alpha):
+    """To 1e-4 many parameters go another way, by L-BFGS, and nearly as far."""
+    given = arguments_of_classes(3, n=500, d=30, k=4, intercept=intercept)
+    X, labels, weights, _, _, _, W, dual = given
+    W[:] = scale * np.random.default_rng(0).normal(size=W.shape)
+    given[3], given[5] = alpha, 1e-4
+    assert small_softmax.minimize(*given)
+    exact = [*given]
+    exact[5:] = 1e-12, np.zeros_like(W), np.empty_like(dual)
+    assert small_softmax.minimize(*exact)
+
+    def value(W):
+        scores = X @ W[:30] + W[30:].sum(axis=0)
+        loss = MULTINOMIAL_LOSS.oracle.value(scores, labels.astype(float), weights)
+        return loss + 0.5 * alpha * (W[:30] ** 2).sum()
+
+    assert value(exact[6]) <= value(W) <= (1.0 + 1e-4) * value(exact[6])
+    assert np.abs(W - exact[6]).max() > 0.0
+
+
 def test_steps_that_go_too_far_are_shortened():
     """Classes that are apart have almost no curvature where all are certain."""
     given = arguments_of_classes(0)

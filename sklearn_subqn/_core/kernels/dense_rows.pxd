@@ -82,9 +82,9 @@ cdef extern from *:
         }
     }
 
-    /* Replace p by the inverse of H times p: H = R'R, its upper half becomes R.
-       Return whether that is positive definite. */
-    WIDEST static int dense_solve(double *H, double *p, ptrdiff_t q)
+    /* Make the upper half of H the R of H = R'R. Return whether that is positive
+       definite. */
+    WIDEST static int dense_factor(double *H, ptrdiff_t q)
     {
         for (ptrdiff_t i = 0; i < q; i++) {
             double *row = H + i * q;
@@ -97,14 +97,30 @@ cdef extern from *:
                 double *below = H + k * q;
                 for (ptrdiff_t j = k; j < q; j++) below[j] -= factor * row[j];
             }
+        }
+        return 1;
+    }
+
+    /* Replace p by the inverse of R'R times p. */
+    WIDEST static void dense_substitute(const double *R, double *p, ptrdiff_t q)
+    {
+        for (ptrdiff_t i = 0; i < q; i++) {
+            const double *row = R + i * q;
             p[i] /= row[i];
             for (ptrdiff_t j = i + 1; j < q; j++) p[j] -= row[j] * p[i];
         }
         for (ptrdiff_t i = q - 1; i >= 0; i--) {
-            const double *row = H + i * q;
+            const double *row = R + i * q;
             for (ptrdiff_t j = i + 1; j < q; j++) p[i] -= row[j] * p[j];
             p[i] /= row[i];
         }
+    }
+
+    /* Replace p by the inverse of H times p, and the upper half of H by its R. */
+    static int dense_solve(double *H, double *p, ptrdiff_t q)
+    {
+        if (!dense_factor(H, q)) return 0;
+        dense_substitute(H, p, q);
         return 1;
     }
     """
@@ -120,4 +136,6 @@ cdef extern from *:
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* bend, Py_ssize_t stride, double* H,
     ) noexcept nogil
+    bint dense_factor(double* H, Py_ssize_t q) noexcept nogil
+    void dense_substitute(const double* R, double* p, Py_ssize_t q) noexcept nogil
     bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil

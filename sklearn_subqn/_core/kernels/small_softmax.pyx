@@ -11,11 +11,22 @@ parameters (Böhning 1992, eq. 3.1), whose blocks for classes a and b are
     alpha I [a = b] + Xᵀ diag(s p_a ([a = b] - p_b)) X,                             (2)
 
 and takes the full step, or half of it and so on, until the slope there is no more than
-half of what it was.
+half of what it was. Where these blocks take much longer than products with X, and not
+all digits are asked for, directions are those of L-BFGS first, from the estimate
+
+    alpha I + (sum_i s_i p_a (1 - p_a)) Xᵀ diag(s) X                               (3)
+
+of the blocks a = b, as if classes did not depend on features.
 """
 
-from .dense_rows cimport dense_adjoint, dense_forward, dense_gram, dense_solve
+from .dense_rows cimport (
+    dense_adjoint, dense_factor, dense_forward, dense_gram, dense_solve,
+    dense_substitute,
+)
 from .exponentials cimport exponentials
+from .limited_memory cimport (
+    MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
+)
 from .rows cimport allocate
 from .standard cimport INFINITY, fabs, free, log, memset
 
@@ -25,6 +36,11 @@ cdef enum:
     # At first the Hessian is that of 32 rows for each parameter of a class.
     # docs/constants.md has the figures.
     SAMPLED = 32
+    # Steps of L-BFGS, at most.
+    MOST_PAIRED = 40
+    # The blocks have to be as many numbers as this for each product with X.
+    # docs/constants.md has the figures.
+    DEAR = 40
 
 # All rows have part in the Hessian once a step leaves more than a quarter of the gap.
 # docs/constants.md has the figures.
@@ -35,6 +51,9 @@ cdef double TOO_FAR = 0.5
 
 # Gaps below 1e-10 of J may be rounding errors, where they fall slowly.
 cdef double NEARLY_ROUNDED = 1e-10
+
+# Newton's method finds the last digits sooner: it is alone from this tolerance on.
+cdef double FEW_DIGITS = 1e-9
 
 
 cdef struct Problem:
@@ -101,7 +120,8 @@ def minimize(
     for i in range(n):
         if not 0 <= labels[i] < k:
             raise ValueError(f"the label {labels[i]} is none of {k} classes")
-    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + q * k * (q * k + 3) + q * q
+    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + q * q
+    size += q * k * (q * k + 4 + 2 * MEMORY) + q * q
     cdef double* room = <double*> allocate(size * sizeof(double))
     o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
     o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
@@ -123,31 +143,45 @@ def minimize(
 
 
 cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
-    """Take Newton steps; the room is for direction, its scores, and Hessians."""
+    """Take steps; the room is for direction, its scores, Hessians and pairs."""
     cdef Py_ssize_t i, m = o.q * o.k, size = o.n * o.k
     cdef Py_ssize_t stride = max(o.n // (SAMPLED * o.q), 1)
     cdef double* p = room
     cdef double* dz = p + m
     cdef double* H = dz + size
+    cdef double* gram = H + m * m
     cdef double step, slope, before = INFINITY
     cdef int trial, halving
+    cdef bint paired = tol > FEW_DIGITS and o.q * (o.k - 1) > DEAR
+    cdef Pairs pairs
+    pairs.m, pairs.n, pairs.dw = m, 0, gram + o.q * o.q + o.n
+    pairs.dg = pairs.dw + MEMORY * m
     forward(o, o.W, o.Z)
     evaluate(o)
-    for trial in range(MOST_STEPS):
+    paired = paired and estimate(o, stride, H, gram)
+    for trial in range(MOST_STEPS + MOST_PAIRED):
         if o.gap <= tol * fabs(o.value):
             return True
-        if o.gap > SLOW * before:
-            if stride == 1 and o.gap <= NEARLY_ROUNDED * fabs(o.value):
-                return False
-            stride = 1
-        before = o.gap
-        hessian(o, stride, H, H + m * m)
         for i in range(m):
             p[i] = -o.G[i]
-        if not dense_solve(H, p, m):
-            return False
-        slope = product(o.G, p, m)
+        paired = paired and trial < MOST_PAIRED
+        if paired:
+            first_loop(&pairs, p)
+            for i in range(o.k):
+                dense_substitute(H + i * o.q * o.q, p + i * o.q, o.q)
+            second_loop(&pairs, p)
+        else:
+            if o.gap > SLOW * before:
+                if stride == 1 and o.gap <= NEARLY_ROUNDED * fabs(o.value):
+                    return False
+                stride = 1
+            before = o.gap
+            hessian(o, stride, H, gram)
+            if not dense_solve(H, p, m):
+                return False
+        slope = inner(o.G, p, m)
         forward(o, p, dz)
+        begin_step(&pairs, o.W, o.G)
         step = 1.0
         for halving in range(MOST_HALVINGS):
             for i in range(m):
@@ -155,10 +189,11 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
             for i in range(size):
                 o.Z[i] += step * dz[i]
             evaluate(o)
-            if product(o.G, p, m) <= TOO_FAR * -slope:
+            if inner(o.G, p, m) <= TOO_FAR * -slope:
                 break
             # Back by half of the way that was gone.
             step = -0.5 * fabs(step)
+        end_step(&pairs, o.W, o.G)
     return False
 
 
@@ -205,6 +240,27 @@ cdef void evaluate(Problem* o) noexcept nogil:
             o.gap += fabs(g[j]) * (reach + log(<double> k))
 
 
+cdef bint estimate(
+    Problem* o, Py_ssize_t stride, double* R, double* gram
+) noexcept nogil:
+    """Fill in the factors of the blocks (3) at the shares of the labels."""
+    cdef Py_ssize_t i, j, a, q = o.q
+    cdef double share
+    dense_gram(o.X, o.n, o.d, q, o.s, stride, gram)
+    for a in range(o.k):
+        share = 0.0
+        for i in range(o.n):
+            share += o.s[i] if o.y[i] == a else 0.0
+        for i in range(q * q):
+            R[i] = share * (1.0 - share) * gram[i]
+        for j in range(o.n_penalized):
+            R[j * (q + 1)] += o.alpha
+        if not dense_factor(R, q):
+            return False
+        R += q * q
+    return True
+
+
 cdef void hessian(
     Problem* o, Py_ssize_t stride, double* H, double* block
 ) noexcept nogil:
@@ -241,14 +297,6 @@ cdef void forward(const Problem* o, const double* W, double* Z) noexcept nogil:
     cdef Py_ssize_t c
     for c in range(o.k):
         dense_forward(o.X, o.n, o.d, o.q, W + c * o.q, Z + c, o.k)
-
-
-cdef double product(const double* a, const double* b, Py_ssize_t m) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double total = 0.0
-    for i in range(m):
-        total += a[i] * b[i]
-    return total
 
 
 cdef void to_dual(const Problem* o, double* dual) noexcept nogil:
