@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     as_numpy,
@@ -43,6 +44,20 @@ def has_probabilities(estimator: Any) -> bool:
         names = " or ".join(f"loss={name!r}" for name in known)
         raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
     return True
+
+
+def has_plain_labels(labels: Any, estimator: Any) -> bool:
+    """Whether labels are whole numbers, as those of the fit, which need no checks.
+
+    scikit-learn's checks of what kind targets are take longer than a prediction.
+    """
+    check_is_fitted(estimator)
+    return (
+        type(labels) is np.ndarray
+        and labels.ndim == 1
+        and len(labels) > 0
+        and {labels.dtype.kind, estimator.classes_.dtype.kind} <= set("iub")
+    )
 
 
 @available_if(has_probabilities)
@@ -159,6 +174,10 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         """
         check_same_rows(X, sample_weight=sample_weight)
         labels = exact_labels("y", y)
+        if sample_weight is None and has_plain_labels(labels, self):
+            predicted = self.predict(X)
+            if len(predicted) == len(labels):
+                return float(np.mean(predicted == labels))
         return float(super().score(X, labels, as_numpy(sample_weight)))
 
     def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
