@@ -97,7 +97,7 @@ def insurance(args: Any) -> Iterator[Row]:
 
 def our_deviance(loss: str, X: Any, y: Any, weights: Any, tol: float) -> Any:
     power = {"power": 1.5} if loss == "tweedie" else {}
-    model = subqn.BMRMRegressor(loss, alpha=ALPHA_OF_INSURANCE, tol=tol, **power)
+    model = subqn.BMRMRegressor(loss=loss, alpha=ALPHA_OF_INSURANCE, tol=tol, **power)
     return model.fit(X, y, sample_weight=weights)
 
 

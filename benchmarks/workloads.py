@@ -97,13 +97,13 @@ def only_seconds(fit: Callable[[], Any]) -> float:
 def race(problem: Row, args: Any, results: common.Results) -> None:
     """Find the settings of the peers, let all take turns, and store a row for a gap."""
     best = in_copy(lambda: problem.value(problem.exact()), run=call)
-    settings = {
-        peer: quick_enough(peer, problem, best, args.limit) for peer in problem.peers
-    }
+    settings = [
+        (peer, quick_enough(peer, problem, best, args.limit)) for peer in problem.peers
+    ]
     for gap in GAPS:
         fits = {
             peer.name: partial(peer.fit, found[gap])
-            for peer, found in settings.items()
+            for peer, found in settings
             if gap in found
         }
         own, others = [], {name: [] for name in fits}

@@ -78,7 +78,7 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
     if sparse.issparse(X):
         absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
         return np.asarray(absolute @ coef)
-    step = max(1, BLOCK_SIZE // X.shape[1])
+    step = max(1, BLOCK_SIZE // max(X.shape[1], 1))
     parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
     return np.concatenate(parts)
 

@@ -76,16 +76,6 @@ def products_of_rows(X: Any) -> Floats:
     return total
 
 
-def squared(rows: Any) -> Any:
-    if not sparse.issparse(rows):
-        return rows * rows
-    if not rows.has_canonical_format:
-        return rows.multiply(rows)
-    # The product of two matrices compares their indices, which takes longer.
-    squares = rows.data * rows.data, rows.indices, rows.indptr
-    return type(rows)(squares, shape=rows.shape)
-
-
 def index_arrays(X: Any) -> tuple[Any, Any]:
     return X.indices, X.indptr
 

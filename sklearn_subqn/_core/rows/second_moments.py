@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ..kernels import gram
+from ..kernels import gram, products
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
@@ -20,7 +20,6 @@ from .row_views import (
     dense_rows,
     products_of_rows,
     row_view,
-    squared,
 )
 
 # About 2000 rows show enough of the spectrum of the features. docs/constants.md has the
@@ -174,14 +173,18 @@ class SecondMoments(LinearMap):
                     n_columns = max(1, BLOCK_SIZE // max(stop - start, 1))
                     for j in range(0, self.n_features, n_columns):
                         columns = self._float64(block[:, j : j + n_columns]).T
-                        sums[j : j + n_columns] += (
-                            squared(columns) @ weights[start:stop]
-                        )
+                        squares = columns * columns
+                        sums[j : j + n_columns] += squares @ weights[start:stop]
                     continue
                 for a in range(start, stop, n_rows):
                     b = min(a + n_rows, stop)
-                    some = row_view(block, slice(a - start, b - start))
-                    sums += squared(self._float64(some)).T @ weights[a:b]
+                    if self.is_sparse:
+                        rows = row_view(self.matrix, slice(a, b))
+                        _add_squares(rows, weights[a:b], sums)
+                    else:
+                        some = row_view(block, slice(a - start, b - start))
+                        some = self._float64(some)
+                        sums += (some * some).T @ weights[a:b]
             return sums
 
         product, *others = self.each(multiply, self._blocks_of_threads)
@@ -278,3 +281,18 @@ class SecondMoments(LinearMap):
         """Return ``gram_cost`` of a matrix of coordinates of several scores."""
         entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
         return n_coordinates**2 / entries / 40.0
+
+
+def _add_squares(rows: Any, weights: Floats, sums: Floats) -> None:
+    """Add weighted sums of the squares of the entries of a CSR matrix to ``sums``.
+
+    Those of several weights of a row go to columns of their own.
+    """
+    if not rows.nnz or not weights.size:
+        return
+    some = np.zeros((rows.shape[1], *weights.shape[1:]))
+    several = len(weights), -1
+    u = np.ascontiguousarray(weights, dtype=np.float64).reshape(several)
+    out = some.reshape(len(some), -1)
+    products.add_adjoint(rows.indptr, rows.indices, rows.data, 2, u, out)
+    sums += some
