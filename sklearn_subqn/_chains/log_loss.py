@@ -80,7 +80,7 @@ class ChainCurvature(Curvature):
         )
         return change
 
-    def take(self, rows: Rows) -> Curvature:
+    def take(self, rows: Rows | slice) -> Curvature:
         raise TypeError("Second derivatives of chains do not go by rows.")
 
     def diagonal(self) -> Floats:

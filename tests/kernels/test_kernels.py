@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
+from scipy import sparse, special
 
 from sklearn_subqn._core.kernels import (
     ascent,
@@ -14,6 +14,7 @@ from sklearn_subqn._core.kernels import (
     piecewise,
     products,
     simplex,
+    softmax,
 )
 from sklearn_subqn._core.kernels import box as kernels
 
@@ -530,3 +531,57 @@ def test_exchanged_rows_are_others():
         own_columns.exchange(table, np.array([4, 0]), values)
     with pytest.raises(ValueError, match="is none of"):
         own_columns.exchange(table, np.array([4, 0, 5]), values)
+
+
+def softmax_problem(k=4):
+    rng = np.random.default_rng(7)
+    scores = 3.0 * rng.normal(size=(700, k))
+    targets = rng.integers(k, size=700).astype(float)
+    weights = rng.dirichlet(np.ones(700))
+    weights[::9] = 0.0
+    return scores, targets, weights
+
+
+@pytest.mark.parametrize("k", [2, 3, 26])
+def test_softmax_shift_sums_what_rows_have(k):
+    scores, targets, weights = softmax_problem(k)
+    shift = np.linspace(-1.0, 2.0, k)
+    slopes, curvature = np.empty(k), np.empty((k, k))
+    softmax.derivatives_of_shift(scores, shift, targets, weights, slopes, curvature)
+    p = special.softmax(scores + shift, axis=1)
+    rows = weights[:, np.newaxis] * (p - np.eye(k)[targets.astype(int)])
+    assert_allclose(slopes, rows.sum(axis=0), rtol=1e-12, atol=1e-15)
+    expected = np.diag(weights @ p) - (p.T * weights) @ p
+    assert_allclose(curvature, expected, rtol=1e-12, atol=1e-15)
+    with pytest.raises(ValueError, match="shift"):
+        softmax.derivatives_of_shift(
+            scores, shift[1:], targets, weights, slopes, curvature
+        )
+
+
+def test_softmax_conjugate_is_the_negative_entropy():
+    scores, targets, weights = softmax_problem()
+    own = np.arange(len(scores)), targets.astype(int)
+    p = special.softmax(scores, axis=1)
+    dual = p.copy()
+    dual[own] -= 1.0
+    dual *= weights[:, np.newaxis]
+    height, change = softmax.conjugate(dual, targets, weights)
+    assert_allclose(height, -weights @ special.entr(p).sum(axis=1), rtol=1e-12)
+    others = 1.0 - p[own]
+    large = others > 0.5
+    assert_allclose(change, -weights[large] @ np.log1p(-others[large]), rtol=1e-9)
+    dual[1] *= 1.5 / others[1]
+    assert softmax.conjugate(dual, targets, weights)[0] == np.inf
+
+
+def test_softmax_distance_is_what_rows_lack():
+    scores, targets, weights = softmax_problem()
+    rng = np.random.default_rng(8)
+    weights += 1e-3
+    dual = rng.normal(size=scores.shape)
+    negative = np.minimum(dual, 0.0)
+    negative[np.arange(len(dual)), targets.astype(int)] = 0.0
+    expected = np.sqrt((dual.sum(axis=1) ** 2 / weights).sum())
+    expected += 2.0 * np.sqrt((negative**2 / weights[:, np.newaxis]).sum())
+    assert_allclose(softmax.distance(dual, targets, weights), expected, rtol=1e-12)

@@ -472,3 +472,38 @@ def test_columns_in_either_order_are_the_same(order, dtype):
     assert_array_equal(block, X[:, which])
     # Columns that lie apart stay so, which takes a tenth of the time.
     assert block.flags.f_contiguous == (order == "F")
+
+
+@pytest.mark.parametrize("n_outputs", [None, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_products_through_scores_are_both_products(
+    n_outputs, fit_intercept, n_threads, monkeypatch
+):
+    monkeypatch.setattr(linear_map, "BLOCK_SIZE", 100)
+    monkeypatch.setattr(linear_map, "PART_SIZE", 50)
+    rng = np.random.default_rng(5)
+    design = Design(
+        rng.normal(size=(57, 6)),
+        n_outputs=n_outputs,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
+    )
+    assert design.is_plain
+    w = rng.normal(size=design.n_params)
+    factors = rng.random(design.zero_scores().shape)
+    product = design.through(w, lambda rows, scores: factors[rows] * scores)
+    assert design.passes == 2.0
+    expected = design.adjoint(factors * design.forward(w))
+    assert_allclose(product, expected, rtol=1e-12)
+
+
+def test_sums_of_squares_count_duplicates_once():
+    X = sparse_data(seed=3)
+    Z = unsorted_duplicates(X)
+    weights = np.random.default_rng(4).random((X.shape[0], 2))
+    expected = (X**2).T @ weights
+    design = Design(Z, fit_intercept=False, n_outputs=2)
+    assert_allclose(design.squared_adjoint(weights), expected.ravel(), rtol=1e-12)
+    one = Design(Z, fit_intercept=False).squared_adjoint(weights[:, 0])
+    assert_allclose(one, expected[:, 0], rtol=1e-12)

@@ -509,3 +509,17 @@ def test_rows_that_reach_the_margin_are_held_there():
     result, _, _ = solve(objective)
     assert result.status == "converged"
     assert result.n_iter <= 5
+
+
+def test_conjugate_gradients_end_where_their_gradient_proves_enough():
+    X, y = gaussian_data(np.random.default_rng(3), 60, 40)
+    design, weights = Design(X, fit_intercept=False), np.full(60, 1.0 / 60)
+    risk = Risk(design, BINARY_LOSSES["log_loss"], y, weights)
+    objective = Objective(risk, L2(40), 1e-3)
+    point = objective.at(np.zeros(40))
+    gap = 1e-2 * (point.value - point.lower_bound)
+    p, _ = conjugate_gradients(point.hessian, -point.gradient, rtol=1e-9, least_gap=gap)
+    left = point.gradient + point.hessian.apply(p)
+    assert 0.5 / 1e-3 * left @ left <= gap
+    # Without an end it would leave much less.
+    assert 0.5 / 1e-3 * left @ left > 1e-3 * gap

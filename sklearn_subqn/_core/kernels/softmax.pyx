@@ -6,8 +6,9 @@ few scores, since it goes from row to row.
 
 from .dense_rows cimport dense_gram
 from .exponentials cimport exponentials
+from .logarithms cimport log_of, log_of_one_less
 from .rows cimport allocate
-from .standard cimport free, log
+from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt
 from .sums cimport Sum, add_to, result
 
 cdef enum:
@@ -112,6 +113,118 @@ def on_line(
                 i += 1
         free(p)
     return result(&slope), result(&curvature)
+
+
+def derivatives_of_shift(
+    const double[:, ::1] scores,
+    const double[::1] shift,
+    const double[::1] targets,
+    const double[::1] weights,
+    double[::1] slopes,
+    double[:, ::1] curvature,
+):
+    """Fill in the derivatives of the weighted sum by a shift of all rows' scores.
+
+    ``slopes`` of shape (k,) has the first ones, ``curvature`` of (k, k) the second.
+    """
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, a, b, size
+    cdef double part
+    cdef double* q
+    check_rows(n, k, targets, weights)
+    if shift.shape[0] != k or slopes.shape[0] != k:
+        raise ValueError(f"a shift or its slopes are not of shape {(k,)}")
+    if curvature.shape[0] != k or curvature.shape[1] != k:
+        raise ValueError(f"an array is not of shape {(k, k)}")
+    cdef double* p = <double*> allocate((AT_ONCE + k) * sizeof(double))
+    cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
+    curvature[:] = 0.0
+    with nogil:
+        for a in range(k):
+            totals[a] = Sum(0.0, 0.0)
+        while i < n:
+            size = block(n - i, k)
+            for j in range(size):
+                for a in range(k):
+                    p[j * k + a] = scores[i + j, a] + shift[a]
+            of_rows(p, NULL, 0.0, size, k, p, NULL)
+            for j in range(size):
+                q = p + j * k
+                for a in range(k):
+                    part = weights[i] * q[a]
+                    curvature[a, a] += part
+                    for b in range(a + 1):
+                        curvature[a, b] -= part * q[b]
+                    if a == <Py_ssize_t> targets[i]:
+                        part -= weights[i]
+                    add_to(&totals[a], part)
+                i += 1
+        for a in range(k):
+            slopes[a] = result(&totals[a])
+            for b in range(a):
+                curvature[b, a] = curvature[a, b]
+        free(totals)
+        free(p)
+
+
+def conjugate(
+    const double[:, ::1] dual,
+    const double[::1] targets,
+    const double[::1] weights,
+):
+    """Return the weighted sum of q ln q over the probabilities q of rows.
+
+    Those of other classes are what the dual has over weights, if not negative; that of
+    the class of the row is what they leave. The sum is infinite where they leave less
+    than nothing, but for rounding. Also return by how much the sum changes with what
+    others have, of rows of which they have most.
+    """
+    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, own
+    cdef double weight, q, others, rest, most = 0.0
+    cdef Sum total = Sum(0.0, 0.0), size = Sum(0.0, 0.0)
+    check_rows(n, k, targets, weights)
+    with nogil:
+        for i in range(n):
+            own, others, rest = <Py_ssize_t> targets[i], 0.0, 0.0
+            weight = weights[i] if weights[i] > DBL_MIN else DBL_MIN
+            for j in range(k):
+                q = dual[i, j] / weight
+                q = q if j != own and q > 0.0 else 0.0
+                others += q
+                rest += q * log_of(q if q > DBL_MIN else DBL_MIN)
+            most = others if others > most else most
+            others = others if others < 1.0 else 1.0
+            q = others if others < 1.0 - 0.5 * DBL_EPSILON else 1.0 - 0.5 * DBL_EPSILON
+            rest += (1.0 - others) * log_of_one_less(q)
+            add_to(&total, weights[i] * rest)
+            if others > 0.5:
+                q = others if others < 1.0 - DBL_EPSILON else 1.0 - DBL_EPSILON
+                add_to(&size, -weights[i] * log_of_one_less(q))
+    if most > 1.0 + 4.0 * DBL_EPSILON * k:
+        return INFINITY, result(&size)
+    return result(&total), result(&size)
+
+
+def distance(
+    const double[:, ::1] dual,
+    const double[::1] targets,
+    const double[::1] weights,
+):
+    """Return the norm of the sums of rows, and twice that of negative probabilities."""
+    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j
+    cdef double weight, total, square
+    cdef Sum sums = Sum(0.0, 0.0), negative = Sum(0.0, 0.0)
+    check_rows(n, k, targets, weights)
+    with nogil:
+        for i in range(n):
+            weight = weights[i] if weights[i] > DBL_MIN else DBL_MIN
+            total = square = 0.0
+            for j in range(k):
+                total += dual[i, j]
+                if dual[i, j] < 0.0 and j != <Py_ssize_t> targets[i]:
+                    square += dual[i, j] * dual[i, j]
+            add_to(&sums, total * (total / weight))
+            add_to(&negative, square / weight)
+    return sqrt(result(&sums)) + 2.0 * sqrt(result(&negative))
 
 
 def add_gram(

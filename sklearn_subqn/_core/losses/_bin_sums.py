@@ -211,7 +211,7 @@ class BinCurvature(Curvature):
     def __init__(self, sums: BinSums) -> None:
         self._sums = sums
 
-    def take(self, rows: Rows) -> Curvature:
+    def take(self, rows: Rows | slice) -> Curvature:
         raise TypeError("Rows of pairs are not separable.")
 
     @cached_property

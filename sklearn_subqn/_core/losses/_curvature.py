@@ -38,7 +38,7 @@ class Curvature(ABC):
         return np.flatnonzero(nonzero.any(axis=1) if nonzero.ndim == 2 else nonzero)
 
     @abstractmethod
-    def take(self, rows: Rows) -> Curvature:
+    def take(self, rows: Rows | slice) -> Curvature:
         """Return the matrices of some of the rows."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class DiagonalCurvature(Curvature):
     def __init__(self, h: Floats) -> None:
         self._h = h
 
-    def take(self, rows: Rows) -> DiagonalCurvature:
+    def take(self, rows: Rows | slice) -> DiagonalCurvature:
         return DiagonalCurvature(self._h[rows])
 
     def apply(self, dscores: Floats) -> Floats:
@@ -117,7 +117,7 @@ class MatrixCurvature(Curvature):
     def __init__(self, matrices: Floats) -> None:
         self._matrices = matrices
 
-    def take(self, rows: Rows) -> MatrixCurvature:
+    def take(self, rows: Rows | slice) -> MatrixCurvature:
         return MatrixCurvature(self._matrices[rows])
 
     def apply(self, dscores: Floats) -> Floats:

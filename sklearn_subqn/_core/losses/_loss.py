@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._base import Derivatives, Floats, Looped, PiecewiseQuadratic, Rows
+from ._base import (
+    Derivatives,
+    Floats,
+    Looped,
+    PiecewiseQuadratic,
+    Rows,
+    total_of_rows,
+)
+from ._curvature import as_curvature
 from ._of_duals import OfDuals
 
 _NO_ROWS = np.empty(0, dtype=np.intp)
@@ -301,6 +309,20 @@ class Loss(OfDuals):
             Returns two floats for a step size.
         """
         raise self._lacks("derivatives on a line")
+
+    def derivatives_of_shift(
+        self, scores: Floats, shift: Floats, targets: Any, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the derivatives of R by a shift of all scores, at ``shift``.
+
+        The first ones of shape (k,), and the second of shape (k, k).
+        """
+        scores = scores + shift
+        slopes = total_of_rows(self.subgradient(scores, targets, weights))
+        curvature = as_curvature(
+            self.curvature(scores, targets, weights), scores, type(self).__name__
+        )
+        return np.atleast_1d(slopes), curvature.total()
 
     def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Any:
         """Return generalized second derivatives of R, weights included.

@@ -214,7 +214,7 @@ class CurvatureOfFeatures(Curvature):
     def rows(self) -> Rows:
         return self._H.rows()
 
-    def take(self, rows: Rows) -> CurvatureOfFeatures:
+    def take(self, rows: Rows | slice) -> CurvatureOfFeatures:
         return CurvatureOfFeatures(self._H.take(rows), self._features)
 
     def apply(self, dscores: Floats) -> Floats:

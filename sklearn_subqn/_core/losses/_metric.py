@@ -113,7 +113,7 @@ class ConstantCurvature(Curvature):
     def __init__(self, matrix: Floats, weights: Floats) -> None:
         self._M, self._weights = matrix, weights
 
-    def take(self, rows: Rows) -> ConstantCurvature:
+    def take(self, rows: Rows | slice) -> ConstantCurvature:
         return ConstantCurvature(self._M, self._weights[rows])
 
     def apply(self, dscores: Floats) -> Floats:

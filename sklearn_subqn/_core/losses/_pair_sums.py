@@ -146,7 +146,7 @@ class PairCurvature(Curvature):
     ) -> None:
         self._rows, self._window, self._sums = rows, window, sums
 
-    def take(self, rows: Rows) -> Curvature:
+    def take(self, rows: Rows | slice) -> Curvature:
         raise TypeError("Rows of pairs are not separable.")
 
     def diagonal(self) -> Floats:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels import softmax as kernel
-from ..rounding import EPS, ROUNDED, TINY
+from ..rounding import ROUNDED
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Looped, Mask, Rows
 from ._curvature import Curvature
-from ._smoothings import entropy, rest_entropy
 
 
 class Softmax(FlowOracle):
@@ -54,27 +53,33 @@ class Softmax(FlowOracle):
 
         The own class has what the others leave.
         """
-        q, others = self._probabilities(dual, targets, weights)
-        if others.max(initial=0.0) > 1.0 + EPS * 4.0 * q.shape[1]:
-            return np.inf
-        return float(weights @ (entropy(q).sum(axis=1) + rest_entropy(others)))
+        return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
         """Return |R*(u)|, and how it changes where others have most of a row."""
-        _, others = self._probabilities(dual, targets, weights)
-        large = others > 0.5
-        slopes = -np.log1p(-np.minimum(others[large], 1.0 - EPS))
-        return abs(conjugate) + float(weights[large] @ slopes)
+        _, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
+        return abs(conjugate) + float(change)
+
+    def conjugate_and_size(
+        self, dual: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        sum_, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
+        return sum_, abs(sum_) + change
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the rows' sums, and of negative probabilities."""
-        negative = np.minimum(dual, 0.0)
-        negative[_own(targets)] = 0.0
-        squares = np.square(negative).sum(axis=1) / np.maximum(weights, TINY)
-        sums = super().distance(dual, targets, weights)
-        return sums + 2.0 * float(np.sqrt(squares.sum()))
+        norm: float = kernel.distance(*map(_plain, (dual, targets, weights)))
+        return norm
+
+    def derivatives_of_shift(
+        self, scores: Floats, shift: Floats, targets: Floats, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        slopes, curvature = np.empty(len(shift)), np.empty((len(shift), len(shift)))
+        given = map(_plain, (scores, shift, targets, weights))
+        kernel.derivatives_of_shift(*given, slopes, curvature)
+        return slopes, curvature
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         others = dual.copy()
@@ -117,16 +122,6 @@ class Softmax(FlowOracle):
             kernel.on_line, *map(_plain, (scores, dscores, targets, weights))
         )
 
-    @staticmethod
-    def _probabilities(
-        dual: Floats, targets: Floats, weights: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return the probabilities of all classes but the own one, and their sums."""
-        q = dual / np.maximum(weights, TINY)[:, np.newaxis]
-        q[_own(targets)] = 0.0
-        np.maximum(q, 0.0, out=q)
-        return q, q.sum(axis=1)
-
 
 class SoftmaxCurvature(Curvature):
     """s_i (diag(P_i) - P_i P_iᵀ), a k x k matrix for each row.
@@ -142,7 +137,7 @@ class SoftmaxCurvature(Curvature):
         self._weights = weights
         self._weighted = weights[:, np.newaxis] * probabilities
 
-    def take(self, rows: Rows) -> SoftmaxCurvature:
+    def take(self, rows: Rows | slice) -> SoftmaxCurvature:
         return SoftmaxCurvature(self._p[rows], self._weights[rows])
 
     def apply(self, dscores: Floats) -> Floats:

@@ -49,6 +49,17 @@ class Hessian:
         """Return the diagonal, of shape (q,)."""
         return self._penalty + self.risk.diagonal()
 
+    def gap(self, gradient: Floats) -> float:
+        """Return the gap that a gradient of J would prove, but for intercepts.
+
+        With the squares alpha/2 sum_j f_j w_j² that is sum_j g_j² / (2 alpha f_j).
+        """
+        n = len(gradient) - self.n_free
+        squares = np.square(gradient[:n])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares /= self._penalty[:n]
+        return 0.5 * float(np.nansum(squares))
+
     def spectral_solve(self) -> Callable[[Floats], Floats]:
         """Return the solution operator of an approximation, for several scores per row.
 

@@ -150,11 +150,6 @@ class RowNumbers:
         """Return the sum of the columns, as of free intercepts."""
         return np.atleast_1d(total_of_rows(dual))
 
-    @summed
-    def total_curvature(self, curvature: Curvature) -> Floats:
-        """Return the sum of the second derivatives of all rows."""
-        return curvature.total()
-
     # Others.
 
     @maximal
@@ -200,6 +195,15 @@ class DualsOfRisk(RowNumbers):
     def inward(self, dual: Floats, share: float) -> Floats:
         """Return u of which a share has gone from the ends of the domain of R*."""
         return self.oracle.inward(dual, self.targets, self.weights, share)
+
+    @summed
+    def derivatives_of_shift(self, scores: Floats, shift: Floats) -> Floats:
+        """Return the derivatives of R by a shift of all scores, at ``shift``.
+
+        Those of order one are in the first row, and those of order two below.
+        """
+        args = scores, shift, self.targets, self.weights
+        return np.vstack(self.oracle.derivatives_of_shift(*args))
 
     @summed
     def conjugate_and_size(self, dual: Floats) -> Floats:

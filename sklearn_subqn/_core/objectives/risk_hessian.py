@@ -56,8 +56,13 @@ class RiskHessian:
     @summed
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
-        subset = self._subset
-        product = subset.adjoint(self._curvature.apply(subset.forward(v)))
+        subset, curvature = self._subset, self._curvature
+        if curvature.by_rows and subset.is_plain:
+            product = subset.through(
+                v, lambda rows, scores: curvature.take(rows).apply(scores)
+            )
+        else:
+            product = subset.adjoint(curvature.apply(subset.forward(v)))
         self._count(subset, 2.0)
         return product
 

@@ -185,7 +185,7 @@ class DampedCurvature(SoftmaxCurvature):
         super().__init__(probabilities, weights)
         self._added = added
 
-    def take(self, rows: Rows) -> DampedCurvature:
+    def take(self, rows: Rows | slice) -> DampedCurvature:
         return DampedCurvature(self._p[rows], self._weights[rows], self._added[rows])
 
     def apply(self, dscores: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver import Iterate, Solver, Status
+from ..driver import Iterate, Solver, Status, Stopping
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective
 from ..rounding import EPS
@@ -17,7 +17,7 @@ from ..steps.newton_direction import NewtonDirections, hessian_stride, is_short,
 _SLOW = 0.1
 
 
-def newton(objective: Objective, w: Floats) -> Solver:
+def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
     """Yield the iterates of Newton's method with an exact line search.
 
     Once differentiable, piecewise quadratic losses have a generalized Hessian; where
@@ -30,6 +30,8 @@ def newton(objective: Objective, w: Floats) -> Solver:
         Its loss is smooth and has second derivatives, or generalized ones.
     w : ndarray of shape (q,)
         Starting point.
+    stopping : Stopping, optional
+        What gap ends the run; directions are no more accurate than that asks for.
 
     Returns
     -------
@@ -46,7 +48,8 @@ def newton(objective: Objective, w: Floats) -> Solver:
         last, gap = gap, minimal.value - minimal.lower_bound
         samples = samples and gap <= _SLOW * last
         hessian = point.sampled_hessian(hessian_stride(point) if samples else 1)
-        p = directions.at(point, hessian)
+        allowed = stopping.allowed_gap(point.value) if stopping else 0.0
+        p = directions.at(point, hessian, allowed=allowed)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = newton_step(line, rows_apart=rows_apart)

@@ -68,7 +68,7 @@ def by_alm(f: Facts) -> Solver:
 
 
 def by_newton(f: Facts) -> Solver:
-    return newton(f.objective, f.start.w)
+    return newton(f.objective, f.start.w, f.options.stopping)
 
 
 def by_cd(f: Facts) -> Solver:
@@ -154,7 +154,7 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
             yield iterate
         start = iterate.start
     if f.smooth:
-        return (yield from newton(f.objective, start.w))
+        return (yield from newton(f.objective, start.w, f.options.stopping))
     return (yield from alm(f.objective, start))
 
 

@@ -184,55 +184,76 @@ def _settle_by_newton(point: Point) -> Point:
     sums of the dual variables is taken out of them.
     """
     o, risk = point.objective, point.objective.risk
-    # Where a label has no relevant rows slopes vanish, and steps have no end; those of
-    # squares, whose scores are in units of the targets, are exact.
-    exact_within = risk.curvature_radius(point.scores)
-    farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
+    farthest = _LONGEST_SETTLE * max(1.0, point.largest_score)
     if o.n_free == 1:
-        point = _moved_by_newton(point, farthest)
-    n_idle = 0
+        point = _moved_by_newton(point)
+    n_idle, shift = 0, np.zeros(o.n_free)
+    sums, *hessian = risk.derivatives_of_shift(point.scores, shift)
     for _ in range(_MAX_SETTLE):
-        sums = risk.column_sums(point.dual)
         size = float(np.abs(sums).max())
         if size <= _SETTLED * risk.dual_scale:
             break
-        hessian = risk.total_curvature(point.curvature)
-        if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
-            # Adding a constant to all intercepts changes nothing.
-            hessian += float(np.trace(hessian)) / o.n_free
-        largest = float(hessian.diagonal().max())
-        # A curvature that has nearly underflowed, of exponentials, is none.
-        more = 1e-10 * largest if largest > 1e-290 else 1.0
-        hessian[np.diag_indices_from(hessian)] += more
-        # Next to no curvature means far, not infinitely far.
-        direction = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
+        direction = _newton_direction(sums, np.array(hessian))
         reach = max(float(np.abs(direction).max()), 1e-300)
+        if reach > farthest:
+            farthest = _farthest(point)
         if reach > farthest:
             direction *= farthest / reach
             reach = farthest
-        line = point.along_free(direction)
-        new = line.point(1.0)
-        if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
+        new, *curvature = risk.derivatives_of_shift(point.scores, shift + direction)
+        if not np.abs(new).max() <= 0.5 * size:
             if size <= _ROUGHLY_MINIMAL * risk.dual_scale:
                 break
+            point, shift = _shifted(point, shift), np.zeros(o.n_free)
+            line = point.along_free(direction)
             step = minimize_smooth(line.derivatives, accuracy=NEAR)
             if not 0.0 < step < np.inf:
                 break
-            new = line.point(min(step, farthest / reach))
-            n_idle += not np.abs(risk.column_sums(new.dual)).max() < size
+            direction *= min(step, farthest / reach)
+            new, *curvature = risk.derivatives_of_shift(point.scores, direction)
+            n_idle += not np.abs(new).max() < size
             if n_idle >= _MAX_IDLE and size <= _NEARLY_MINIMAL * risk.dual_scale:
                 break
-        point = new
+        shift, sums, hessian = shift + direction, new, curvature
+    point = _shifted(point, shift)
     point.dual = risk.balance(point.dual)
     return point
 
 
-def _moved_by_newton(point: Point, farthest: float) -> Point:
+def _shifted(point: Point, shift: Floats) -> Point:
+    """Return the point with other free parameters, by so much."""
+    return point.along_free(shift).point(1.0) if shift.any() else point
+
+
+def _farthest(point: Point) -> float:
+    """Return how far a step of intercepts goes at most.
+
+    Where a label has no relevant rows slopes vanish, and steps have no end; those of
+    squares, whose scores are in units of the targets, are exact.
+    """
+    exact_within = point.objective.risk.curvature_radius(point.scores)
+    return max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
+
+
+def _newton_direction(sums: Floats, hessian: Floats) -> Floats:
+    if len(sums) > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
+        # Adding a constant to all intercepts changes nothing.
+        hessian += float(np.trace(hessian)) / len(sums)
+    largest = float(hessian.diagonal().max())
+    # A curvature that has nearly underflowed, of exponentials, is none.
+    more = 1e-10 * largest if largest > 1e-290 else 1.0
+    hessian[np.diag_indices_from(hessian)] += more
+    # Next to no curvature means far, not infinitely far.
+    direction: Floats = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
+    return direction
+
+
+def _moved_by_newton(point: Point) -> Point:
     """Return the point after steps of Newton's method in one free parameter.
 
     As long as these halve the slope. Slopes on the line cost no dual variables.
     """
-    line, step = point.along_free(np.ones(1)), 0.0
+    line, step, farthest = point.along_free(np.ones(1)), 0.0, _farthest(point)
     slope, curvature = line.derivatives(step)
     for _ in range(_MAX_SETTLE):
         if abs(slope) <= _SETTLED * point.objective.risk.dual_scale:
