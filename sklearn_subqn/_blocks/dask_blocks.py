@@ -81,15 +81,19 @@ def _fit_together(blocks: list[Any]) -> bool:
 
 def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Return the rows of several blocks, of y and of weights, in one of each."""
-    if sparse.issparse(X[0]):
-        rows = sparse.vstack(X, format="csr")
-    else:
-        rows = concat(X) if hasattr(X[0], "columns") else np.concatenate(X)
+    rows = rows_together(X)
     others = [
         None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
         for each in (y, weights)
     ]
     return rows, *others
+
+
+def rows_together(X: Any) -> Any:
+    """Return the rows of several arrays, sparse matrices or data frames in one."""
+    if sparse.issparse(X[0]):
+        return sparse.vstack(X, format="csr")
+    return concat(X) if hasattr(X[0], "columns") else np.concatenate(X)
 
 
 def _sizes(keys: list[Any], address: str, dask_scheduler: Any) -> tuple[int, int]:

@@ -30,10 +30,10 @@ from .._core.names import column_names
 from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, Floats, Source, without_callbacks
-from .dask_blocks import BlocksOnWorkers
+from .dask_blocks import BlocksOnWorkers, rows_together
 from .dask_client import computed, current_client, waiting_for
 from .folds import SplitRows
-from .queries import QueriesInBlocks
+from .queries import QueriesInBlocks, sizes_between_queries
 from .row_blocks import rows_at
 
 
@@ -91,14 +91,46 @@ def opened_with_queries(
         ranking = estimator._ranking_of(
             rows["y"], weights, rows.get("qid", qid), **others
         )
-        sizes = tuple(map(len, parts[0]))
-        numbers = _like_rows(X, sizes, np.arange(sum(sizes)))
-        source = _source(client, {"X": X, "y": numbers}, stack)
+        sizes = list(map(len, parts[0]))
+        wanted = sizes_between_queries(ranking[1].codes, sizes)
+        of_x = _cut_anew(_delayed(X), sizes, wanted)
+        if client is not None:
+            of_x = list(client.persist(of_x))
+        ends = np.cumsum([0, *wanted]).tolist()
+        numbers = [dask.delayed(np.arange)(a, b) for a, b in pairwise(ends)]
+        cut = _in_same_blocks(["X", "y"], [of_x, numbers])
+        source = BlocksOnWorkers(cut, of_x, client, stack.pop_all())
     try:
         return QueriesInBlocks(estimator, source, *ranking)
     except BaseException:
         source.close()
         raise
+
+
+def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[Any]:
+    """Return delayed blocks of other sizes of the same rows, as many."""
+    firsts, ends = (np.cumsum([0, *each]).tolist() for each in (sizes, wanted))
+    cut = []
+    for first, end in pairwise(ends):
+        # Of each block that has some of the rows, which of its own these are.
+        parts = [
+            (i, max(first - a, 0), min(end, b) - a)
+            for i, (a, b) in enumerate(pairwise(firsts))
+            if max(a, first) < min(b, end)
+        ] or [(0, 0, 0)]
+        i, start, stop = parts[0]
+        if len(parts) == 1 and stop - start == sizes[i]:
+            cut.append(blocks[i])
+        else:
+            given = [(blocks[i], start, stop) for i, start, stop in parts]
+            cut.append(dask.delayed(_rows_between)(given))
+    return cut
+
+
+def _rows_between(parts: list[tuple[Any, int, int]]) -> Any:
+    """Return rows from one number to another of each of some blocks, in one."""
+    rows = [rows_at(block, slice(a, b)) for block, a, b in parts]
+    return rows[0] if len(rows) == 1 else rows_together(rows)
 
 
 def _like_rows(X: Any, sizes: tuple[int, ...], numbers: Any) -> Any:

@@ -1,12 +1,15 @@
-"""Fits to queries in blocks of rows: only the scores of all rows are in one place."""
+"""Fits to queries in blocks of rows: sums of each place, or of all scores in one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from .._core.losses import Groups
 from .._core.objectives.risk import Risk
+from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
 from .._problems import LinearProblems, Problems
 from .._solving.callbacks import FitTask
@@ -14,11 +17,60 @@ from .._solving.solution import Solution
 from .blocks import Collection, Floats, Source, Summary
 
 
-class QueriesInBlocks(Collection):
-    """Rows in blocks, whose scores one loss compares.
+class RankingOfBlock:
+    """Makes problems of the rows of a block that has whole queries.
 
-    The rows of X stay in their blocks; scores, targets and weights are one array each.
-    So rows of a query may be in several blocks.
+    Parameters
+    ----------
+    estimator : BaseRanker
+    y : ndarray of shape (n,)
+        Relevances.
+    codes : ndarray of shape (n,)
+        Queries of the rows, by any numbers or labels.
+    """
+
+    def __init__(self, estimator: Any, y: Floats, codes: npt.NDArray[Any]) -> None:
+        self._estimator, self._y, self._codes = estimator, y, codes
+
+    def _problems(
+        self, X: Any, y: Any, weights: Floats, names: Any = None
+    ) -> LinearProblems:
+        """Return the problems of the rows; y are numbers of them among all."""
+        codes = np.unique(self._codes, return_inverse=True)[1].astype(np.intp)
+        loss = self._estimator._loss(Groups(codes))
+        problems: LinearProblems = self._estimator._problems(
+            X, self._y, weights, names, loss=loss
+        )
+        return problems
+
+
+def sizes_between_queries(codes: npt.NDArray[Any], sizes: list[int]) -> list[int]:
+    """Return sizes of blocks that end where queries end, next to some sizes.
+
+    They are the same where rows of a query do not follow one another.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Queries of the rows.
+    sizes : list of int
+        Numbers of rows of blocks.
+    """
+    changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    if len(changes) + 1 > len(np.unique(codes)):
+        return sizes
+    places = np.concatenate([[0], changes, [len(codes)]])
+    ends = np.cumsum(sizes)
+    moved = places[np.searchsorted(places, ends)]
+    return [int(size) for size in np.diff(moved, prepend=0)]
+
+
+class QueriesInBlocks(Collection):
+    """Rows in blocks, of which a loss compares those of each query.
+
+    Where all queries are whole in a block, the loss is a sum over blocks, and numbers
+    of rows stay in their places (Teo et al. 2010, A.3.4). Otherwise the rows of X stay
+    there, and scores, targets and weights are one array each.
 
     Parameters
     ----------
@@ -48,13 +100,30 @@ class QueriesInBlocks(Collection):
         numbers = self._blocks.results("targets")
         order = np.concatenate(numbers).astype(np.intp)
         queries = self._queries.take(order)
-        self._ranking = self._loss_of(queries.groups), self._y[order], queries.weights
         ends = np.cumsum(list(map(len, numbers)))[:-1]
         self._factors = OfParts(np.split(queries.weights, ends))
+        codes = np.split(queries.codes, ends)
+        n_apart = sum(len(np.unique(each)) for each in codes)
+        self._is_whole = n_apart == len(queries.groups)
+        if self._is_whole:
+            rows = zip(np.split(self._y[order], ends), codes, strict=True)
+            self._rankings = OfParts(RankingOfBlock(self._copy, *own) for own in rows)
+        else:
+            loss = self._loss_of(queries.groups)
+            self._ranking = loss, self._y[order], queries.weights
         super()._weigh()
+
+    def _encode(self) -> None:
+        makers = self._rankings if self._is_whole else self._copy
+        args = makers, self._shift, self._scales, self._names
+        self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def risk(self, index: int) -> Risk:
         risks = self._encoded.of(self._encoded.each("risk", index))
+        if self._is_whole:
+            whole = RiskOfParts(risks, self._loss_of(Groups.one(1)))
+            self._session.count(whole.design.parts.objects)
+            return whole
         design = DesignOfParts(risks.of(risks.each("own_design")))
         self._session.count(design.parts.objects)
         return Risk(design, *self._ranking)
@@ -62,5 +131,7 @@ class QueriesInBlocks(Collection):
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
+        if self._is_whole:
+            return super()._solve(problems, alpha, task)
         problems.design = self.risk(0).design
         return Problems.solve(problems, alpha, task)

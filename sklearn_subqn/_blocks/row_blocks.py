@@ -18,7 +18,7 @@ from .._checks import check_number, exact_names
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock, without_callbacks
-from .queries import QueriesInBlocks
+from .queries import QueriesInBlocks, sizes_between_queries
 
 WITHOUT_TARGETS = (
     "The blocks have no y: give y to RowBlocks, or to fit after it, or let functions "
@@ -210,7 +210,7 @@ class RowBlocks:
 
         The blocks have numbers of rows for targets: all scores come to one place.
         """
-        readers, *_, number = self._checked(estimator, y, sample_weight)
+        *_, number = self._checked(estimator, y, sample_weight)
         one = sample_weight is not None and np.ndim(sample_weight) == 0
         targets = self._own("y", y)
         weights = self._own("sample_weight", None if one else sample_weight)
@@ -219,9 +219,14 @@ class RowBlocks:
         given = number if any(w is None for w in weights) else np.concatenate(weights)
         qid = self._all("qid", qid)
         ranking = estimator._ranking_of(np.concatenate(targets), given, qid, **others)
-        ends = np.cumsum(list(map(len, targets)))
+        codes, readers, first = ranking[1].codes, [], 0
+        for of_source in self._readers:
+            n = sum(reader.n_rows or 0 for reader in of_source)
+            readers += _between_queries(of_source, codes[first : first + n])
+            first += n
+        ends = np.cumsum([reader.n_rows for reader in readers])
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
-        blocks = list(map(_alone, readers)), numbers, [None] * len(readers)
+        blocks = readers, numbers, [None] * len(readers)
         return blocks, ranking
 
     def _opened_with_queries(
@@ -383,6 +388,15 @@ class Reader:
         self.n_rows = None if rows is None else rows.stop - rows.start
         self.y = self.sample_weight = self.qid = None
 
+    @property
+    def source_rows(self) -> slice | None:
+        """The rows of the source, None of a function."""
+        return self._rows
+
+    def of_rows(self, rows: slice) -> Reader:
+        """Return a reader of other rows of the source, an array."""
+        return Reader(self._source, rows)
+
     def first_row(self) -> Any:
         """Return a row of X, None if there is none."""
         if self._rows is not None:
@@ -449,6 +463,15 @@ def _alone(reader: Reader) -> Reader:
     return alone
 
 
+def _between_queries(readers: list[Reader], codes: Any) -> list[Reader]:
+    """Return readers of the rows of a source, of whole queries if it is an array."""
+    if readers[0].source_rows is None:
+        return list(map(_alone, readers))
+    sizes = sizes_between_queries(codes, [reader.n_rows or 0 for reader in readers])
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [readers[0].of_rows(slice(a, b)) for a, b in pairwise(ends)]
+
+
 def _first_row(readers: Iterable[Reader]) -> Any:
     """Return a row of the first block that has rows, None if there is none."""
     rows = (reader.first_row() for reader in readers)
@@ -481,7 +504,7 @@ def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> An
     return getattr(estimator, name)(rows_at(reader.read(), rows))
 
 
-def rows_at(X: Any, rows: npt.NDArray[np.intp]) -> Any:
+def rows_at(X: Any, rows: npt.NDArray[np.intp] | slice) -> Any:
     """Return some rows of an array, a sparse matrix or a data frame."""
     return (X.iloc if hasattr(X, "iloc") else X)[rows]
 

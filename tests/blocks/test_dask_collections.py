@@ -859,7 +859,7 @@ def test_rankings_on_workers_agree_with_fits_in_memory(client, monkeypatch, tmp_
     spread(monkeypatch)
     X, y, qid, chunks = ranked()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    ranker = BMRMRanker(0.1, tol=1e-9)
+    ranker = BMRMRanker(0.1, loss="pairwise-squared", tol=1e-9)
     plain, weighted = (clone(ranker).fit(X, y, w, qid=qid) for w in (None, weights))
     dX, *numbers = (
         da.from_array(x, chunks=(chunks, *x.shape[1:])) for x in (X, y, weights, qid)
@@ -883,6 +883,43 @@ def test_rankings_on_workers_agree_with_fits_in_memory(client, monkeypatch, tmp_
             ranker.fit(dX, y, qid=qid[1:])
     del dX, numbers, given, queries, frame
     assert_nothing_is_left(client)
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        ("pairwise", np.asarray),
+        ("pairwise-squared", sparse.csr_matrix),
+        ("ndcg", pd.DataFrame),
+    ],
+)
+def test_iterations_of_rankings_send_no_numbers_of_rows(monkeypatch, loss, kind):
+    """Rows of cut queries move to one block, and scores stay where they are."""
+    n_bytes = [0]
+    send = places.Here.send
+
+    def counted(self, message):
+        wait = send(self, message)
+        n_bytes[0] += len(pickle.dumps(message)) + len(pickle.dumps(wait()))
+        return wait
+
+    monkeypatch.setattr(places.Here, "send", counted)
+    X, y, qid, chunks = ranked()
+    X, y = np.tile(X, (8, 1)), np.tile(y, 8)
+    qid = np.concatenate([qid + 100 * i for i in range(8)])
+    cuts = [0, *np.cumsum(chunks[:-1]), len(y)]
+    of_x = [dask.delayed(kind)(X[a:b]) for a, b in pairwise(cuts)]
+    of_y = [dask.delayed(y[a:b]) for a, b in pairwise(cuts)]
+    counts = []
+    ranker = BMRMRanker(
+        0.1, loss=loss, tol=1e-6, callback=lambda progress: counts.append(n_bytes[0])
+    )
+    with sessions(monkeypatch):
+        found = ranker.fit(of_x, of_y, qid=qid).objective_
+    expected = ranker.set_params(callback=None).fit(X, y, qid=qid)
+    assert_allclose(found, expected.objective_, rtol=2e-6)
+    # That is less than a number in single precision for each row.
+    assert np.median(np.diff(counts)) <= 20_000 < 4 * len(y)
 
 
 def test_a_killed_worker_is_replaced_in_a_ranking(client, monkeypatch):

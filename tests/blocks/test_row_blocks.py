@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from sklearn_subqn import (
     ranking,
     svm,
 )
+from sklearn_subqn._core.places.parts import DesignOfParts
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
 from sklearn_subqn._estimators.linear_estimator import LinearEstimator
@@ -459,6 +461,27 @@ def test_rankings_agree_with_fits_in_memory(given):
     assert other.n_queries_ == fitted.n_queries_
     assert_array_equal(other.predict(rows), other.predict(X))
     assert other.score(rows) == pytest.approx(other.score(X, y, qid=qid))
+
+
+@pytest.mark.parametrize(
+    "loss", ["pairwise", "pairwise-squared", "pairwise-log", "mrr"]
+)
+def test_sums_of_whole_queries_are_those_of_all_scores(loss, monkeypatch):
+    """Blocks with whole queries, or cut between them, never bring scores together."""
+    X, y, qid = queries()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    weights = None if loss == "mrr" else weights
+    ranker = BMRMRanker(1e-2, loss=loss, tol=1e-3 if loss == "mrr" else 1e-9)
+    fitted = clone(ranker).fit(X, y, weights, qid=qid)
+    monkeypatch.setattr(DesignOfParts, "forward", None)
+    ends = np.searchsorted(qid, [0, 4, 4, 5, qid.max() + 1])
+    parts = [slice(a, b) for a, b in pairwise(ends)]
+    of_functions = RowBlocks([lambda r=r: X[r] for r in parts], y, weights, qid=qid)
+    for rows in (of_functions, RowBlocks(X, y, weights, qid=qid, block_size=70)):
+        other = clone(ranker).fit(rows)
+        assert_allclose(other.objective_, fitted.objective_, rtol=max(1e-8, ranker.tol))
+        assert other.dual_gap_ <= ranker.tol * other.objective_
+        assert_array_equal(other.predict(rows), other.predict(X))
 
 
 def test_weights_and_orders_of_queries_in_blocks():

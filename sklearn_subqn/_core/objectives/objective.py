@@ -44,6 +44,10 @@ class Objective(Bounds):
         """Return the objective of the loss' Moreau envelope around a center."""
         return self.with_risk(self.risk.envelope(center, width))
 
+    def narrowed(self, width: float) -> Objective:
+        """Return the objective with a smooth loss near one of pairs with kinks."""
+        return self.with_risk(self.risk.narrowed(width))
+
     def with_regularizer(self, regularizer: Regularizer) -> Objective:
         """Return the objective with another penalty of the same parameters."""
         return Objective(self.risk, regularizer, self.alpha)

@@ -288,6 +288,18 @@ class Risk(DualsOfRisk):
         """Return the risk of the Moreau envelope around a center."""
         return self.with_loss(self.loss.envelope(center, width))
 
+    def narrowed(self, width: float) -> Risk:
+        """Return the risk of a smooth loss that is near, of losses of pairs of rows."""
+        return self.with_loss(self.loss.narrowed(width))
+
+    @summed
+    def proof(self, scores: Floats) -> Floats:
+        """Return what slopes of such a loss prove: a height, and how far they are off.
+
+        These are of the loss that it is near.
+        """
+        return np.array(self.oracle.proof(scores, self.targets, self.weights))
+
     @rowwise
     def neutral_center(self) -> Floats:
         """Return the center in the middle of the sets of dual variables."""

@@ -34,16 +34,20 @@ class RiskOfParts(Risk):
     ----------
     parts : Parts or iterable of Risk
         Of the same loss.
+    loss : DualLoss, optional
+        That loss, without what it knows of each row; by default the parts are asked.
     """
 
     parts: Parts
     design: DesignOfParts
     _makes_matrix: bool | None = None
 
-    def __init__(self, parts: Parts | Iterable[Risk]) -> None:
+    def __init__(
+        self, parts: Parts | Iterable[Risk], loss: DualLoss | None = None
+    ) -> None:
         self.parts = parts = parts if isinstance(parts, Parts) else Parts(parts)
         design = DesignOfParts(parts.of(parts.each("own_design")))
-        loss = parts.results("loss_of_no_rows")[0]
+        loss = loss or parts.results("loss_of_no_rows")[0]
         targets, weights = (
             parts.each("row_data", what) for what in ("targets", "weights")
         )
@@ -56,6 +60,12 @@ class RiskOfParts(Risk):
         risks = self.parts.each("envelope", center, width)
         loss = self.parts.of(risks).results("loss_of_no_rows")[0]
         return self._with_risks(risks, loss)
+
+    def narrowed(self, width: float) -> RiskOfParts:
+        # Parts have losses of their own groups of rows.
+        return self._with_risks(
+            self.parts.each("narrowed", width), self.loss.narrowed(width)
+        )
 
     def _with_risks(self, risks: Any, loss: DualLoss) -> RiskOfParts:
         """Return the sum of risks of another loss on the same data."""
@@ -121,6 +131,9 @@ class RiskOfParts(Risk):
 
     def _some(self, *xs: Any) -> list[Any]:
         """Return numbers of rows, and last their weights, in arrays of limited size."""
+        if self.loss.ranks:
+            # The scales of losses that compare rows are constants.
+            return [np.empty(0) for _ in xs]
         step = -(-self.n_scored // _MOST_COLLECTED)
         *others, weights = (self.parts.collect("every", x, step) for x in xs)
         total = float(weights.sum())
@@ -145,7 +158,7 @@ class RiskOfParts(Risk):
         return self._makes_matrix
 
     def has_rows_apart(self, curvature: Curvature) -> bool:
-        return True
+        return not self.loss.ranks
 
 
 @by_parts

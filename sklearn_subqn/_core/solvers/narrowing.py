@@ -36,15 +36,14 @@ def narrowing(objective: Objective, start: Start) -> Solver:
     status : str
         "no_progress": the gap is a rounding error.
     """
-    loss, args = objective.loss, (objective.targets, objective.weights)
     point, directions = start.at(objective), NewtonDirections()
 
     def newton(width: float, aim: float) -> Iterator[Found]:
         nonlocal point
-        narrow = loss.narrowed(width)
-        point = point.under(objective.with_loss(narrow))
+        narrow = objective.narrowed(width)
+        point = point.under(narrow)
         while True:
-            height, error = narrow.oracle.proof(point.scores, *args)
+            height, error = narrow.risk.proof(point.scores).tolist()
             dual = point.dual_point
             dual = dual._replace(offset=height, error=dual.error + error)
             lower = objective.dual_value(objective.cut(dual))

@@ -77,8 +77,13 @@ def is_factorized(
     letter, 3.0 for 3.9 on covtype (7 classes).
     """
     design = objective.design
-    if objective.loss.ranks and not objective.risk.in_one_place:
-        # Rows of different parts would have to be multiplied with each other.
+    risk = objective.risk
+    has_pairs_at_hand = risk.in_one_place or (
+        risk.parts is not None and design.holds_rows
+    )
+    if objective.loss.ranks and not has_pairs_at_hand:
+        # Rows of different parts, or of different readings, would have to be
+        # multiplied with each other.
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     full = objective.loss.analytic and not design.shares_coef
