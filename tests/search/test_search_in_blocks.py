@@ -119,7 +119,8 @@ def test_rows_that_are_drawn_several_times_count_so():
     assert_same_search(found, clone(search).fit(X, y))
 
 
-def test_paths_are_warm(monkeypatch):
+@pytest.mark.parametrize("in_one_place", [False, True])
+def test_paths_are_warm(monkeypatch, in_one_place):
     """Fits but the first of a fold take hardly any iterations."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 5))
@@ -132,7 +133,11 @@ def test_paths_are_warm(monkeypatch):
     )
     search = SubLBFGSLinearSVCCV([0.1, 0.03, 0.01, 3e-3, 1e-3], cv=2, refit=False)
     search.fit(X, y)
-    clone(search).fit(in_blocks(X, y, ends=(0, 2000, 6000)))
+    rows = (in_blocks(X, y, ends=(0, 2000, 6000)),)
+    if in_one_place:
+        da = pytest.importorskip("dask.array")
+        rows = [da.from_array(x, chunks=-1) for x in (X, y)]
+    clone(search).fit(*rows)
     in_memory, found = np.array(n_iters[:2]), np.array(n_iters[2:])
     assert found[:, 1:].sum() <= in_memory[:, 1:].sum() + 2
 
