@@ -251,33 +251,40 @@ def plain_rows(
     found: list[int] = []
     # Weights other than one, by places in what is found.
     others: dict[int, float] = {}
-    ends = [0]
+    ends, texts = [0], True
     for token in sequence:
         if type(token) is dict:
             attributes = token.items()
-            try:
-                known = map(find, map(":".join, attributes))
-                found += [column for column in known if column is not None]
-            except TypeError:
-                del found[ends[-1] :]
-                for name, value in attributes:
-                    if type(name) is not str:
+            if texts:
+                try:
+                    known = map(find, map(":".join, attributes))
+                    found += [column for column in known if column is not None]
+                    ends.append(len(found))
+                    continue
+                except TypeError:
+                    # Tokens after one with numbers have numbers as well, as a rule.
+                    texts = False
+                    del found[ends[-1] :]
+            for name, value in attributes:
+                kind = type(value)
+                if type(name) is not str:
+                    return None
+                if kind is str:
+                    column = find(f"{name}:{value}")
+                elif kind is bool:
+                    # False is a weight of zero.
+                    column = find(name) if value else None
+                elif kind is float or kind is int:
+                    column = find(name)
+                    if value != 1 and column is not None:
+                        others[len(found)] = float(value)
+                    # A comparison with nan is false, so that nan is left, too.
+                    if not abs(value) <= LARGEST_VALUE:
                         return None
-                    if type(value) is str:
-                        column = find(f"{name}:{value}")
-                    elif type(value) in (bool, int, float):
-                        column = find(name)
-                        # A comparison with nan is false, so that nan is left, too.
-                        if not abs(value) <= LARGEST_VALUE:
-                            return None
-                        if value != 1:
-                            others[len(found)] = float(value)
-                    else:
-                        return None
-                    if column is None:
-                        others.pop(len(found), None)
-                    else:
-                        found.append(column)
+                else:
+                    return None
+                if column is not None:
+                    found.append(column)
         elif type(token) is list and {*map(type, token)} <= {str}:
             found += [column for column in map(find, token) if column is not None]
         else:

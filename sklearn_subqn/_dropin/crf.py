@@ -415,7 +415,9 @@ class CRF(Estimator):
         return of_sequences(super().__sklearn_tags__())
 
     def _fitted(self) -> LinearChainCRF:
-        check_is_fitted(self)
+        # The check looks at all attributes, which single sequences would notice.
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
         return self.model_
 
     def _of_model(self, name: str) -> Any:
