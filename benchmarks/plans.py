@@ -160,6 +160,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         SubLBFGSLinearSVC(1e-3),
     )
     yield Case(
+        "smaller units for an L1 norm",
+        "8000 x 120, a tiny alpha",
+        lambda: targets(8000, 120, 3),
+        BMRMRegressor(1e-12, loss="quantile", penalty="l1"),
+    )
+    yield Case(
         "span of the rows",
         "200 x 8000, 5 classes",
         lambda: normal(200, 8000, 5),

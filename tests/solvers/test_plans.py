@@ -63,6 +63,11 @@ PENALTY = {"penalty": "l1"}
 
 CASES = [
     ("smaller units", MulticlassHingeClassifier(1e-2), classes(100, 5, 3, 1e9)),
+    (
+        "smaller units for an L1 norm",
+        BMRMRegressor(1e-12, loss="quantile", penalty="l1"),
+        targets(600, 101),
+    ),
     ("span of the rows", MulticlassHingeClassifier(1e-2), classes(30, 80, 3)),
     ("larger alphas", SubLBFGSLinearSVC(1e-8), classes(100, 40)),
     ("larger alphas", MulticlassHingeClassifier(1e-7), classes(100, 60, 3)),

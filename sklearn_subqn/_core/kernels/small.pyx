@@ -23,9 +23,10 @@ and in each coefficient is the gap between J(w) and the dual value of u,
 
 where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero
 where there is a free intercept. Without l2 the dual point is c u with the largest c in
-[0, 1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. Callers balance it
-and compute J and the bound with its rounding errors themselves: this gap only says when
-to stop.
+[0, 1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R; or where that leaves
+more, one near u whose r is clipped: as with intercepts the gap is an estimate. Callers
+find it, balance it and compute J and the bound with its rounding errors themselves: this
+gap only says when to stop.
 """
 
 from .box_rows cimport Box, box_evaluate, box_line, box_slopes
@@ -46,7 +47,7 @@ from .few_rows cimport (
 )
 from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
-from .standard cimport INFINITY, fabs, free
+from .standard cimport INFINITY, fabs, free, sqrt
 
 cdef enum:
     # Centers, Newton steps for each, and trials of a line search, at most.
@@ -76,8 +77,9 @@ cdef int MOST_STUCK = 20, MOST_STUCK_AT_END = 3
 # Gaps below 1e-15 of J are taken for rounding errors, and may be those below 1e-10.
 cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 
-# The curvature of parameters without squares is at least 1e-6 of what it is with all
-# rows bent, and 1e-12 of it for smooth losses.
+# Parameters without squares have a curvature of 1e-6 of what it is with all rows bent,
+# and 1e-12 of it for smooth losses, besides their own. With fewer bent rows than
+# parameters there would be steps of any length.
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
@@ -249,7 +251,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         for j in range(o.q):
             if j < o.n_penalized:
                 o.H[j * o.q + j] += o.l2
-            o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
+            o.H[j * o.q + j] += least * o.least[j]
         if not find_direction(o):
             return False
         forward(rows, o.p, o.dz)
@@ -285,7 +287,8 @@ cdef void evaluate(Problem* o) noexcept nogil:
     """Find v, u and the gradient, J and what is left of it by (3)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w
+    cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w, over
+    cdef double moved = 0.0
     cdef double[3] sums
     sums[0] = sums[1] = sums[2] = o.left = 0.0
     if rows.kind == BOX:
@@ -313,12 +316,17 @@ cdef void evaluate(Problem* o) noexcept nogil:
             r -= e
         steepest = max(steepest, fabs(r))
         o.left += o.l1 * fabs(w) - r * w
+        over = r - min(max(r, -o.l1), o.l1)
+        if over != 0.0:
+            moved += over * w + fabs(over) * reach / sqrt(o.least[j])
     # What balancing u may take: variables shrink by as much as these sum to.
     for j in range(o.n_penalized, o.q):
         o.left += fabs(o.g[j]) * reach
     if steepest > o.l1:
         c = o.l1 / steepest
-        o.left = c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
+        o.left = min(
+            o.left + moved, c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
+        )
 
 
 cdef bint find_direction(Problem* o) noexcept nogil:

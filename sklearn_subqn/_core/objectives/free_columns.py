@@ -1,7 +1,8 @@
-"""Lower bounds where the penalty leaves columns free, besides those of intercepts.
+"""Lower bounds where dual points have to fit columns: free ones, and an L1 norm's.
 
-A dual point u proves one if X_jᵀu = 0 for all free columns j. Those of a problem with a
-small penalty on these nearly have that. Rows whose dual variables may change either way
+A dual point u proves one if X_jᵀu = 0 for all free columns j, besides those of
+intercepts, and at most alpha under an L1 norm. Those of a problem with a small penalty,
+or of a tiny alpha, nearly have that. Rows whose dual variables may change either way
 make up for the rest, each in proportion to how far: the way of affine scaling (Dikin
 1967) to feasible points.
 
@@ -14,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses._base import Floats, Rows
+from ..losses._base import Floats, Mask
 from ..memory import COPY_SIZE
 from ..regularizers import PartlyFree
-from ..rounding import CLOSE, MOST_STEPS, ROUNDED, rounding
+from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, rounding
 from .bounds import MOST_IMBALANCED
-from .objective import Cut, Dual, Objective, Point
+from .objective import Cut, Dual, Point
 
 # Dual variables at their ends change one way only, and those of all rows of a level
 # may be there. Where a dual point proves nothing, it goes 1e-8 of the way to the
@@ -43,78 +44,134 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     Parameters
     ----------
     point : Point
-        Of an objective whose regularizer is ``PartlyFree``.
+        Of an objective the conjugate of whose regularizer has ``limits``.
     duals : list of ndarray of the shape of the scores
         In the domain of R*.
     """
-    objective = point.objective
-    risk, penalty = objective.risk, objective.regularizer
-    assert isinstance(penalty, PartlyFree)
-    free = np.flatnonzero(penalty.free)
-    n_rows, n_columns = len(duals[0]), len(free) + objective.n_free
-    best = objective.least
+    risk, best = point.objective.risk, point.objective.least
     if duals[0].ndim > 1 or not risk.in_one_place:
         return best
     if not risk.loss.has_leeway:
         return max(best, point.lower_bound)
-    # Free columns are copied; larger copies are not worth a bound.
-    if n_columns * n_rows > 8 * COPY_SIZE:
-        return best
-    F = np.ones((n_rows, n_columns))
-    F[:, : len(free)] = objective.design.dense_columns(free)
-    sizes = np.sqrt(risk.weights @ np.square(F))
-    F /= np.where(sizes > 0.0, sizes, 1.0)
-    most = _OF_GAP * (point.value - enough) / max(len(free), 1)
+    columns = _Columns(point, enough)
     for share in _INWARD:
         for u in duals:
-            best = max(best, _bound(point, F, u, share, most))
+            # What rounding leaves of variables that vanish would have no leeway.
+            u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
+            u = risk.inward(u, share)
+            columns.hold_for(u)
+            found = None
+            # Where others come to their limits, these are held, too.
+            while found is None and columns.are_few:
+                found = _bound(columns, u.copy())
+            best = max(best, -np.inf if found is None else found)
             if best >= enough:
                 return best
     return best
 
 
-def _bound(point: Point, F: Floats, u: Floats, share: float, most: float) -> float:
+class _Columns:
+    """The columns whose sums with dual points have limits, and those that are held.
+
+    Parameters
+    ----------
+    point : Point
+    enough : float
+        The lower bound that is looked for.
+
+    Attributes
+    ----------
+    limits : ndarray of shape (n_penalized,)
+        The largest |X_jᵀu|, unless bounds of a coefficient allow for more.
+    held : ndarray of bool, of shape (n_penalized,)
+        Columns whose sums are brought to their limits: free ones without bounds, and of
+        the others those that are near, or cost much.
+    """
+
+    def __init__(self, point: Point, enough: float) -> None:
+        self.objective, self._w = point.objective, point.w
+        penalty = self.objective.regularizer
+        self.limits = self.objective.alpha * penalty.limits()
+        self._free = self.limits == 0.0
+        self._most = _OF_GAP * (point.value - enough) / max(self._free.sum(), 1)
+        ones = np.ones(len(self.limits))
+        ends = penalty.support(ones), penalty.support(-ones)
+        self.held = self._free & np.isinf(np.minimum(*ends))
+        self._known: tuple[Mask, Floats, Floats] | None = None
+
+    @property
+    def are_few(self) -> bool:
+        """Whether copies of columns are worth a bound."""
+        n_columns = np.count_nonzero(self.held) + self.objective.n_free
+        return n_columns * self.objective.design.n_rows <= 8 * COPY_SIZE
+
+    @property
+    def settled(self) -> Mask:
+        """Columns whose sums are within their limits, where they cost nothing."""
+        return np.isfinite(self.limits) & (self.held | ~self._free)
+
+    def hold_for(self, u: Floats) -> None:
+        """Hold the columns that a dual point asks for."""
+        self.hold_all_near(u)
+        if np.any(self._free & ~self.held):
+            self.hold_costly(self.objective.cut(Dual(u)))
+
+    def hold_costly(self, cut: Cut) -> bool:
+        """Hold free columns whose multipliers cost much; whether there are new ones."""
+        others, penalty = self._free & ~self.held, self.objective.regularizer
+        if not others.any():
+            return False
+        assert isinstance(penalty, PartlyFree)
+        v, radius = self.objective.conjugate_point(cut)
+        least = v * self._w[: len(v)]
+        costs = self.objective.alpha * (penalty.support_within(v, radius) - least)
+        others &= ~(costs <= self._most)
+        self.held |= others
+        return bool(others.any())
+
+    def hold_all_near(self, u: Floats, error: float = 0.0) -> bool:
+        """Hold columns whose sums may be at their limits; whether there are new ones.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n,)
+        error : float
+            How much each u_i may be off, by the norm of them all.
+        """
+        others = np.isfinite(self.limits) & ~self.held
+        if not others.any():
+            return False
+        risk, n = self.objective.risk, len(self.limits)
+        error += rounding(len(u)) * risk.dual_norm(u)
+        most = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
+        others &= ~(most <= self.limits)
+        self.held |= others
+        return bool(others.any())
+
+    def scaled(self) -> tuple[Floats, Floats]:
+        """Return those held and of intercepts, in units of their sizes, and limits."""
+        if self._known is None or np.any(self._known[0] != self.held):
+            o, held = self.objective, np.flatnonzero(self.held)
+            F = np.ones((o.design.n_rows, len(held) + o.n_free))
+            F[:, : len(held)] = o.design.dense_columns(held)
+            sizes = np.sqrt(o.risk.weights @ np.square(F))
+            sizes[sizes == 0.0] = 1.0
+            limits = np.zeros(F.shape[1])
+            # A little less, so that no sum exceeds its limit by rounding.
+            limits[: len(held)] = (1.0 - 4.0 * EPS) * self.limits[held]
+            self._known = self.held.copy(), F / sizes, limits / sizes
+        return self._known[1:]
+
+
+def _bound(columns: _Columns, u: Floats) -> float | None:
     """Return the lower bound of a dual point near u, or minus infinity.
 
-    F are the free columns and those of intercepts, in units of their sizes. Multipliers
-    of bounds cost at most ``most`` each.
+    None where it takes more columns to be held.
     """
-    objective, n = point.objective, point.objective.regularizer.n_penalized
-    assert isinstance(objective.regularizer, PartlyFree)
-    free = objective.regularizer.free
-    cut, balanced = objective.cut(Dual(u)), np.zeros(n, dtype=bool)
-    while True:
-        costly = free & ~balanced & ~(_costs(point, cut) <= most)
-        if not costly.any():
-            return objective.dual_value(cut)
-        balanced |= costly
-        some = np.append(balanced[free], np.ones(objective.n_free, dtype=bool))
-        found = _balanced(objective, F[:, some], np.flatnonzero(balanced), u, share)
-        if found is None:
-            return -np.inf
-        cut = found
-
-
-def _costs(point: Point, cut: Cut) -> Floats:
-    """Return by how much each column of a cut may lower the bound below a point."""
-    objective, n = point.objective, point.objective.regularizer.n_penalized
-    assert isinstance(objective.regularizer, PartlyFree)
-    v, radius = objective.conjugate_point(cut)
-    largest = objective.regularizer.support_within(v, radius)
-    return objective.alpha * (largest - v * point.w[:n])
-
-
-def _balanced(
-    objective: Objective, F: Floats, columns: Rows, u: Floats, share: float
-) -> Cut | None:
-    """Return the cut of a dual point near u with X_jᵀu = 0 for some columns, or None.
-
-    F are these columns and those of intercepts, in units of their sizes.
-    """
-    risk, n_columns = objective.risk, F.shape[1]
-    # What rounding leaves of dual variables that vanish would have no leeway.
-    u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
-    u = risk.inward(u, share)
+    objective, risk = columns.objective, columns.objective.risk
+    F, limits = columns.scaled()
+    n_columns = F.shape[1]
+    aims = np.clip(F.T @ u, -limits, limits)
     size = np.abs(u)
     for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
@@ -123,22 +180,22 @@ def _balanced(
         room = leeway[rows, np.newaxis]
         some = F[rows] if len(rows) < len(F) else F
         root = _inverse_root(np.sqrt(room) * some)
-        change = some @ (root @ (root.T @ (F.T @ u)))
+        change = some @ (root @ (root.T @ (F.T @ u - aims)))
         way = float(np.abs(change).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero. Others go nine tenths of the way there.
         u[rows] -= (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * room[:, 0] * change
         u[np.abs(u) <= CLOSE * size] = 0.0
-        # A whole step ends at X_jᵀu = 0, and half of the leeway of each row is left.
+        # A whole step ends at the aims, and half of the leeway of each row is left.
         if way <= 0.5:
             break
     # What is left is moved in proportion to the leeway before the last step.
     leeway = risk.leeway(u)
     left_over = leeway[rows]
     scale = room[:, 0] / np.maximum(left_over, np.finfo(np.float64).tiny)
-    # A point of the domain with X_jᵀu = 0 differs from u by at most ``share`` of the
-    # leeway, the rounding of these sums included.
-    sums, lost = F.T @ u, rounding(len(u)) * (np.abs(F).T @ np.abs(u))
+    # A point of the domain with sums as aimed at differs from u by at most ``share`` of
+    # the leeway, the rounding of these sums included.
+    sums, lost = F.T @ u - aims, rounding(len(u)) * (np.abs(F).T @ np.abs(u))
     G = some @ root
     rest = G @ (root.T @ sums)
     most = np.abs(G) @ (np.abs(root).T @ lost) * (1.0 + rounding(n_columns))
@@ -147,6 +204,9 @@ def _balanced(
     beyond = np.eye(n_columns) - some.T @ (room * G) @ root.T
     left = np.abs(beyond @ sums) > 4.0 * np.abs(beyond) @ lost
     if not share <= MOST_IMBALANCED or np.any(left):
+        return -np.inf
+    error = share * risk.dual_norm(leeway)
+    if columns.hold_all_near(u, error):
         return None
     # R* is convex: a share of the way to the ends of the leeway costs no more, of each
     # row whichever way it goes.
@@ -154,11 +214,10 @@ def _balanced(
     ends = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
     height = risk.conjugate_and_size(u)[0] + 2.0 * share * sum(ends)
     if not np.isfinite(height):
-        return None
-    error = share * risk.dual_norm(leeway)
+        return -np.inf
     cut = objective.cut(Dual(u, None, -height, error, None, 0.0))
-    cut.normal[columns] = 0.0
-    return cut
+    cut.normal[np.flatnonzero(columns.settled)] = 0.0
+    return None if columns.hold_costly(cut) else objective.dual_value(cut)
 
 
 def _inverse_root(columns: Floats) -> Floats:

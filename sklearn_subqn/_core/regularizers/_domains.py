@@ -63,6 +63,9 @@ class PartlyFree(Regularizer):
     def nearest(self, w: Floats) -> Floats:
         return self._penalty.nearest(w)
 
+    def limits(self) -> Floats:
+        return np.where(self.free, 0.0, self._penalty.limits())
+
 
 class Bounded(Regularizer):
     """rho ||w||_1 + (1 - rho) / 2 ||w||² for w between bounds, infinite elsewhere.

@@ -69,6 +69,10 @@ class Regularizer(ABC):
         """Return a factor c <= 1 for which Omega*(c v) is finite."""
         return 1.0
 
+    def limits(self) -> Floats:
+        """Return the largest |v_i| for which Omega*(v) is finite, infinite without."""
+        return np.full(self.n_penalized, np.inf)
+
     def contains(self, w: Floats) -> bool:
         """Whether w of shape (q,) is in the domain of Omega."""
         return True
@@ -236,6 +240,10 @@ class ElasticNet(Regularizer):
             return 1.0
         # A little smaller, so that no product exceeds rho by rounding.
         return self.l1_ratio * (1.0 - 4.0 * EPS) / largest
+
+    def limits(self) -> Floats:
+        """Return ones for the L1 norm, whose conjugate is zero within and else none."""
+        return np.full(self.n_penalized, 1.0 if self.l1_ratio == 1.0 else np.inf)
 
     def curvature(self, w: Floats) -> Floats:
         penalized = np.arange(len(w)) < self.n_penalized

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
-from .related.smaller_units import LARGEST
+from .related.smaller_units import LARGEST, excess
 
 #: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
@@ -18,6 +20,9 @@ Condition = Callable[[Facts], bool]
 # Losses of one score for each row have no trouble with columns of less than 1e10.
 # docs/constants.md has the figures.
 _LARGEST_OF_ONE_SCORE = 1e10
+
+# Under an L1 norm, slopes of up to ten times those in smaller units are no trouble.
+_TOO_STEEP = 10.0
 
 # Bases of the span of rows take the time of about a sixth of the rows in products for
 # each score, and the room of X: they are made for at most 2000 rows.
@@ -202,6 +207,17 @@ def has_large_units(f: Facts) -> bool:
     if not (f.in_one_place and design.holds_rows and risk.row_size > least):
         return False
     return float(risk.column_sizes[: design.n_coef].max(initial=0.0)) > least
+
+
+def has_large_units_for_l1(f: Facts) -> bool:
+    """Features in large units are all but free of an L1 norm, and rows not apart."""
+    if not (f.l1 and f.kinks and f.in_one_place) or f.several or f.wide:
+        return False
+    if f.hinge and f.n_rows < _TALL * f.n_params:
+        return False
+    is_norm = bool(np.all(f.objective.regularizer.limits() == 1.0))
+    kept = is_norm and f.objective.design.holds_rows
+    return kept and float(excess(f.objective).max(initial=0.0)) > _TOO_STEEP
 
 
 def is_linear(f: Facts) -> bool:

@@ -33,6 +33,7 @@ from .plan_conditions import (
     has_l1,
     has_large_curvature,
     has_large_units,
+    has_large_units_for_l1,
     has_no_small_alpha,
     has_one_score,
     has_sample_for_l1,
@@ -263,6 +264,12 @@ PLANS = (
         (is_small, has_no_small_alpha),
         None,
         lambda f: small(f.objective, f.start, f.options.stopping),
+    ),
+    Plan(
+        "smaller units for an L1 norm",
+        (has_large_units_for_l1,),
+        _smaller_units,
+        None,
     ),
     # Losses with kinks, and squared norms.
     Plan(

@@ -16,6 +16,7 @@ from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..kernels import small as kernel
 from ..kernels import small_softmax
 from ..losses._base import Floats
+from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
 from ..rows.row_views import dense_rows
@@ -74,6 +75,9 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         reached = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
+        enough = point.value - stopping.allowed_gap(point.value)
+        if bound < enough and not isinstance(o.regularizer, L2):
+            bound = max(bound, lower_bound(point, [dual], enough))
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
     if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):

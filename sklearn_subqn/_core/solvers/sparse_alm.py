@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Stopping
+from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
 from .cd import cd
@@ -64,8 +65,11 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
             yield Found(primal, bound, point.dual_point, left)
 
     width = first_width(objective) * risk.score_scale(point.scores)
-    return (
-        yield from in_turn(
-            descend, width, "alm", gap=value - bound, share=_SHARE, factors=_FACTORS
-        )
+    status = yield from in_turn(
+        descend, width, "alm", gap=value - bound, share=_SHARE, factors=_FACTORS
     )
+    # Scaled down to fit the columns, dual points of a tiny alpha prove little.
+    point, proof = minimize_intercept(point.under(objective)), Dual(dual)
+    bound = lower_bound(point, [dual], point.value)
+    yield Iterate(point, None, bound, "alm", proof)
+    return status
