@@ -9,6 +9,12 @@ import pytest
 from scipy import optimize
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
+from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
+from sklearn_subqn._core.objectives.free_columns import lower_bound
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn.linear_model import QuantileRegressor
 
 LOSSES = {
@@ -103,3 +109,26 @@ def test_lists_of_quantiles():
         one = BMRMRegressor(1e-9, quantile=quantile, **options).fit(X, y)
         assert model.objective_[i] == pytest.approx(one.objective_, rel=1e-3)
         assert model.dual_gap_[i] <= 1e-3 * one.objective_
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute_error"])
+def test_no_column_at_its_limit(loss):
+    """Where w = 0 is optimal, there may be none, nor one of an intercept."""
+    X, y = data(loss, 40, 3, 1.0)
+    model = model_of(loss, 1e3).set_params(fit_intercept=False).fit(X, y)
+    objective = Objective(
+        Risk(Design(X, fit_intercept=False), *loss_and_targets(loss, y)),
+        ElasticNet(3, 1.0),
+        1e3,
+    )
+    u = objective.origin().dual
+    bound = lower_bound(objective, [u], np.inf)
+    assert bound == pytest.approx(model.objective_, rel=1e-6)
+    assert bound <= model.objective_
+
+
+def loss_and_targets(loss, y):
+    weights = np.full(len(y), 1.0 / len(y))
+    if loss == "hinge":
+        return BINARY_LOSSES[loss], y, weights
+    return regression_losses()[loss], y, weights

@@ -227,6 +227,8 @@ def _inverse_root(columns: Floats) -> Floats:
     do beside an intercept. What nearly does so shows in singular values, whose squares,
     the eigenvalues of the Gram matrix, would be lost to rounding.
     """
+    if not columns.shape[1]:
+        return np.empty((0, 0))
     triangle = _triangle(columns)
     sizes = np.linalg.norm(triangle, axis=0)
     sizes[sizes == 0.0] = 1.0

@@ -27,6 +27,11 @@ _MIN_NULL = 3
 # The radius gets shorter after ten losses at the latest, whatever the cuts.
 _MAX_LOSSES = 10
 
+# With at most 100 parameters the program is solved by the rows of its cuts: in products
+# of cuts, columns of small size are lost beside large ones, by which the method may end
+# several percent above the optimum. The factors of a few hundred would take longer.
+_FEW = 100
+
 # The radius is met to this relative accuracy, or the model's minimum within it.
 _RADIUS_TOLERANCE = 0.1
 
@@ -74,7 +79,7 @@ class CenteredModel:
         cuts = self._cuts
         heights = cuts.offsets + cuts.normals @ self.center.w[: self._n]
         heights -= self.center.value
-        if cuts.n_cuts > self._n:
+        if self._n <= max(cuts.n_cuts, _FEW):
             rows = cuts.normals / np.sqrt(zeta)
             x = minimize_by_rows(rows, heights, cuts.multipliers)
         else:
