@@ -121,8 +121,8 @@ def test_no_column_at_its_limit(loss):
         ElasticNet(3, 1.0),
         1e3,
     )
-    u = objective.origin().dual
-    bound = lower_bound(objective, [u], np.inf)
+    point = objective.origin()
+    bound = lower_bound(point, [point.dual], np.inf)
     assert bound == pytest.approx(model.objective_, rel=1e-6)
     assert bound <= model.objective_
 

@@ -138,7 +138,7 @@ class _Columns:
         error : float
             How much each u_i may be off, by the norm of them all.
         """
-        others = np.isfinite(self.limits) & ~self.held
+        others = np.isfinite(self.limits) & ~self.held & ~self._free
         if not others.any():
             return False
         risk, n = self.objective.risk, len(self.limits)
@@ -216,8 +216,13 @@ def _bound(columns: _Columns, u: Floats) -> float | None:
     if not np.isfinite(height):
         return -np.inf
     cut = objective.cut(Dual(u, None, -height, error, None, 0.0))
-    cut.normal[np.flatnonzero(columns.settled)] = 0.0
-    return None if columns.hold_costly(cut) else objective.dual_value(cut)
+    settled = columns.settled
+    cut.normal[np.flatnonzero(settled)] = 0.0
+    if columns.hold_costly(cut):
+        return None
+    # Zeros of parameters that are free are exact.
+    limited = PartlyFree(objective.regularizer, settled)
+    return objective.with_regularizer(limited).dual_value(cut)
 
 
 def _inverse_root(columns: Floats) -> Floats:

@@ -47,6 +47,9 @@ class PartlyFree(Regularizer):
         free = float(self.support_within(v, radius)[self.free].sum())
         return self._penalty.conjugate_within(*others) + free
 
+    def support(self, v: Floats) -> Floats:
+        return self._penalty.support(v)
+
     def support_within(self, v: Floats, radius: Floats) -> Floats:
         """Return the largest v_j w_j of the domain, where v_j is known up to a radius.
 
