@@ -16,9 +16,14 @@ from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
 from sklearn_subqn._core.objectives.generic import FunctionObjective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import exact, scaled, wolfe
 from sklearn_subqn._core.steps.one_dimension import minimize_piecewise, minimize_smooth
+from sklearn_subqn.losses import OrdinalLogistic
 
 
 def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):
@@ -337,6 +342,20 @@ def test_settle_with_one_class_only(loss):
         assert settled.cut.is_balanced(3)
         penalty = objective.alpha * objective.regularizer.value(settled.w)
         assert settled.value == pytest.approx(penalty, abs=1e-12)
+
+
+@pytest.mark.parametrize("far", np.arange(690.0, 760.0, 2.0))
+def test_settle_where_curvature_is_below_normal_numbers(far):
+    """One row far from the others is nearest to the thresholds."""
+    X = np.array([[1.0], [5.0], [-5.0], [-6.0]])
+    loss = OrdinalLogistic(immediate=True).loss
+    targets, weights = np.array([0.0, 2.0, 0.0, 2.0]), np.full(4, 0.25)
+    risk = Risk(ThresholdDesign(X, 2), loss, targets, weights)
+    objective = Objective(risk, L2(1), 1e-3)
+    point = objective.at(np.array([far, -1.0, 2.0]))
+    settled = minimize_intercept(point)
+    assert np.all(np.isfinite(settled.w))
+    assert settled.value <= point.value
 
 
 def test_settle_without_free_parameters_does_nothing():
