@@ -64,7 +64,8 @@ class ReadDesign(Design):
         if shelf is not None:
             # The squares will be asked for, and now the rows are in memory.
             known["squares"] = like.squares
-        vars(self).update(known, _parent=None)
+        # Products are by the blocks that are read.
+        vars(self).update(known, _parent=None, _are_few=False)
         self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
         # Changes of dense rows are made in blocks.
