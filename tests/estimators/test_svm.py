@@ -935,3 +935,27 @@ def test_score_is_weighted_accuracy():
     assert model.score(X, y, sample_weight=weights) == pytest.approx(
         np.average(right, weights=weights)
     )
+
+
+@pytest.mark.parametrize("kind", [int, bool, float, str])
+def test_score_is_accuracy_of_labels_of_any_kind(kind):
+    X, y = blobs(spread=0.3)
+    y = y > 0
+    model = SubLBFGSLinearSVC(alpha=0.1).fit(X, y.astype(kind))
+    labels = np.roll(y, 1).astype(kind)
+    expected = float(np.mean(labels == model.predict(X)))
+    assert 0.0 < expected < 1.0
+    assert model.score(X, labels) == expected
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X, labels[1:])
+
+
+def test_scores_of_few_columns_in_use_are_those_of_all():
+    X = np.random.default_rng(3).normal(size=(60, 40))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    model = SubLBFGSLinearSVC(alpha=0.1).fit(X, y)
+    model.coef_[0, 3:] = 0.0
+    expected = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9)
+    model.coef_[:] = 0.0
+    np.testing.assert_allclose(model.decision_function(X), model.intercept_[0])
