@@ -175,7 +175,7 @@ def conjugate(
 
     Those of other classes are what the dual has over weights, if not negative; that of
     the class of the row is what they leave. The sum is infinite where they leave less
-    than nothing, but for rounding. Also return by how much the sum changes with what
+    than nothing, except for rounding. Also return by how much the sum changes with what
     others have, of rows of which they have most.
     """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, own

@@ -50,7 +50,7 @@ class Hessian:
         return self._penalty + self.risk.diagonal()
 
     def gap(self, gradient: Floats) -> float:
-        """Return the gap that a gradient of J would prove, but for intercepts.
+        """Return the gap that a gradient of J would prove, without intercepts.
 
         With the squares alpha/2 sum_j f_j w_j² that is sum_j g_j² / (2 alpha f_j).
         """
