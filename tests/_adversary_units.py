@@ -50,11 +50,12 @@ class Unit(NamedTuple):
         w, free = np.ravel(coef), np.ravel(intercept)[0]
         y = long(p.y)
         s = long(p.weights) if self.by_sum else p.shares
-        constant = LONG(0)
+        constant, size = LONG(0), LONG(0)
         if self.targets == "2":
             y = np.where(p.y == 1, LONG(1), LONG(-1))
         elif self.loss == "poisson":
-            constant = s @ (y * np.log(np.where(y > 0, y, LONG(1))) - y)
+            logs = y * np.log(np.where(y > 0, y, LONG(1)))
+            constant, size = s @ (logs - y), s @ (np.abs(logs) + y)
         # A mean counts as it is, a sum by C.
         unit = 1 / LONG(p.alpha) if self.by_sum else LONG(1)
         return Terms(
@@ -62,7 +63,7 @@ class Unit(NamedTuple):
             exact_scores(p.X, w, free)[:, 0],
             sizes_of_scores(p.X, w, free)[:, 0] + np.abs(y),
             lambda z: unit * ONE_SCORE[self.loss](z, y, s) + constant,
-            float(abs(constant)),
+            float(size),
         )
 
 
