@@ -43,7 +43,7 @@ class Rows:
             return ALL_COLUMNS, self
         n_columns = self.X.shape[1]
         used = np.zeros(n_columns, dtype=bool)
-        # An eighth of the entries tells for most data that half the columns are used.
+        # For most data an eighth of the entries shows that half the columns are used.
         used[self.X.indices[: self.X.nnz // 8]] = True
         if 2 * np.count_nonzero(used) > n_columns:
             return ALL_COLUMNS, self

@@ -533,7 +533,11 @@ def never(*args):
             ValueError,
             "search_tol is not supported for data in blocks",
         ),
-        (BMRMRegressorCV(positive=True), ValueError, "positive and coef_bounds"),
+        (
+            BMRMRegressorCV(positive=True),
+            ValueError,
+            "positive, coef_bounds and coef_constraints",
+        ),
         (
             SubLBFGSLinearSVC(penalty_factor=[0.0, 1.0, 1.0, 1.0, 1.0]),
             ValueError,

@@ -754,7 +754,9 @@ def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
     model.n_features_in_ = 2
     problem = model._problem(X, r, weights, 1.0)
     scale = problem._scale_of(r)
-    assert scale > 0.0
+    if epsilon**2 * weights[r != 0.0].sum() <= 1.0:
+        assert scale == 0.0
+        return
     squares = np.minimum((r / scale) ** 2, epsilon**2)
     assert weights @ squares == pytest.approx(1.0, rel=1e-12)
     assert problem._scale_of(np.where(np.arange(100) < 1, r, 0.0)) == 0.0 or (

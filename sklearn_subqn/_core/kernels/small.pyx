@@ -59,7 +59,7 @@ cdef enum:
     SAMPLED = 8
 
 # A line search may leave 1 % of the slope, and Newton steps may leave half of the gap.
-cdef double LEFT = 1e-2, SHARE = 0.5
+cdef double LEFT = 1e-2, SHARE = 0.05
 
 # A full step may climb with half of the slope with which it began.
 cdef double TOO_FAR = 0.5
@@ -77,9 +77,9 @@ cdef int MOST_STUCK = 20, MOST_STUCK_AT_END = 3
 # Gaps below 1e-15 of J are taken for rounding errors, and may be those below 1e-10.
 cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 
-# Parameters without squares have a curvature of 1e-6 of what it is with all rows bent,
-# and 1e-12 of it for smooth losses, besides their own. With fewer bent rows than
-# parameters there would be steps of any length.
+# The curvature of parameters is at least 1e-6 of what it is with all rows bent, and
+# 1e-12 of it for smooth losses. Without squares it is added to their own: with fewer
+# bent rows than parameters there would be steps of any length.
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
@@ -251,7 +251,10 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         for j in range(o.q):
             if j < o.n_penalized:
                 o.H[j * o.q + j] += o.l2
-            o.H[j * o.q + j] += least * o.least[j]
+            if o.l2 > 0.0:
+                o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
+            else:
+                o.H[j * o.q + j] += least * o.least[j]
         if not find_direction(o):
             return False
         forward(rows, o.p, o.dz)
@@ -319,6 +322,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
         over = r - min(max(r, -o.l1), o.l1)
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
+            moved += over * over / o.least[j]
     # What balancing u may take: variables shrink by as much as these sum to.
     for j in range(o.n_penalized, o.q):
         o.left += fabs(o.g[j]) * reach

@@ -53,7 +53,7 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
         return best
     if not risk.loss.has_leeway:
         return max(best, point.lower_bound)
-    columns = _Columns(point, enough)
+    columns = _LimitedColumns(point, enough)
     for share in _INWARD:
         for u in duals:
             # What rounding leaves of variables that vanish would have no leeway.
@@ -70,7 +70,7 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     return best
 
 
-class _Columns:
+class _LimitedColumns:
     """The columns whose sums with dual points have limits, and those that are held.
 
     Parameters
@@ -163,7 +163,7 @@ class _Columns:
         return self._known[1:]
 
 
-def _bound(columns: _Columns, u: Floats) -> float | None:
+def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     """Return the lower bound of a dual point near u, or minus infinity.
 
     None where it takes more columns to be held.

@@ -83,6 +83,8 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
         offset=mixed.offset - change * float(heights),
         error=mixed.error + change * float(numbers[1:, 2].sum()),
     )
+    # The exact mixture has slopes of zero.
+    mixed.normal[:n][_penalty(objective).free] = 0.0
     mixed.normal[n:] = 0.0
     return objective.dual_value(mixed)
 
