@@ -542,7 +542,7 @@ def softmax_problem(k=4):
     return scores, targets, weights
 
 
-@pytest.mark.parametrize("k", [2, 3, 26])
+@pytest.mark.parametrize("k", [2, 3, 26, 200])
 def test_softmax_shift_sums_what_rows_have(k):
     scores, targets, weights = softmax_problem(k)
     shift = np.linspace(-1.0, 2.0, k)

@@ -14,6 +14,9 @@ from .sums cimport Sum, add_to, result
 cdef enum:
     # Exponentials are taken of about 1000 numbers at a time, which stay in the cache.
     AT_ONCE = 1024
+    # Second derivatives of this many rows at least are added up before the sum of all is
+    # touched.
+    ROWS_AT_ONCE = 64
 
 
 def probabilities(const double[:, ::1] scores, double[:, ::1] out):
@@ -127,7 +130,7 @@ def derivatives_of_shift(
 
     ``slopes`` of shape (k,) has the first ones, ``curvature`` of (k, k) the second.
     """
-    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, a, b, size
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, a, b, size, most
     cdef double part
     cdef double* q
     check_rows(n, k, targets, weights)
@@ -135,33 +138,40 @@ def derivatives_of_shift(
         raise ValueError(f"a shift or its slopes are not of shape {(k,)}")
     if curvature.shape[0] != k or curvature.shape[1] != k:
         raise ValueError(f"an array is not of shape {(k, k)}")
-    cdef double* p = <double*> allocate((AT_ONCE + k) * sizeof(double))
-    cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
+    slopes[:] = 0.0
     curvature[:] = 0.0
+    if n == 0:
+        return
+    most = max(block(n, k), min(n, ROWS_AT_ONCE))
+    cdef double* p = <double*> allocate((most + k) * k * sizeof(double))
+    cdef double* products = p + most * k
+    cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
     with nogil:
         for a in range(k):
             totals[a] = Sum(0.0, 0.0)
         while i < n:
-            size = block(n - i, k)
+            size = min(n - i, most)
             for j in range(size):
                 for a in range(k):
                     p[j * k + a] = scores[i + j, a] + shift[a]
             of_rows(p, NULL, 0.0, size, k, p, NULL)
+            dense_gram(p, size, k, k, &weights[i], 1, products)
             for j in range(size):
                 q = p + j * k
                 for a in range(k):
-                    part = weights[i] * q[a]
+                    part = weights[i + j] * q[a]
                     curvature[a, a] += part
-                    for b in range(a + 1):
-                        curvature[a, b] -= part * q[b]
-                    if a == <Py_ssize_t> targets[i]:
-                        part -= weights[i]
+                    if a == <Py_ssize_t> targets[i + j]:
+                        part -= weights[i + j]
                     add_to(&totals[a], part)
-                i += 1
+            for a in range(k):
+                for b in range(a, k):
+                    curvature[a, b] -= products[a * k + b]
+            i += size
         for a in range(k):
             slopes[a] = result(&totals[a])
             for b in range(a):
-                curvature[b, a] = curvature[a, b]
+                curvature[a, b] = curvature[b, a]
         free(totals)
         free(p)
 
