@@ -137,7 +137,8 @@ class Terms(NamedTuple):
         risk = self.risk(self.scores)
         charge = OF_VALUE * EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
         charge += 4.0 * EPS * self.unit + _TINY
-        return float(charge + self._of_scores) + self.own_rounding()
+        of_scores = self._of_scores
+        return float(charge + of_scores) + self._own_rounding(of_scores)
 
     @property
     def _of_scores(self) -> Any:
@@ -159,7 +160,10 @@ class Terms(NamedTuple):
         The terms of a risk near zero may be of the size of one, as costs and margins
         are, and cancel.
         """
-        unit = self._of_scores / LONG(_OF_TERMS * EPS) + self.unit + 1
+        return self._own_rounding(self._of_scores)
+
+    def _own_rounding(self, of_scores: Any) -> float:
+        unit = of_scores / LONG(_OF_TERMS * EPS) + self.unit + 1
         return float(_OF_FEW * np.finfo(LONG).eps * unit)
 
 

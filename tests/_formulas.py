@@ -409,20 +409,18 @@ def chain_loss(
 ) -> Any:
     """One sequence's loss over all its labelings: "log_loss", "margin" or "slack"."""
     n, k = emissions.shape
-    values = []
-    for labels in map(np.array, product(range(k), repeat=n)):
-        if allowed is not None and not allowed[labels[:-1], labels[1:]].all():
-            continue
-        ahead = emissions[np.arange(n), labels] - emissions[np.arange(n), y]
-        score = ahead.sum() + transitions[labels[:-1], labels[1:]].sum()
-        score -= transitions[y[:-1], y[1:]].sum()
-        wrong = LONG(np.count_nonzero(labels != y))
-        values.append(
-            {"log_loss": score, "margin": wrong + score, "slack": wrong * (1 + score)}[
-                kind
-            ]
-        )
-    found = np.array(values)
+    labelings = np.array(list(product(range(k), repeat=n)))
+    if allowed is not None:
+        labelings = labelings[allowed[labelings[:, :-1], labelings[:, 1:]].all(axis=1)]
+    ahead = emissions[np.arange(n), labelings] - emissions[np.arange(n), y]
+    scores = ahead.sum(axis=1) - transitions[y[:-1], y[1:]].sum()
+    scores += transitions[labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
+    wrong = long(np.count_nonzero(labelings != y, axis=1))
+    found = {
+        "log_loss": scores,
+        "margin": wrong + scores,
+        "slack": wrong * (1 + scores),
+    }[kind]
     if kind != "log_loss":
         return found.max()
     top = found.argmax()
