@@ -382,6 +382,23 @@ def test_search_that_cannot_move_ends_the_run():
         assert (result.status, result.n_iter) == ("no_step", 0)
 
 
+def test_search_that_cannot_move_on_ends_with_the_bound_of_a_fresh_point():
+    """Updates of scores and gradients leave errors, which lower bounds allow for."""
+    X, y = gaussian_data(np.random.default_rng(0), 60, 4)
+    objective = binary_objective(1e6 * X, y, alpha=1e-2, loss=BINARY_LOSSES["log_loss"])
+    steps = [0.5] * 8 + [0.0] * 2
+    solver = bfgs(
+        objective,
+        np.full(objective.n_params, 1e-6),
+        DenseInverseHessian(objective.n_params),
+        search=lambda line: steps.pop(0) / np.linalg.norm(line.p) / 1e6,
+    )
+    *_, before, last = solver
+    assert_array_equal(last.point.w, before.point.w)
+    assert last.point.drift == 0.0 < before.point.drift
+    assert last.lower_bound == objective.at(last.point.w).lower_bound
+
+
 def test_keeps_the_dual_point_of_the_best_bound():
     points = [SimpleNamespace(w=np.zeros(1), value=1.0)] * 4
     bounds = [-np.inf, 0.5, 0.2, -np.inf]

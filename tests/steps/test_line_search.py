@@ -1,5 +1,8 @@
 """Line searches against brute force."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from _problems import (
@@ -21,7 +24,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.line_search import exact, scaled, wolfe
+from sklearn_subqn._core.steps.line_search import exact, newton_step, scaled, wolfe
 from sklearn_subqn._core.steps.one_dimension import minimize_piecewise, minimize_smooth
 from sklearn_subqn.losses import OrdinalLogistic
 
@@ -217,6 +220,29 @@ def test_smooth_searches_end_where_slopes_are_rounding():
     assert len(trials) <= 5
 
 
+def trials_to(minimizer, climb, negligible):
+    """Search a function that falls by 1e-33 to a minimizer, and climbs from there."""
+    trials = []
+
+    def derivatives(step):
+        trials.append(step)
+        return -1e-33 if step < minimizer else climb, 1e-33
+
+    return minimize_smooth(derivatives, negligible=negligible), len(trials)
+
+
+def test_smooth_searches_end_where_nothing_is_left_to_gain():
+    """Slopes of rounding errors jump, so that none of them vanishes."""
+    step, n_trials = trials_to(0.643, climb=1e-33, negligible=1e-32)
+    assert 0.0 < step <= 1.0
+    assert n_trials <= 3
+    # Halving goes on to the jump where a step too long would climb.
+    for climb, negligible in [(1.0, 1e-32), (1e-33, 0.0)]:
+        step, n_trials = trials_to(0.643, climb, negligible)
+        assert step == pytest.approx(0.643, rel=1e-12)
+        assert n_trials > 40
+
+
 @pytest.mark.parametrize("target", [1e3, 1e6, 1e12])
 def test_smooth_searches_do_not_walk_down_exponentials(target):
     """From the first trial, exp(target), all Newton steps are equally long."""
@@ -243,6 +269,27 @@ def test_smooth_searches_go_on_while_slopes_fall_little():
 
 
 # Lines of objectives.
+
+
+@pytest.mark.parametrize("search", [exact, partial(newton_step, rows_apart=True)])
+def test_searches_end_where_parameters_change_by_rounding(search):
+    """An objective of one changes there by the square of the rounding unit."""
+    trials = []
+
+    def derivatives(step):
+        trials.append(step)
+        return -1e-33 if step < 0.643 else 1e-33, 1e-33
+
+    loss = SimpleNamespace(analytic=True)
+    start = SimpleNamespace(value=1.0, objective=SimpleNamespace(loss=loss))
+    line = SimpleNamespace(is_known=True, smooth=True, start=start)
+    line.derivatives = derivatives
+    assert 0.0 < search(line) <= 1.0
+    assert len(trials) <= 3
+    trials.clear()
+    start.value = 1e-12
+    assert search(line) == pytest.approx(0.643)
+    assert len(trials) > 20
 
 
 @EXPLORE

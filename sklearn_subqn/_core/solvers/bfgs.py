@@ -45,7 +45,7 @@ def bfgs(
         as happens on nonsmooth objectives. "unbounded", "no_step": outcome of the line
         search.
     """
-    point = objective.at(w)
+    point = first = objective.at(w)
     yield Iterate(point, point.cut, point.lower_bound, "bfgs")
     while True:
         if not point.gradient.any():
@@ -64,6 +64,10 @@ def bfgs(
             return Status.UNBOUNDED
         if not step > 0.0:
             if hessian.pristine:
+                if point is not first:
+                    # Rounding errors that updates have left would lower its bound.
+                    point = objective.at(point.w)
+                    yield Iterate(point, point.cut, point.lower_bound, "bfgs")
                 return Status.NO_STEP
             hessian.reset()
             continue

@@ -57,7 +57,7 @@ def exact(line: Line) -> float:
     if not line.is_known:
         return minimize_by_cuts(line, accuracy=_NEARLY)[0].step
     if line.smooth:
-        return minimize_smooth(line.derivatives)
+        return minimize_smooth(line.derivatives, negligible=_negligible(line))
     return minimize_piecewise(line.restriction)
 
 
@@ -93,13 +93,24 @@ def newton_step(line: Line, *, rows_apart: bool = False) -> float:
     end at the minimizer, the step is exact. Elsewhere slopes are expensive, such as
     those that need a sort, and the step is 1 if the slope falls to a small share there.
     """
+    negligible = _negligible(line)
     if rows_apart:
         accuracy = NEAR if line.start.objective.loss.analytic else EXACT
-        return minimize_smooth(line.derivatives, accuracy=accuracy)
+        return minimize_smooth(
+            line.derivatives, accuracy=accuracy, negligible=negligible
+        )
     start = line.slope_of(line.start)
     if start < 0.0 and abs(line.slope_of(line.point(1.0))) <= NEAR * -start:
         return 1.0
-    return minimize_smooth(line.derivatives, accuracy=NEAR)
+    return minimize_smooth(line.derivatives, accuracy=NEAR, negligible=negligible)
+
+
+def _negligible(line: Line) -> float:
+    """Return what J changes by where parameters change by their rounding unit.
+
+    Near a minimizer J is quadratic, so that this is the square of the unit times J.
+    """
+    return EPS * EPS * abs(line.start.value)
 
 
 def minimizer(line: Line) -> Point:

@@ -119,7 +119,9 @@ def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Tr
     return high
 
 
-def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> float:
+def minimize_smooth(
+    derivatives: Derivatives, *, accuracy: float = EXACT, negligible: float = 0.0
+) -> float:
     """Return a zero of an increasing slope by safeguarded Newton steps.
 
     Parameters
@@ -129,6 +131,9 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     accuracy : float
         A slope of less than ``accuracy`` times the slope at 0 is accepted near the
         minimizer.
+    negligible : float
+        Any step of a bracket in which the function changes by no more is accepted:
+        where slopes are rounding errors, none vanishes.
 
     Returns
     -------
@@ -142,6 +147,7 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     rounding, flat = EXACT * -slope, accuracy * -slope
     nearly_rounding, last = EPS**0.5 * -slope, -slope
     low, high = 0.0, np.inf
+    fall, climb = -slope, 0.0
     # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
     step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
     move, n_slow = step, 0
@@ -150,9 +156,11 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
         if abs(slope) <= rounding:
             return step
         if slope < 0.0:
-            low = step
+            low, fall = step, -slope
         else:
-            high = step
+            high, climb = step, slope
+        if max(fall, climb) * (high - low) <= negligible:
+            return step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
         # Below the root of the rounding unit slopes are rounding errors of larger ones,
         # once they are not halved any more.
