@@ -70,7 +70,8 @@ def minimize_intercept(point: Point) -> Point:
         signs = [-1.0 if o.risk.column_sums(point.dual)[0] > 0.0 else 1.0]
     for sign in signs:
         line = point.along_free(np.array([sign]))
-        step = exact(line)
+        # Balanced dual variables need the last digit, which J may not show.
+        step = minimize_smooth(line.derivatives) if o.loss.smooth else exact(line)
         if 0.0 < step < np.inf:
             break
     else:
