@@ -485,6 +485,16 @@ def test_online_bfgs_is_far_ahead_of_gradient_descent(case, modules):
 
 
 @conclusion
+@cases("teo-6")
+def test_workers_take_the_same_iterations(case, modules):
+    """BMRM needs sums over rows alone, wherever these are."""
+    pytest.importorskip("distributed")
+    one, two = (modules.papers.workers.fit(k, 3, 5, 200, 8) for k in (1, 2))
+    assert one.iterations == two.iterations == 8
+    assert two.objective == pytest.approx(one.objective, rel=1e-9)
+
+
+@conclusion
 @cases("yu-6.1", "yu-6.2", "yu-6.3", "schraudolph-3")
 def test_online_lbfgs_is_lowest_after_three_passes(case, modules, monkeypatch):
     monkeypatch.setattr(modules.sequences, "load", lambda *_: noisy_chains(modules))

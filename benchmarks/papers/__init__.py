@@ -7,7 +7,8 @@
 
 Methods run as published, by options that estimators have. Data are those of
 benchmarks/README.md; where the source's are not public, or take long, others or fewer
-rows stand in for them, as titles say. Seconds are processor time of one thread.
+rows stand in for them, as titles say. Seconds are processor time of one thread, those of
+teo-6 of the clock.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import common
 from _harness import parser, save_figure
 from threadpoolctl import threadpool_limits
 
-from . import accuracy, chains, curves, quadratics, res
+from . import accuracy, chains, curves, quadratics, res, workers
 from ._case import Case, Settings
 
 CASES: dict[str, Case] = {
     case.name: case
-    for module in (curves, quadratics, chains, accuracy, res)
+    for module in (curves, quadratics, chains, accuracy, res, workers)
     for case in module.CASES
 }
 
