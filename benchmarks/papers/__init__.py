@@ -7,8 +7,8 @@
 
 Methods run as published, by options that estimators have. Data are those of
 benchmarks/README.md; where the source's are not public, or take long, others or fewer
-rows stand in for them, as titles say. Seconds are processor time of one thread, those of
-teo-6 of the clock.
+rows stand in for them, as titles say. Seconds are processor time of one thread, and of
+the clock for teo-6.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .sums cimport Sum, add_to, result
 cdef enum:
     # Exponentials are taken of about 1000 numbers at a time, which stay in the cache.
     AT_ONCE = 1024
-    # Second derivatives of this many rows at least are added up before the sum of all is
+    # Second derivatives of 64 or more rows are added up before the sum of all rows is
     # touched.
     ROWS_AT_ONCE = 64
 
