@@ -72,8 +72,8 @@ def fit(
 
 
 def measure(numbers: tuple[int, ...], settings: Settings) -> tuple[str, Draw]:
-    n_blocks = 80 if settings.full else 16
-    fits = [fit(number, n_blocks, 100) for number in numbers]
+    n_blocks = 80 if settings.full else 32
+    fits = [fit(number, n_blocks, 200) for number in numbers]
     first = fits[0].seconds / fits[0].iterations
     table = [
         [
@@ -87,7 +87,7 @@ def measure(numbers: tuple[int, ...], settings: Settings) -> tuple[str, Draw]:
         for each in fits
     ]
     header = ["workers", "iterations", "seconds", "ms an iteration", "gain", "J"]
-    data = f"{n_blocks * BLOCK} x 100 numbers, α = 1e-4.\n\n"
+    data = f"{n_blocks * BLOCK} x 200 numbers, α = 1e-4.\n\n"
     return data + markdown_table(header, table), None
 
 
