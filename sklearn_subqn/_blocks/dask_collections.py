@@ -112,7 +112,7 @@ def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[An
     firsts, ends = (np.cumsum([0, *each]).tolist() for each in (sizes, wanted))
     cut = []
     for first, end in pairwise(ends):
-        # Of each block that has some of the rows, which of its own these are.
+        # Each part is a block and the first and the end of the rows taken from it.
         parts = [
             (i, max(first - a, 0), min(end, b) - a)
             for i, (a, b) in enumerate(pairwise(firsts))
