@@ -17,7 +17,7 @@ from .._core.rounding import ROUNDED
 _NARROW = 16
 
 # Scores of dense rows look at the columns with coefficients alone where fewer than one
-# in eight has any: copying a number takes about as long as eight products of BLAS.
+# in eight has any. docs/constants.md has the figures.
 _FEW = 8
 
 
