@@ -403,7 +403,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         if not isinstance(self.loss, str) or self.loss not in BINARY_LOSSES:
             known = ", ".join(map(repr, BINARY_LOSSES))
             raise ValueError(
-                f"loss={loss_name(self.loss)} is not supported for Dask collections, "
+                f"loss={loss_name(self.loss)} is not supported for data in blocks, "
                 f"which take losses that are sums over samples: {known}."
             )
 

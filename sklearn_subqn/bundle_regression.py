@@ -506,7 +506,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         super()._check_collection()
         if not isinstance(self.loss, str) or self._fits_several_quantiles():
             raise ValueError(
-                "Dask collections need a loss by name, and a single quantile; got "
+                "Data in blocks need a loss by name, and a single quantile; got "
                 f"loss={loss_name(self.loss)}, quantile={self.quantile!r}."
             )
 

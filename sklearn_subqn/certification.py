@@ -224,8 +224,8 @@ def _known_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     )
     if is_collection(X) and weighted and not has_objective(model):
         raise TypeError(
-            "Of weighted Dask collections the objective of another package's model is "
-            "not known. Give an estimator of this package with the same objective as "
+            "The objective of another package's model is not known for weighted Dask "
+            "collections. Give an estimator of this package with the same objective as "
             "estimator."
         )
     return y, sample_weight

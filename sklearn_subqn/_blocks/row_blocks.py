@@ -82,12 +82,13 @@ class RowBlocks:
     Notes
     -----
     A fit reads all blocks four times at first, and then once for each pass over X,
-    which ``history_`` counts. Products with some of the rows look at these alone in
-    memory maps and files, and read whole blocks of other sources. In memory are,
-    besides the targets, about 25 vectors of n_samples numbers, times the number of
-    scores of a sample for joint losses, three blocks, and what the solver needs for its
-    coefficients. With ``client`` that is so on each worker for its share of the rows,
-    and functions are called once more, for the targets.
+    which ``history_`` counts; blocks of at most a megabyte in all then stay in memory.
+    Products with some of the rows look at these alone in memory maps and files, and
+    read whole blocks of other sources. In memory are, besides the targets, about 25
+    vectors of n_samples numbers, times the number of scores of a sample for joint
+    losses, three blocks, and what the solver needs for its coefficients. With
+    ``client`` that is so on each worker for its share of the rows, and functions are
+    called once more, for the targets.
 
     Examples
     --------

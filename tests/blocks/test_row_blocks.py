@@ -297,6 +297,22 @@ def test_memory_and_reads_are_limited(model, n_more):
     assert source.n_taken / n <= n_passes + n_more
 
 
+@pytest.mark.parametrize(("n", "at_each_pass"), [(60, False), (30_000, True)])
+def test_small_blocks_are_not_read_at_each_pass(n, at_each_pass):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0.0, 1, -1)
+    n_reads, n_passes = [], []
+    for tol in (0.1, 1e-9):
+        source = Counting(X)
+        model = SubLBFGSLinearSVC(1e-4, solver="alm", tol=tol)
+        model.fit(RowBlocks(source, y, block_size=n // 3))
+        n_reads.append(source.n_taken / n)
+        n_passes.append(model.history_[0].passes[-1])
+    assert n_passes[1] > n_passes[0] + 5
+    assert (n_reads[1] > n_reads[0] + 5) == at_each_pass
+
+
 class Mapped:
     """A memory map that counts the rows that are looked at."""
 

@@ -13,19 +13,27 @@ from .row_views import SomeRows
 Reader = Callable[[], Any]
 
 
+# Blocks that have no more bytes in all stay in memory until the end of a fit.
+_MOST_BYTES = 2**20
+
+
 class Shelf:
-    """Holds the rows that were read last, of all designs that share it."""
+    """Holds the rows that were read last, of all designs that share it.
+
+    Small blocks are held side by side, large ones one at a time.
+    """
 
     def __init__(self) -> None:
-        self._last: tuple[Any, Any] = None, None
+        self._held: dict[Design, Any] = {}
 
     def rows(self, design: Design, read: Reader) -> Any:
         """Return the rows of a design."""
-        if self._last[0] is not design:
-            # Two blocks are not held at the same time.
-            self._last = None, None
-            self._last = design, read()
-        return self._last[1]
+        if design not in self._held:
+            if design.nbytes + sum(each.nbytes for each in self._held) > _MOST_BYTES:
+                # Two large blocks are not held at the same time.
+                self._held = {}
+            self._held[design] = read()
+        return self._held[design]
 
 
 class ReadDesign(Design):
