@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from _same import assert_same_predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -97,8 +98,8 @@ def test_classifiers_agree_with_fits_in_memory(name):
     X, y, weights = X[order], y[order], weights[order]
     rows = RowBlocks(X, y, weights, block_size=70)
     model = assert_same_optimum(CLASSIFIERS[name], X, y, weights, rows)
-    assert_array_equal(model.predict(rows), model.predict(X))
-    assert_array_equal(model.decision_function(rows), model.decision_function(X))
+    assert_same_predictions(model.predict(rows), model.predict(X))
+    assert_same_predictions(model.decision_function(rows), model.decision_function(X))
     assert model.score(rows) == pytest.approx(model.score(X, y, weights))
 
 
@@ -129,11 +130,11 @@ def test_labels_in_blocks_agree_with_fits_in_memory(given, tmp_path):
     cuts = [slice(0, 90), slice(90, 90), slice(90, 100), slice(100, N)]
     rows = RowBlocks([lambda r=r: (X[r], y[r], weights[r]) for r in cuts])
     model = assert_same_optimum(model, X, y, weights, rows)
-    assert_array_equal(model.decision_function(rows), model.decision_function(X))
+    assert_same_predictions(model.decision_function(rows), model.decision_function(X))
     assert model.multilabel_
     assert_array_equal(model.classes_, range(4))
     if model.threshold:
-        assert_array_equal(model.predict(rows), model.predict(X))
+        assert_same_predictions(model.predict(rows), model.predict(X))
         assert model.score(rows) == pytest.approx(model.score(X, y, weights))
 
 
@@ -156,7 +157,7 @@ def test_one_class_per_sample_in_blocks_of_a_multilabel_model():
     model = MultilabelHingeClassifier(tol=TOL)
     model = assert_same_optimum(model, X, y, weights, rows)
     assert not model.multilabel_
-    assert_array_equal(model.predict(rows), model.predict(X))
+    assert_same_predictions(model.predict(rows), model.predict(X))
 
 
 def test_blocks_of_other_labels_are_refused():
@@ -174,7 +175,7 @@ def test_regressors_agree_with_fits_in_memory(loss):
     rows = RowBlocks(X, y, block_size=70)
     model = BMRMRegressor(loss=loss, tol=TOL)
     model = assert_same_optimum(model, X, y, weights, rows, None, weights)
-    assert_array_equal(model.predict(rows), model.predict(X))
+    assert_same_predictions(model.predict(rows), model.predict(X))
     assert model.score(rows) == pytest.approx(model.score(X, y))
 
 
@@ -231,7 +232,7 @@ def test_sources(kind, tmp_path):
     model = assert_same_optimum(model, X, y, weights, rows)
     named = kind in ("frames", "parquet")
     X = pd.DataFrame(X, columns=list("vwxyz")) if named else X
-    assert_array_equal(model.predict(rows), model.predict(X))
+    assert_same_predictions(model.predict(rows), model.predict(X))
     assert model.score(rows) == pytest.approx(model.score(X, y, weights))
     assert list(getattr(model, "feature_names_in_", [])) == list(
         "vwxyz" if named else ""
@@ -475,7 +476,7 @@ def test_rankings_agree_with_fits_in_memory(given):
     assert other.dual_gap_ <= ranker.tol * other.objective_
     assert other.alpha_ == pytest.approx(fitted.alpha_)
     assert other.n_queries_ == fitted.n_queries_
-    assert_array_equal(other.predict(rows), other.predict(X))
+    assert_same_predictions(other.predict(rows), other.predict(X))
     assert other.score(rows) == pytest.approx(other.score(X, y, qid=qid))
 
 
@@ -497,7 +498,7 @@ def test_sums_of_whole_queries_are_those_of_all_scores(loss, monkeypatch):
         other = clone(ranker).fit(rows)
         assert_allclose(other.objective_, fitted.objective_, rtol=max(1e-8, ranker.tol))
         assert other.dual_gap_ <= ranker.tol * other.objective_
-        assert_array_equal(other.predict(rows), other.predict(X))
+        assert_same_predictions(other.predict(rows), other.predict(X))
 
 
 def test_weights_and_orders_of_queries_in_blocks():
