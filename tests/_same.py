@@ -8,7 +8,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 
-def assert_same_predictions(actual: Any, expected: Any) -> None:
+def assert_same_predictions(actual: Any, expected: Any, name: str = "") -> None:
     """Assert that labels are equal, and numbers up to rounding.
 
     A product of some rows sums in another order than one of all rows does, in several
@@ -16,7 +16,7 @@ def assert_same_predictions(actual: Any, expected: Any) -> None:
     """
     expected = np.asarray(expected)
     if expected.dtype.kind != "f":
-        assert_array_equal(actual, expected)
+        assert_array_equal(actual, expected, err_msg=name)
         return
     rounding = 1e-12 * np.max(np.abs(expected), initial=0.0)
-    assert_allclose(actual, expected, rtol=1e-12, atol=rounding)
+    assert_allclose(actual, expected, rtol=1e-12, atol=rounding, err_msg=name)

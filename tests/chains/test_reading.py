@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from _sequences import as_matrices, random_sequences
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -77,6 +77,7 @@ def nonzero(tokens):
     return [{k: v for k, v in token.items() if v} for token in tokens]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(tokens, min_size=1, max_size=3), min_size=1, max_size=4))
 def test_attributes_are_those_of_the_rules(sequences):
     found, starts = read(sequences)
@@ -93,6 +94,7 @@ def test_attributes_are_those_of_the_rules(sequences):
         assert nonzero([ours])[0] == pytest.approx(nonzero([expected(token)])[0])
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(tokens, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_attributes_are_those_of_crfsuite(sequences):
     pycrfsuite = pytest.importorskip("pycrfsuite")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from _same import assert_same_predictions
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
@@ -256,7 +257,7 @@ def test_models_stored_before_files_were_moved_are_read():
         for ours, theirs in zip(predictions(model), expected, strict=True):
             # Labelings of sequences are lists, which may be of one length.
             ours, theirs = (np.asarray(np.asarray(v).tolist()) for v in (ours, theirs))
-            assert_array_equal(ours, theirs, err_msg=name)
+            assert_same_predictions(ours, theirs, name)
 
 
 def test_records_have_names_of_their_own():

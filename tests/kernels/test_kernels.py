@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -157,6 +158,7 @@ def step_of_sorted_kinks(slope, curvature, kinks, slope_jumps, curvature_jumps):
     return -1.0
 
 
+@EXPLORE
 @given(
     kinks=st.lists(st.integers(1, 40), max_size=80),
     seed=st.integers(0, 10**6),

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from _problems import binary_objective
+from _problems import EXPLORE, binary_objective
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -41,6 +41,7 @@ def test_refreshed_scores_are_those_of_w():
     assert refreshed.refreshed() is refreshed
 
 
+@EXPLORE
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_steps=st.integers(1, 60),
@@ -116,6 +117,7 @@ WAYS = [along, towards, beyond_towards, shorter, free, centered, of_another]
 
 @pytest.mark.parametrize("make", [gaussian_objective, softmax_objective])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@EXPLORE
 @given(seed=st.integers(0, 2**32 - 1), magnitude=st.floats(0.0, 12.0))
 def test_updates_are_charged_by_what_they_add(way, make, seed, magnitude):
     """However small their results are."""

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -42,6 +43,7 @@ def f_beta(positive, predicted, weights, beta):
 # --- thresholds and folds ------------------------------------------------------------
 
 
+@EXPLORE
 @given(
     st.lists(
         st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from([0.5, 1.0, 3.0])),

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from _problems import EXPLORE
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -490,6 +491,7 @@ def test_weight_of_a_row_is_repetition(loss):
         assert score == pytest.approx(again, rel=1e-12)
 
 
+@EXPLORE
 @given(
     weight=arrays(np.int64, 12, elements=st.integers(0, 5)),
     y=arrays(np.int64, 12, elements=st.integers(0, 3)),

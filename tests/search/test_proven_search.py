@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import (
@@ -315,6 +316,23 @@ def test_what_is_not_proven_is_told(monkeypatch):
     assert search.scores_path_.shape == (5, len(search.alphas_))
     assert search.set_params(search_tol=None).fit(X, Y).alphas_.size == 2
     assert not hasattr(search, "search_gap_")
+
+
+@pytest.mark.parametrize("interval", [(1.0, 10.0), (1e-3, 10.0)])
+def test_searches_end_where_many_intercepts_are_optimal(interval):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 2)), np.tile([0, 1], 12)
+    cv = StratifiedKFold(2)
+    search = SubLBFGSLinearSVCCV(interval, search_tol=0.01, cv=cv)
+    with pytest.warns(ConvergenceWarning, match="no alpha is better by more than"):
+        search.fit(X, y)
+    # At large alphas all rows are within the margin wherever the intercept is.
+    assert 0.2 < search.search_gap_ <= 1.0 - search.best_score_ + 1e-12
+    # Each of 13 intervals at first may have been halved twenty times.
+    assert len(search.score_bounds_) <= 13 + 20 * 13
+    grid = clone(search).set_params(search_tol=None, alphas=np.geomspace(*interval, 40))
+    scores = grid.fit(X, y).scores_path_.mean(axis=0)
+    assert scores.max() <= search.best_score_ + search.search_gap_ + 1e-9
 
 
 def test_bounds_are_drawn():

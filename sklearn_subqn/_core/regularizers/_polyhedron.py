@@ -120,6 +120,10 @@ def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
     u, _ = optimize.nnls(columns, np.append(np.zeros(len(v)), 1.0))
     held = np.flatnonzero(u)
     # The rows that hold w are met exactly.
-    some, *_ = np.linalg.lstsq(G[held] @ G[held].T, excess[held], rcond=None)
-    multipliers[rows[held]] = np.maximum(some, 0.0) / sizes[held]
-    return v - multipliers @ A, multipliers
+    G, sizes = G[held], sizes[held]
+    some, *_ = np.linalg.lstsq(G @ G.T, excess[held], rcond=None)
+    multipliers[rows[held]] = np.maximum(some, 0.0) / sizes
+    w = v - multipliers @ A
+    # The difference is rounded as v is, which may be much larger than w.
+    left = G @ w - b[rows[held]] / sizes
+    return w - np.linalg.lstsq(G, left, rcond=None)[0], multipliers
