@@ -485,6 +485,59 @@ def test_text_is_not_sampled():
     )
 
 
+def categories(n=30_000, n_columns=3000, n_fields=10):
+    """Return hashed categories of which a few are in most rows, and signs."""
+    rng = np.random.default_rng(0)
+    ranks = np.minimum(rng.pareto(0.7, size=(n, n_fields)), 300.0).astype(int)
+    columns = rng.integers(n_columns, size=(n_fields, 301))[np.arange(n_fields), ranks]
+    starts = np.arange(0, columns.size + 1, n_fields)
+    X = sparse.csr_array((np.ones(columns.size), columns.ravel(), starts))
+    X.resize(n, n_columns)
+    X.sum_duplicates()
+    scores = X @ rng.normal(size=n_columns) + rng.logistic(size=n)
+    return X, np.where(scores > 0.0, 1.0, -1.0)
+
+
+def test_models_with_most_entries_are_of_samples(monkeypatch):
+    X, y = categories()
+    counts = np.bincount(X.indices, minlength=X.shape[1])
+    objective = problem(X, y)
+    frequent = np.sort(np.argsort(-counts)[:200])
+    rare = np.sort(np.argsort(-counts)[200:1500])
+    zero = np.zeros(objective.n_params)
+    assert quadratic.by_columns_at_last(objective)
+    assert cd_module.columns_stride(objective, zero, frequent) >= 8
+    assert cd_module.columns_stride(objective, zero, rare) == 1
+    strides = []
+    thin = cd_module.at_sample
+    monkeypatch.setattr(
+        cd_module,
+        "at_sample",
+        lambda point, stride: strides.append(stride) or thin(point, stride),
+    )
+    for fit_intercept in (True, False):
+        model = L1LogisticOWLQN(3e-4, fit_intercept=fit_intercept, tol=1e-6)
+        model.fit(X, y)
+        assert model.dual_gap_ <= 1e-6 * model.objective_
+        assert strides
+        assert min(strides) > 1
+        strides.clear()
+
+
+def test_samples_grow_to_twice_those_that_were_slow(monkeypatch):
+    X, y = data(n=4000)
+    objective = problem(X, y)
+    models = cd_module._Models(objective)
+    w, active = np.zeros(objective.n_params), np.arange(3)
+    chosen = []
+    for wanted, worst in ((16, 1.0), (16, 0.2), (8, 0.15), (8, 0.1), (8, 0.02)):
+        monkeypatch.setattr(cd_module, "columns_stride", lambda *_, it=wanted: it)
+        models._choose_stride(w, active, worst)
+        chosen.append(models._stride)
+    # Those of 8 have twice the rows of 16 already.
+    assert chosen == [16, 16, 8, 4, 4]
+
+
 def test_models_are_not_minimized_beyond_rounding(monkeypatch):
     # H has less rank than coordinates, and its entries are tiny.
     n_solved = []

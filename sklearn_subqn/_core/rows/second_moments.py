@@ -269,7 +269,11 @@ class SecondMoments(LinearMap):
 
     def entries_in(self, columns: Rows) -> float:
         """Return the mean number of stored entries in a row of some columns, about."""
-        return float(self._column_shares[columns].sum()) * self.row_size
+        return self.share_of(columns) * self.row_size
+
+    def share_of(self, columns: Rows) -> float:
+        """Return about which share of the stored entries is in some columns."""
+        return float(self._column_shares[columns].sum())
 
     def gram_cost(self, columns: Rows) -> float:
         """Return about how many products with X a Gram matrix of columns costs."""

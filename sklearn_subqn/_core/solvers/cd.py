@@ -90,6 +90,14 @@ _CHEAP = 4.0
 # 20 products with X.
 _COST_OF_SWEEPS = 20.0
 
+# Minimizing a model by columns with all entries of X takes about as long as 100
+# products with X. docs/constants.md has the figures.
+_COST_OF_COLUMNS = 100.0
+
+# Models by columns with less than a third of the entries of X take less time than the
+# further iterations after samples. docs/constants.md has the figures.
+_LEAST_ENTRIES = 1.0 / 3.0
+
 # A sample for the Hessian has at least 20 rows for each parameter in use, and twice as
 # many once violations do not fall to ``_SLOW`` of those before.
 _ROWS_PER_USED = 20
@@ -300,7 +308,7 @@ class _Models:
     def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
         stride = min(columns_stride(self._objective, w, active), self._largest)
         if stride > 1 and worst > _SLOW * self._worst:
-            stride = self._largest = max(1, stride // 2)
+            stride = self._largest = max(1, min(stride, self._stride // 2))
         if stride != self._stride:
             self._model, self._stride = None, stride
         self._worst = worst
@@ -436,12 +444,13 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     The estimate is off by about the square root of the number of parameters in use over
     that of rows; a row with several scores counts for some more. It pays where models
     take the time of many products with X. Models by columns of one score per row leave
-    out the rows that matter least anyway, and text has features of a few rows each.
+    out the rows that matter least anyway, and those of text hold few of its entries.
     """
     k = objective.design.n_outputs or 1
-    if k == 1:
-        if by_columns_at_last(objective):
-            return 1
+    if k == 1 and by_columns_at_last(objective):
+        share = objective.design.share_of(active)
+        cost = _COST_OF_COLUMNS * share if share > _LEAST_ENTRIES else 0.0
+    elif k == 1:
         cost = objective.design.gram_cost(active)
     elif objective.design.is_text_like:
         return 1
