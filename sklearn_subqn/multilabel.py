@@ -23,7 +23,7 @@ from ._checks.callers import user_level
 from ._checks.state import unchanged_on_failure
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
-from ._core.objectives.objective import Objective
+from ._core.objectives.objective import Objective, Point
 from ._estimators.block_methods import blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
@@ -469,9 +469,14 @@ class _ProblemsOfWorstLabels(LinearProblems):
     """Problems with a threshold, whose solutions say how many labels they find."""
 
     def run_once(
-        self, index: int, objective: Objective, settings: Settings, task: FitTask
+        self,
+        index: int,
+        objective: Objective,
+        settings: Settings,
+        task: FitTask,
+        prove: Callable[[Point], float] | None = None,
     ) -> Solution:
-        solution = super().run_once(index, objective, settings, task)
+        solution = super().run_once(index, objective, settings, task, prove)
         solution.sums = objective.risk.sums_of(_labels_found, solution.scores)
         return solution
 

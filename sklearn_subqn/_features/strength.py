@@ -151,13 +151,13 @@ def column_sums(X: Any, weights: Floats) -> Floats:
     share, mean, square, stored = sums = np.zeros((4, X.shape[1]))
     for block, row_weights in _blocks(X, weights):
         if sparse.issparse(block):
-            each = np.repeat(row_weights, np.diff(block.indptr))
-            columns, values = block.indices, block.data.astype(np.float64)
-            n = X.shape[1]
-            share += np.bincount(columns, each * (values != 0.0), minlength=n)
-            mean += np.bincount(columns, each * values, minlength=n)
-            square += np.bincount(columns, each * values * values, minlength=n)
-            stored += np.bincount(columns, minlength=n)
+            values = block.data.astype(np.float64)
+            places = block.indices, block.indptr
+            kept = (values != 0.0).astype(np.float64)
+            for sums_of, data in (share, kept), (mean, values), (square, values**2):
+                rows = sparse.csr_array((data, *places), shape=block.shape)
+                sums_of += rows.T @ row_weights
+            stored += np.bincount(block.indices, minlength=X.shape[1])
         else:
             values = block.astype(np.float64, copy=False)
             # Mostly all entries count.

@@ -129,9 +129,17 @@ class Problems(ABC):
         return self.reading.solve(index, objective, settings, run)
 
     def run_once(
-        self, index: int, objective: Objective, settings: Settings, task: FitTask
+        self,
+        index: int,
+        objective: Objective,
+        settings: Settings,
+        task: FitTask,
+        prove: Callable[[Point], float] | None = None,
     ) -> Solution:
-        """Solve a problem from where it stands, in the units of the user."""
+        """Solve a problem from where it stands, in the units of the user.
+
+        ``prove`` returns another lower bound of the objective from a point.
+        """
         problem = Problem(
             self._labels[index],
             objective,
@@ -141,6 +149,7 @@ class Problems(ABC):
             self._stored,
             1.0 if self.reading is None else self.reading.unit(index, objective),
             self.watch,
+            prove,
         )
         solution = solve(problem, settings, task)
         self.starts[index] = solution.start

@@ -13,11 +13,10 @@ from .._core.regularizers import PartlyFree
 from .._core.solvers import Stopping
 from .._solving.callbacks import FitTask
 from .._solving.process import with_one_blas_thread
-from .._solving.solution import Settings, Solution, changed
+from .._solving.solution import Floats, Settings, Solution, changed
+from .._solving.tolerance import Scale
 from .._solving.warnings import warn_of_gap
 from .reading import NO_PENALTY, Reading, Run
-
-_lower_bound = with_one_blas_thread(lower_bound)
 
 
 class FreeFeatures(Reading):
@@ -63,22 +62,36 @@ class FreeFeatures(Reading):
         self, index: int, objective: Objective, settings: Settings, run: Run
     ) -> Solution:
         real = self._without_free(objective)
-        # Objectives below that need no proof.
-        least = 1e-6 * abs(real.origin().value)
+        rule = Stopping(
+            settings.tol,
+            infimum=Scale(objective).infimum,
+            # Objectives below that need no proof.
+            least_size=1e-6 * abs(real.origin().value),
+        )
+        bounds = [real.least]
+
+        def prove(point: Point, *duals: Floats) -> float:
+            enough = point.value - rule.allowed_gap(point.value)
+            if bounds[-1] < enough:
+                bounds.append(max(bounds[-1], lower_bound(point, [*duals], enough)))
+            return bounds[-1]
+
+        def prove_during(point: Point) -> float:
+            # Bounds without the small penalty are bounds with it.
+            return prove(point.under(real), point.dual)
+
+        # Where subgradients are dual points near the optimum.
+        during = prove_during if objective.loss.smooth else None
         # Where the bound without the penalty is no good, the problem is solved anew.
         for more in (1.0, 1e-2, 1e-4):
             closer = changed(settings, tol=more * settings.tol)
             # What a closer run misses is no concern of the user's.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
-            solution = run(closer, **others)
+            solution = run(closer, prove=during, **others)
             start = solution.start
             point = start._replace(w=real.regularizer.nearest(start.w)).at(real)
-            duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
-            rule = Stopping(
-                settings.tol, infimum=solution.history.infimum, least_size=least
-            )
-            enough = point.value - rule.allowed_gap(point.value)
-            bound = _lower_bound(point, duals, enough)
+            last = [] if solution.dual is None else [solution.dual]
+            bound = with_one_blas_thread(prove)(point, point.dual, *last)
             proven = solution.with_proof(point.value, bound, 1.0)
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven

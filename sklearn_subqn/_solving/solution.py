@@ -146,6 +146,8 @@ class Problem(NamedTuple):
         Users read objectives and gaps times this.
     watch : Watch, optional
         Looks at the model after each iteration but the starting point.
+    prove : callable, optional
+        From a point to another lower bound of the objective, as of ``run``.
     """
 
     label: str
@@ -156,6 +158,7 @@ class Problem(NamedTuple):
     stored: Callable[[Floats], Floats] | None = None
     unit: float = 1.0
     watch: Watch | None = None
+    prove: Callable[[Any], float] | None = None
 
 
 @dataclass

@@ -162,6 +162,7 @@ def _minimize(
         is_rounding=is_rounding,
         bundle=bundle,
         points_prove=bundle is None and not spec.proves,
+        prove=problem.prove,
         least=objective.least,
         counter=objective,
         since=passes,

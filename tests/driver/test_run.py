@@ -94,6 +94,23 @@ def test_gap_is_relative_to_the_size_of_the_objective():
     assert (result.status, result.n_iter) == ("converged", 1)
 
 
+def test_another_bound_is_asked_for_where_the_objective_hardly_falls():
+    asked = []
+
+    def prove(point):
+        asked.append(point.value)
+        return 1.0 if len(asked) > 2 else 0.0
+
+    values = [9.0, 2.0, 1.5, 1.4005, 1.4, 1.0005, 1.0004, 1.0003, 1.0002, 1.0001]
+    stopping = Stopping(1e-3)
+    result = run(script(values), stopping, max_iter=100, prove=prove)
+    # At first at once, and then after at least one, two and more iterations.
+    assert asked == [1.4, 1.0004, 1.0002]
+    assert result.status == "converged"
+    assert result.lower_bound == 1.0
+    assert result.point.value == 1.0002
+
+
 def test_the_best_point_counts_not_the_last():
     result = run(script([4.0, 2.0, 3.0], [0.5, 1.0, 0.0]), Stopping(0.0), max_iter=2)
     assert (result.status, result.n_iter) == ("max_iter", 2)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,6 +21,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.objectives import free_columns
+from sklearn_subqn._core.rows.design import Design
 
 FACTORS = np.array([0.0, 1.0, 4.0, 0.0, 0.3])
 ALPHA = 0.05
@@ -406,21 +407,72 @@ def test_a_proof_takes_one_dual_point_and_few_factorizations(monkeypatch):
     X, _ = data(2000)
     y = np.random.default_rng(0).poisson(np.exp(0.1 * X[:, 0])).astype(float)
     sizes = []
-    triangle = free_columns._triangle
 
-    def counted(columns):
-        sizes.append(len(columns))
-        return triangle(columns)
+    class Counted(free_columns._Inverse):
+        def __init__(self, design, weights):
+            sizes.append(design.n_rows)
+            super().__init__(design, weights)
 
-    monkeypatch.setattr(free_columns, "_triangle", counted)
+    monkeypatch.setattr(free_columns, "_Inverse", Counted)
     model = BMRMRegressor(0, loss="poisson", tol=1e-3).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
     assert len(sizes) <= 1
 
 
-@pytest.mark.parametrize("n", [40, 1000])
-def test_a_triangle_of_blocks_is_that_of_all_rows(n):
-    columns = np.random.default_rng(0).normal(size=(n, 5)) * np.logspace(0, 8, 5)
-    found = free_columns._triangle(columns)
-    expected = np.linalg.qr(columns, mode="r")
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=1e-10)
+@pytest.mark.parametrize("apart", [1e-2, 1e-5, 1e-8, 0.0])
+@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_array])
+def test_inverses_of_columns_that_nearly_depend_on_one_another(matrix, apart):
+    """Weighted columns times the root are orthonormal, and those of the rest vanish."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)) * np.logspace(0, 8, 6)
+    X[:, 1] = X[:, 0] + apart * X[:, 1]
+    X[:, 2] = 1.0
+    weights = rng.exponential(size=300)
+    inverse = free_columns._Inverse(Design(matrix(X)), weights)
+    # A column of ones depends on the intercept.
+    assert inverse.is_completed()
+    F = np.sqrt(weights)[:, None] * np.hstack([X, np.ones((300, 1))])
+    Q = F @ inverse.root
+    assert inverse.root.shape == (7, 6 - (apart == 0.0))
+    np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-4)
+    null = inverse.null / np.abs(inverse.null).max(axis=0)
+    np.testing.assert_allclose(F @ null, 0.0, atol=1e-8)
+
+
+def categories(n, levels, seed=0):
+    """Indicators of the levels of some categories, sparse, some of them rare."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.choice(k, n, p=rng.dirichlet(np.ones(k))) for k in levels]
+    columns = np.stack(codes, axis=1) + np.r_[0, np.cumsum(levels)[:-1]]
+    arrays = np.ones(columns.size), columns.ravel(), len(levels) * np.arange(n + 1)
+    return sparse.csr_array(arrays, shape=(n, sum(levels))), rng
+
+
+def test_bounds_take_no_copy_of_many_sparse_rows():
+    X, rng = categories(60_000, [100, 150, 50])
+    y = rng.poisson(np.exp(0.3 * (X @ rng.normal(size=300)) - 1.0)).astype(float)
+    model = BMRMRegressor(0, loss="poisson").fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    closer = BMRMRegressor(0, loss="poisson", tol=1e-7).fit(X, y)
+    assert model.objective_ - model.dual_gap_ <= closer.objective_ * (1 + 1e-12)
+
+
+def test_runs_end_where_the_bound_without_the_penalty_suffices():
+    """A level without events has its coefficient far away, in Newton steps of one."""
+    X, rng = categories(30_000, [10, 40])
+    y = rng.poisson(0.3, size=30_000) * (X[:, [3]].toarray().ravel() == 0.0)
+    free = BMRMRegressor(0, loss="poisson").fit(X, y)
+    usual = BMRMRegressor(1e-4, loss="poisson").fit(X, y)
+    assert free.dual_gap_ <= 1e-3 * abs(free.objective_)
+    assert free.n_iter_ <= usual.n_iter_ + 1
+
+
+@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sizes_of_sums(matrix, dtype):
+    rng = np.random.default_rng(0)
+    X, u = rng.normal(size=(50, 4)).astype(dtype), rng.normal(size=50)
+    X[X < -1.0] = 0.0
+    found = Design(matrix(X)).sizes_of_sums(u)
+    expected = np.abs(np.hstack([X, np.ones((50, 1))])).T @ np.abs(u)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -78,6 +78,7 @@ class Result:
     plan: str = ""
     why: Callable[[], list[str]] | None = None
     current: Any = None
+    _bound_of_dual: float = -np.inf
 
     @property
     def gap(self) -> float:
@@ -90,10 +91,9 @@ class Result:
         self.current = iterate.point
         if iterate.point.value <= self.point.value:
             self.point = iterate.point
-        if iterate.lower_bound >= self.lower_bound:
-            self.lower_bound = iterate.lower_bound
-            if iterate.proof is not None:
-                self.dual = iterate.proof.u
+        self.raise_bound(iterate.lower_bound)
+        if iterate.proof is not None and iterate.lower_bound >= self._bound_of_dual:
+            self.dual, self._bound_of_dual = iterate.proof.u, iterate.lower_bound
 
     def raise_bound(self, bound: float) -> None:
         """Take note of a lower bound."""
@@ -117,6 +117,7 @@ def run(
     is_rounding: Callable[[Any, float], bool] = lambda point, gap: False,
     bundle: Callable[[], CutBundle] | None = None,
     points_prove: bool = False,
+    prove: Callable[[Any], float] | None = None,
     least: float = -np.inf,
     counter: PassCounter | None = None,
     since: float = 0.0,
@@ -144,6 +145,10 @@ def run(
         the first of them.
     points_prove : bool
         Whether an iterate without a lower bound has that of its point.
+    prove : callable, optional
+        Returns another lower bound from a point. It is asked for where the objective
+        falls by less than the allowed gap: at once, and then after at least 1, 2, 4
+        iterations more.
     least : float
         A lower bound that is known beforehand.
     counter : optional
@@ -169,7 +174,7 @@ def run(
     history = History()
     result: Result | None = None
     cuts: CutBundle | None = None
-    n_prepared = n_cuts = 0
+    n_prepared = n_cuts = n_proofs = next_proof = 0
     limit = max_iter
 
     while True:
@@ -205,6 +210,14 @@ def run(
             n_cuts += 1
             if _is_time_for_bound(n_cuts - 1, cuts):
                 result.raise_bound(cuts.improve())
+        if prove is not None and result.n_iter >= max(next_proof, 1):
+            gap, value = result.gap, result.point.value
+            fallen = history.objective[-1] - value
+            allowed = stopping.allowed_gap(value)
+            if fallen <= allowed and not stopping.is_reached(gap, value):
+                result.raise_bound(prove(result.point))
+                next_proof = result.n_iter + (1 << n_proofs)
+                n_proofs += 1
         history.objective.append(result.point.value)
         history.lower_bound.append(result.lower_bound)
         history.passes.append(counter.passes - since if counter else 0.0)

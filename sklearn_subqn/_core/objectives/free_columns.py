@@ -13,12 +13,15 @@ that side. Only columns of which that is much less than at w are brought to v_j 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..losses._base import Floats, Mask
+from ..losses._base import Floats, Mask, Rows
 from ..memory import COPY_SIZE
 from ..regularizers import PartlyFree
 from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, rounding
+from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
 
@@ -31,9 +34,9 @@ _INWARD = (0.0, 1e-8)
 # Multipliers of bounds may cost a tenth of the allowed gap in all.
 _OF_GAP = 0.1
 
-# QR factorizations of eight times as many rows as columns stay in the cache.
-# docs/constants.md has the figures.
-_ROWS_PER_COLUMN = 8
+# What a bound loses by rounding may be a hundredth of the allowed gap. It is known with
+# little work, and with more for the rows of which that says too much.
+_LOST_OF_GAP = 0.01
 
 
 def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
@@ -77,10 +80,12 @@ class _LimitedColumns:
     ----------
     point : Point
     enough : float
-        The lower bound that is looked for.
+        The lower bound that is looked for, also an attribute.
 
     Attributes
     ----------
+    value : float
+        J at the point.
     limits : ndarray of shape (n_penalized,)
         The largest |X_jᵀu|, unless bounds of a coefficient allow for more.
     held : ndarray of bool, of shape (n_penalized,)
@@ -90,6 +95,7 @@ class _LimitedColumns:
 
     def __init__(self, point: Point, enough: float) -> None:
         self.objective, self._w = point.objective, point.w
+        self.value, self.enough = point.value, enough
         penalty = self.objective.regularizer
         self.limits = self.objective.alpha * penalty.limits()
         self._free = self.limits == 0.0
@@ -97,13 +103,15 @@ class _LimitedColumns:
         ones = np.ones(len(self.limits))
         ends = penalty.support(ones), penalty.support(-ones)
         self.held = self._free & np.isinf(np.minimum(*ends))
-        self._known: tuple[Mask, Floats, Floats] | None = None
+        self._known: tuple[Mask, Design] | None = None
 
     @property
     def are_few(self) -> bool:
-        """Whether copies of columns are worth a bound."""
-        n_columns = np.count_nonzero(self.held) + self.objective.n_free
-        return n_columns * self.objective.design.n_rows <= 8 * COPY_SIZE
+        """Whether their products with each other, and copies, are worth a bound."""
+        design, n = self.objective.design, np.count_nonzero(self.held)
+        # Of all columns no copy is made.
+        copied = design.entries_in(self.held) if n < design.n_features else 0.0
+        return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 
     @property
     def settled(self) -> Mask:
@@ -148,19 +156,14 @@ class _LimitedColumns:
         self.held |= others
         return bool(others.any())
 
-    def scaled(self) -> tuple[Floats, Floats]:
-        """Return those held and of intercepts, in units of their sizes, and limits."""
+    def design_of_held(self) -> Design:
+        """Return the design of those held, and of an intercept that is free."""
         if self._known is None or np.any(self._known[0] != self.held):
-            o, held = self.objective, np.flatnonzero(self.held)
-            F = np.ones((o.design.n_rows, len(held) + o.n_free))
-            F[:, : len(held)] = o.design.dense_columns(held)
-            sizes = np.sqrt(o.risk.weights @ np.square(F))
-            sizes[sizes == 0.0] = 1.0
-            limits = np.zeros(F.shape[1])
-            # A little less, so that no sum exceeds its limit by rounding.
-            limits[: len(held)] = (1.0 - 4.0 * EPS) * self.limits[held]
-            self._known = self.held.copy(), F / sizes, limits / sizes
-        return self._known[1:]
+            o = self.objective
+            held = np.flatnonzero(self.held)
+            design = o.design.of_features(held, fit_intercept=o.n_free > 0)
+            self._known = self.held.copy(), design
+        return self._known[1]
 
 
 def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
@@ -168,51 +171,86 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
 
     None where it takes more columns to be held.
     """
-    objective, risk = columns.objective, columns.objective.risk
-    F, limits = columns.scaled()
-    n_columns = F.shape[1]
-    aims = np.clip(F.T @ u, -limits, limits)
-    size = np.abs(u)
+    risk, design = columns.objective.risk, columns.design_of_held()
+    limits = np.zeros(design.n_params)
+    # A little less, so that no sum exceeds its limit by rounding.
+    limits[: design.n_coef] = (1.0 - 4.0 * EPS) * columns.limits[columns.held]
+    sums = design.adjoint(u)
+    aims = np.clip(sums, -limits, limits)
+    size, way = np.abs(u), np.inf
     for _ in range(MOST_STEPS):
-        leeway = risk.leeway(u)
-        # Rows without leeway take no part. Near a vertex few rows have any.
-        rows = np.flatnonzero(leeway)
-        room = leeway[rows, np.newaxis]
-        some = F[rows] if len(rows) < len(F) else F
-        root = _inverse_root(np.sqrt(room) * some)
-        change = some @ (root @ (root.T @ (F.T @ u - aims)))
-        way = float(np.abs(change).max(initial=0.0))
+        # A whole step that leaves half of the leeway of each row ends at the aims, but
+        # for the rounding of the matrix, which further ones with it make up for.
+        if way > 0.5:
+            leeway = risk.leeway(u)
+            # Rows without leeway take no part. Near a vertex few rows have any.
+            rows: Any = np.flatnonzero(leeway)
+            if 2 * len(rows) <= len(u):
+                some, part = design.rows(rows), risk.of_rows(rows)
+            else:
+                rows, some, part = slice(None), design, risk
+            room = leeway[rows]
+            inverse = _Inverse(some, room)
+        last, (change, way) = way, inverse.changes(sums - aims)
+        if way <= 0.5 and inverse.is_completed():
+            change, way = inverse.changes(sums - aims)
+        if way <= ROUNDED or (last <= 0.5 and way > 0.1 * last):
+            break
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero. Others go nine tenths of the way there.
-        u[rows] -= (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * room[:, 0] * change
+        change *= 1.0 if way <= 1.0 + MOST_IMBALANCED else 0.9 / way
+        u[rows] -= room * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0
-        # A whole step ends at the aims, and half of the leeway of each row is left.
-        if way <= 0.5:
-            break
+        sums = design.adjoint(u)
     # What is left is moved in proportion to the leeway before the last step.
-    leeway = risk.leeway(u)
-    left_over = leeway[rows]
-    scale = room[:, 0] / np.maximum(left_over, np.finfo(np.float64).tiny)
-    # A point of the domain with sums as aimed at differs from u by at most ``share`` of
-    # the leeway, the rounding of these sums included.
-    sums, lost = F.T @ u - aims, rounding(len(u)) * (np.abs(F).T @ np.abs(u))
-    G = some @ root
-    rest = G @ (root.T @ sums)
-    most = np.abs(G) @ (np.abs(root).T @ lost) * (1.0 + rounding(n_columns))
-    share = float(((np.abs(rest) + most) * scale).max(initial=0.0))
-    # What columns that depend on one another leave of the sums comes from rounding.
-    beyond = np.eye(n_columns) - some.T @ (room * G) @ root.T
-    left = np.abs(beyond @ sums) > 4.0 * np.abs(beyond) @ lost
-    if not share <= MOST_IMBALANCED or np.any(left):
-        return -np.inf
-    error = share * risk.dual_norm(leeway)
-    if columns.hold_all_near(u, error):
-        return None
+    left_over = risk.leeway(u)[rows]
+    scale = room / np.maximum(left_over, np.finfo(np.float64).tiny)
     # R* is convex: a share of the way to the ends of the leeway costs no more, of each
     # row whichever way it goes.
-    part, half = risk.of_rows(rows) if len(rows) < len(F) else risk, 0.5 * left_over
+    half = 0.5 * left_over
     ends = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
-    height = risk.conjugate_and_size(u)[0] + 2.0 * share * sum(ends)
+    cost = 2.0 * float(sum(ends))
+    # A point of the domain with sums as aimed at differs from u by at most ``share`` of
+    # the leeway, the rounding of these sums included.
+    lost = rounding(len(u)) * design.sizes_of_sums(u)
+    # What columns that depend on one another leave of the sums comes from rounding.
+    null = inverse.null.T
+    if np.any(np.abs(null @ (sums - aims)) > 4.0 * np.abs(null) @ lost):
+        return -np.inf
+    found: float | None = -np.inf
+    affordable = _LOST_OF_GAP * (columns.value - columns.enough) / (cost or 1.0)
+    for each in sorted({affordable, 0.0}, reverse=True):
+        most = inverse.largest_changes(lost, each)
+        share = float(((np.abs(change) + most) * scale).max(initial=0.0))
+        if share <= MOST_IMBALANCED:
+            found = _bound_near(
+                columns, u, share * cost, share * risk.dual_norm(leeway)
+            )
+        if found is None or found >= columns.enough:
+            break
+    return found
+
+
+def _bound_near(
+    columns: _LimitedColumns, u: Floats, lost: float, error: float
+) -> float | None:
+    """Return the lower bound of a dual point whose sums are within limits.
+
+    None where it takes more columns to be held.
+
+    Parameters
+    ----------
+    columns : _LimitedColumns
+    u : ndarray of shape (n,)
+    lost : float
+        How much its R* may be above that of u.
+    error : float
+        How far it may be from u, by the norm of them all.
+    """
+    if columns.hold_all_near(u, error):
+        return None
+    objective = columns.objective
+    height = objective.risk.conjugate_and_size(u)[0] + lost
     if not np.isfinite(height):
         return -np.inf
     cut = objective.cut(Dual(u, None, -height, error, None, 0.0))
@@ -225,31 +263,93 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     return objective.with_regularizer(limited).dual_value(cut)
 
 
-def _inverse_root(columns: Floats) -> Floats:
-    """Return R for which R Rᵀ is the inverse of the Gram matrix of columns.
+class _Inverse:
+    """R Rᵀ, the inverse of Xᵀ D X where that does not vanish.
 
-    Their sizes may differ by much, and columns may depend on one another, as indicators
-    do beside an intercept. What nearly does so shows in singular values, whose squares,
-    the eigenvalues of the Gram matrix, would be lost to rounding.
+    Columns may be of very different sizes, and depend on one another, as indicators do
+    beside an intercept. Combinations of columns that nearly vanish are lost to rounding
+    in the matrix: their products are made anew, by the rows.
+
+    Parameters
+    ----------
+    design : Design
+    weights : ndarray of shape (n,)
+        The diagonal of D.
+
+    Attributes
+    ----------
+    root : ndarray of shape (q, r)
+        R, without those combinations until it is completed.
+    null : ndarray of shape (q, m)
+        Combinations of columns that vanish, up to rounding.
     """
-    if not columns.shape[1]:
-        return np.empty((0, 0))
-    triangle = _triangle(columns)
-    sizes = np.linalg.norm(triangle, axis=0)
-    sizes[sizes == 0.0] = 1.0
-    _, values, rows = np.linalg.svd(triangle / sizes, full_matrices=False)
-    kept = values > ROUNDED * values.max(initial=0.0)
-    return np.asarray(rows[kept].T / values[kept] / sizes[:, np.newaxis])
+
+    def __init__(self, design: Design, weights: Floats) -> None:
+        self._design, self._weights = design, weights
+        matrix = design.gram(weights)
+        sizes = np.sqrt(np.diag(matrix))
+        sizes[sizes == 0.0] = 1.0
+        values, basis = np.linalg.eigh(matrix / np.multiply.outer(sizes, sizes))
+        least = ROUNDED * values.max(initial=0.0) or 1.0
+        basis /= np.multiply.outer(sizes, np.sqrt(np.maximum(values, least)))
+        self._lost = np.flatnonzero(values <= least)
+        self._basis, self.root = basis, basis[:, values > least]
+        self.null = basis[:, :0]
+
+    def changes(self, sums: Floats) -> tuple[Floats, float]:
+        """Return by what shares of D rows make up for sums, and the largest share."""
+        change = self._design.forward(self.root @ (self.root.T @ sums))
+        change[self._weights == 0.0] = 0.0
+        return change, float(np.abs(change).max(initial=0.0))
+
+    def is_completed(self) -> bool:
+        """Find out about lost combinations of columns; whether there are any."""
+        if not len(self._lost):
+            return False
+        basis, lost = self._basis, self._lost
+        products = np.eye(len(basis))
+        for which in _few(lost, self._design.n_rows):
+            several = self._design.of_outputs(len(which))
+            scores = several.forward(basis[:, which].ravel())
+            scores *= self._weights[:, np.newaxis]
+            crossed = several.adjoint(scores).reshape(-1, len(which))
+            products[:, which] = basis.T @ crossed
+        products[lost] = products[:, lost].T
+        values, vectors = np.linalg.eigh(products)
+        basis, kept = basis @ vectors, values > ROUNDED * values.max()
+        self._lost = lost[:0]
+        self.root, self.null = basis[:, kept] / np.sqrt(values[kept]), basis[:, ~kept]
+        return True
+
+    def largest_changes(self, lost: Floats, affordable: float) -> Floats:
+        """Return by what shares of D rows may change for what rounding does to sums.
+
+        Of most rows by the inequality of Cauchy and Schwarz, since no row has more than
+        all of Xᵀ D X, unless that is more than is affordable.
+
+        Parameters
+        ----------
+        lost : ndarray of shape (q,)
+            By how much sums may be off.
+        affordable : float
+        """
+        weights, parts = self._weights, np.abs(self.root.T) @ lost
+        most = np.zeros(len(weights))
+        norm = 2.0 * float(np.linalg.norm(parts))
+        np.divide(norm, np.sqrt(weights), out=most, where=weights > 0.0)
+        rows = np.flatnonzero(most > affordable)
+        if len(rows):
+            some, sums = self._design.rows(rows), np.zeros(len(rows))
+            for which in _few(np.arange(len(parts)), len(rows)):
+                several = some.of_outputs(len(which))
+                scores = several.forward(self.root[:, which].ravel())
+                sums += np.abs(scores) @ parts[which]
+            sums *= 1.0 + rounding(len(lost))
+            most[rows] = np.minimum(most[rows], sums)
+        return most
 
 
-def _triangle(columns: Floats) -> Floats:
-    """Return R of the QR factorization, by those of blocks of rows in turn.
-
-    J. Demmel, L. Grigori, M. Hoemmen, J. Langou (2012), Communication-optimal Parallel
-    and Sequential QR and LU Factorizations, SIAM J. Sci. Comput. 34.
-    """
-    size = _ROWS_PER_COLUMN * columns.shape[1]
-    while len(columns) > 2 * size:
-        blocks = [columns[i : i + size] for i in range(0, len(columns), size)]
-        columns = np.concatenate([np.linalg.qr(each, mode="r") for each in blocks])
-    return np.asarray(np.linalg.qr(columns, mode="r"))
+def _few(columns: Rows, n_rows: int) -> list[Rows]:
+    """Return parts of columns that are no more than copies may take at once."""
+    size = max(1, COPY_SIZE // max(n_rows, 1))
+    return [columns[i : i + size] for i in range(0, len(columns), size)]

@@ -171,6 +171,29 @@ class Design(SecondMoments):
         dense = some.toarray() if sparse.issparse(some) else some
         return np.asarray(dense, dtype=np.float64)
 
+    def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
+        """Return the design of some of the features, for one score per row.
+
+        They are copied, unless they are all.
+        """
+        X = self.X if len(columns) == self.n_features else self.X[:, columns]
+        return Design(
+            X,
+            fit_intercept=fit_intercept,
+            n_threads=self._n_threads,
+            pool=self._pool,
+        )
+
+    def of_outputs(self, n_outputs: int) -> Design:
+        """Return the design of several scores per row, of coefficients of their own."""
+        return Design(
+            self.X,
+            fit_intercept=self.fit_intercept,
+            n_outputs=n_outputs,
+            n_threads=self._n_threads,
+            pool=self._pool,
+        )
+
 
 class Identity(Design):
     """The map w -> w: parameters are the scores.

@@ -192,6 +192,27 @@ class SecondMoments(LinearMap):
             product += other
         return np.asarray(product)
 
+    def sizes_of_sums(self, dual: Floats) -> Floats:
+        """Return what the absolute terms of Xᵀu sum to, of shape (q,).
+
+        For one score per row. Counts as a pass.
+        """
+        self.passes += 1.0
+        sizes = np.abs(dual)
+        n_rows = max(1, int(BLOCK_SIZE / max(self.row_size, 1.0)))
+
+        def multiply(part: slice) -> Floats:
+            sums = np.zeros(self.n_params)
+            for start in range(part.start, part.stop, n_rows):
+                rows = slice(start, min(start + n_rows, part.stop))
+                block = abs(self._float64(row_view(self.X, rows)))
+                sums[: self.n_coef] += block.T @ sizes[rows]
+            return sums
+
+        sums = sum(self.each(multiply, self.row_slices))
+        sums[self.n_coef :] = sizes.sum()
+        return np.asarray(sums)
+
     def mean_squares(self, weights: Floats) -> Floats:
         """Return weighted mean squares of the columns, of shape (q,).
 
