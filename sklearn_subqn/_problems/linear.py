@@ -47,6 +47,10 @@ from .solving import Problems
 from .thresholds import OpenIntercepts
 from .without_penalty import FreeFeatures
 
+# Features without a penalty, of which the largest is at most 16 times larger than the
+# least, are not copied to other units. docs/constants.md has the figures.
+_NEAR = 16.0
+
 _Result = TypeVar("_Result")
 
 
@@ -170,7 +174,7 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        free = model.free
+        free, unit = model.free, 1.0
         # Units in which the penalty is that of the solver, if not in ones.
         self.sizes = model.sizes
         if self.scales is not None:
@@ -184,6 +188,8 @@ class LinearProblems(Problems):
             large = 1e5 if model.has_squares else 1e6
             large = 1.0 if free.all() else large
             self.sizes = np.where(free, own / large, others)
+            if free.all() and own.max() <= _NEAR * own.min():
+                self.sizes, unit = None, float(own.min())
         dtype = dtype or X.dtype
         if self.sizes is not None:
             X = Units(self.sizes).adjoint(X)
@@ -225,7 +231,7 @@ class LinearProblems(Problems):
             labels = [f"{name}, {output.format(each)}" for each in self.outputs]
         self.free = None
         if free is not None:
-            self.free = FreeFeatures(free, n_coef, self._curvature, labels)
+            self.free = FreeFeatures(free, n_coef, self._curvature, labels, unit)
         self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)

@@ -34,6 +34,8 @@ class FreeFeatures(Reading):
         From the index of a problem to about the second derivative of its loss.
     labels : list of str
         Names of the problems, for warnings.
+    unit : float
+        The least unit of features, where none has a penalty.
 
     Attributes
     ----------
@@ -47,12 +49,14 @@ class FreeFeatures(Reading):
         n_coef: int,
         curvature: Callable[[int], float],
         labels: list[str],
+        unit: float = 1.0,
     ) -> None:
         self.coef = np.repeat(features, n_coef // len(features))
         self._curvature, self._labels = curvature, labels
+        self._least = NO_PENALTY * unit * unit
 
     def strength(self, index: int, alpha: float) -> float:
-        return NO_PENALTY * self._curvature(index) if self.coef.all() else alpha
+        return self._least * self._curvature(index) if self.coef.all() else alpha
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         # A difference of objectives with and without the small penalty would cancel.
