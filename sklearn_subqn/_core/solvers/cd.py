@@ -13,6 +13,7 @@ from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..losses._base import Floats, Rows
 from ..objectives.objective import Dual, Line, Objective, Point
 from ..objectives.risk import Risk
+from ..rounding import ROUNDED
 from ..rows.sampling import fractions
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack, lengthen, rounding_of
@@ -381,6 +382,9 @@ class _Predictions:
         if self._error > min(_GOOD * (new.value - bound), small):
             return -np.inf
         self.good = True
+        if self._error <= ROUNDED * abs(new.value):
+            # The prediction is the gradient at the new point, which will be looked at.
+            return -np.inf
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
