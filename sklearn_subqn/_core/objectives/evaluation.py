@@ -116,9 +116,22 @@ class Evaluation:
 
     @cached_property
     def risk_gradient(self) -> Floats:
+        risk = self.objective.risk
+        if risk.latest is not None and risk.latest[0] is self.scores:
+            return risk.latest[1]
         origin, dual = self._updated()
-        product = self.objective.risk.adjoint(dual)
+        product = risk.adjoint(dual)
         return product if origin is None else origin.risk_gradient + product
+
+    def leave_gradient(self) -> None:
+        """Leave the risk gradient, if it is known, to the next point of these scores.
+
+        For losses that are smooth: others have a choice.
+        """
+        risk = self.objective.risk
+        known = "risk_gradient" in vars(self) and not self.gradient_error
+        if known and risk.loss.smooth:
+            risk.latest = self.scores, self.risk_gradient
 
     def compute_gradients(self, later: Evaluation) -> None:
         """Compute the risk gradients here and at another point on the same data.

@@ -21,6 +21,7 @@ from ..places.kinks import Kinks
 from ..places.parts import Parts, maximal, rowwise, summed, summed_function
 from ..places.row_sweeps import RowSweeps, row_sweeps
 from ..places.sweeps_of_parts import SweepsOfPart
+from ..rows.columns import KeptColumns
 from ..rows.design import Design
 from .risk_duals import DualsOfRisk
 from .risk_hessian import RiskHessian
@@ -64,9 +65,12 @@ class Risk(DualsOfRisk):
     ----------
     parts : Parts or None
         The risks of the parts, where the rows are in several.
+    latest : tuple or None
+        The scores of a point that another run may start from, and its Xᵀu.
     """
 
     parts: Parts | None = None
+    latest: tuple[Any, Floats] | None = None
 
     def __init__(
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
@@ -349,6 +353,13 @@ class Risk(DualsOfRisk):
     def row_data(self, what: str) -> Any:
         """Return ``targets`` or ``weights``."""
         return getattr(self, what)
+
+    def kept_columns(self) -> KeptColumns:
+        """Return columns with the weights, kept for all that ask for them."""
+        if "kept" not in self._sizes:
+            self._sizes["kept"] = KeptColumns(self.design, self.weights)
+        kept: KeptColumns = self._sizes["kept"]
+        return kept
 
     # Facts.
 

@@ -13,6 +13,7 @@ from ..kernels import own_columns as kernel
 from ..lazy import cached_property
 from ..losses._base import Floats, Mask, Rows
 from ..memory import BLOCK_SIZE, COPY_SIZE
+from ..rounding import TINY
 from .column_maps import InPlace
 from .design import Design
 from .row_views import dense_rows, row_view
@@ -196,6 +197,90 @@ class MatrixColumns:
         total = total + total.T
         total -= float(weights.sum()) * np.outer(center, center)
         return total
+
+
+class KeptColumns:
+    """Columns of a dense design, less their means, and their products, as they come.
+
+    For fixed weights, so that one model after the other finds those that are known.
+
+    Parameters
+    ----------
+    design : Design
+        With one score per row.
+    weights : ndarray of shape (n,)
+
+    Attributes
+    ----------
+    features : ndarray of shape (m,)
+        Those that are known, in the order in which they came.
+    """
+
+    def __init__(self, design: Design, weights: Floats) -> None:
+        self._design, self._roots = design, np.sqrt(weights)
+        self._total = max(float(weights.sum()), TINY)
+        self._place = np.full(design.n_features, -1)
+        self.features = np.empty(0, dtype=np.intp)
+        self._centers = np.empty(0)
+        self._rows, self._gram = np.empty((0, len(weights))), np.empty((0, 0))
+
+    def gram(self, features: Rows) -> tuple[Floats, Floats]:
+        """Return products of some of the columns with each other, and their means."""
+        new = features[self._place[features] < 0]
+        if len(new):
+            self._add(new)
+        places = self._place[features]
+        return self._gram[np.ix_(places, places)], self._centers[places]
+
+    def share_of_new(self, features: Rows) -> float:
+        """Return the share of some columns that are not known yet."""
+        return float(np.mean(self._place[features] < 0)) if len(features) else 0.0
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether all rows have a weight."""
+        return bool(self._roots.all())
+
+    def forward(self, features: Rows, coef: Floats) -> Floats:
+        """Return the product of known columns with coefficients of shape (m,)."""
+        places, m = self._place[features], len(self.features)
+        self._design.passes += m / self._design.n_features
+        each, scores = np.zeros(m), np.empty(len(self._roots))
+        each[places] = coef
+
+        def multiply(part: slice) -> None:
+            scores[part] = each @ self._rows[:m, part]
+
+        self._design.each(multiply, self._design.row_slices)
+        scores /= self._roots
+        scores += float(self._centers[places] @ coef)
+        return scores
+
+    def _add(self, new: Rows) -> None:
+        design, roots, m = self._design, self._roots, len(self.features)
+        if len(self._rows) < m + len(new):
+            rows = np.empty((max(m + len(new), 2 * m), len(roots)))
+            rows[:m] = self._rows[:m]
+            self._rows = rows
+        added = self._rows[m : m + len(new)]
+        added[:] = _some_columns(design.X, new).T
+        centers = np.zeros(len(new))
+        if design.fit_intercept:
+            centers = added @ np.square(roots) / self._total
+            added -= centers[:, np.newaxis]
+        added *= roots
+        known = self._rows[: m + len(new)]
+        crossed = np.zeros((len(new), len(known)))
+
+        def multiply(part: slice) -> Floats:
+            return np.asarray(added[:, part] @ known[:, part].T)
+
+        crossed = sum(design.each(multiply, design.row_slices))
+        design.passes += len(new) / design.n_features
+        self._gram = np.block([[self._gram, crossed[:, :m].T], [crossed]])
+        self._place[new] = np.arange(m, len(known))
+        self.features = np.concatenate([self.features, new])
+        self._centers = np.concatenate([self._centers, centers])
 
 
 def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:

@@ -17,7 +17,12 @@ from ..rounding import ROUNDED
 from ..rows.sampling import fractions
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack, lengthen, rounding_of
-from ..steps.quadratic import QuadraticModel, by_columns_at_last, forms_matrix
+from ..steps.quadratic import (
+    QuadraticModel,
+    by_columns_at_last,
+    forms_matrix,
+    keeps_columns,
+)
 
 #: At first the model is minimized until its violations are a tenth of those before.
 ROUGH = 0.1
@@ -456,6 +461,8 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
         cost = _COST_OF_COLUMNS * share if share > _LEAST_ENTRIES else 0.0
     elif k == 1:
         cost = objective.design.gram_cost(active)
+        if keeps_columns(objective):
+            cost *= objective.risk.kept_columns().share_of_new(active)
     elif objective.design.is_text_like:
         return 1
     elif forms_matrix(objective, len(active)):
