@@ -69,6 +69,22 @@ def multiply_several(
             )
 
 
+def squares_of_rows(
+    const index[::1] indptr, const real[::1] values, double[::1] out
+):
+    """Write the squared norms of the rows of a matrix (CSR) to ``out``."""
+    cdef Py_ssize_t n = out.shape[0], i, j
+    cdef double total
+    if indptr.shape[0] != n + 1 or values.shape[0] < indptr[n]:
+        raise ValueError("arrays of a matrix and its rows differ in length.")
+    with nogil:
+        for i in range(n):
+            total = 0.0
+            for j in range(indptr[i], indptr[i + 1]):
+                total += (<double> values[j]) * values[j]
+            out[i] = total
+
+
 def multiply_rows(
     const Py_ssize_t[::1] indptr,
     const Py_ssize_t[::1] indices,

@@ -269,14 +269,8 @@ class SecondMoments(LinearMap):
         X = self.X if dense else self.matrix
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        ones, squares = np.ones(self.n_features), np.empty(self.n_rows)
-        step = max(1, int(BLOCK_SIZE / max(self.row_size, 1.0)))
-        for first in range(0, self.n_rows, step):
-            rows = slice(first, min(first + step, self.n_rows))
-            block = row_view(X, rows)
-            data = np.square(block.data, dtype=np.float64)
-            arrays = data, block.indices, block.indptr
-            squares[rows] = sparse.csr_array(arrays, shape=block.shape) @ ones
+        squares = np.empty(self.n_rows)
+        products.squares_of_rows(X.indptr, X.data, squares)
         return squares
 
     @property
