@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..memory import BLOCK_SIZE, COPY_SIZE
+from .coded_rows import CodedRows
 from .linear_map import LinearMap
 from .row_views import (
     SomeRows,
@@ -29,6 +31,10 @@ _SPECTRUM_ROWS = 2000
 # Products of columns are made by pairs of stored entries where a smaller share of the
 # entries of rows is stored, elsewhere by BLAS. docs/constants.md has the figures.
 _PAIRS_SHARE = 0.3
+
+# Sums for pairs of codes visit all rows, and pairs of entries only rows with a weight:
+# fewer than this share of them take less time.
+_CODED_SHARE = 0.5
 
 
 class SecondMoments(LinearMap):
@@ -54,7 +60,10 @@ class SecondMoments(LinearMap):
         """
         q = self.n_params
         add = self._add_by_pairs if self.multiplies_pairs else self._add_by_blas
-        used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
+        used = np.count_nonzero(weights)
+        if self.coded is not None and used > _CODED_SHARE * self.n_rows:
+            return self._gram_of_codes(self.coded, weights)
+        used = used if self.multiplies_pairs else self.n_rows
         self.passes += used / max(self.n_rows, 1)
 
         def multiply(rows: slice) -> Floats:
@@ -78,6 +87,17 @@ class SecondMoments(LinearMap):
         matrix[:d, :d] -= half + half.T
         self.passes += 1.0
         return matrix
+
+    def _gram_of_codes(self, coded: CodedRows, weights: Floats) -> Floats:
+        """Return the q x q matrix by sums for pairs of codes."""
+        self.passes += 1.0
+        d, total = self.n_features, np.zeros((self.n_params, self.n_params))
+        multiply = partial(coded.gram, weights)
+        total[:d, :d] = sum(self.each(multiply, self.row_slices))
+        if self.fit_intercept:
+            total[d, :d] = total[:d, d] = self._products_of_columns(weights)
+            total[d, d] = weights.sum()
+        return total
 
     def row_gram(self, rows: Rows) -> Floats:
         """Return the products of some rows of X with each other, intercepts aside.

@@ -1,0 +1,122 @@
+"""Codes of categories: columns of a sparse matrix of which a row has one at most.
+
+A table has a number for each code.
+"""
+
+from .rows cimport index, real
+
+
+def describe(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    Py_ssize_t[::1] counts,
+    double[::1] first,
+    unsigned char[::1] varies,
+    Py_ssize_t[::1] following,
+):
+    """Return whether the columns of each row of a matrix (CSR) ascend; describe them.
+
+    If they do not, what is written is of no use.
+
+    Parameters
+    ----------
+    indptr, indices, values : arrays
+        The matrix, of shape (n, d), with valid indices.
+    counts : ndarray of shape (d,)
+        Zeros; receives the numbers of entries.
+    first : ndarray of shape (d,)
+        Receives the first value of each column with entries.
+    varies : ndarray of shape (d,)
+        Zeros; receives ones where there are other values.
+    following : ndarray of shape (d,)
+        Receives the smallest of it and of the columns that come next in a row.
+    """
+    cdef Py_ssize_t i, j, column, last
+    cdef bint ascend = True
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            last = -1
+            if not ascend:
+                break
+            for j in range(indptr[i], indptr[i + 1]):
+                column = indices[j]
+                if column <= last:
+                    ascend = False
+                    break
+                if last >= 0 and column < following[last]:
+                    following[last] = column
+                if counts[column] == 0:
+                    first[column] = values[j]
+                varies[column] |= values[j] != first[column]
+                counts[column] += 1
+                last = column
+    return ascend
+
+
+def encode(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] places,
+    const Py_ssize_t[::1] steps,
+    unsigned short[:, ::1] codes,
+    double[:, ::1] numbers,
+):
+    """Write the codes of the rows of a matrix (CSR), and values of some columns.
+
+    Parameters
+    ----------
+    indptr, indices, values : arrays
+        The matrix, of shape (n, d), with valid indices.
+    places : ndarray of shape (d,)
+        The group of codes of each column, or -1 - j if it is the j-th of the numbers.
+    steps : ndarray of shape (d,)
+        What an entry of a column adds to a code.
+    codes : ndarray of shape (m, n)
+        Zeros; receives the codes.
+    numbers : ndarray of shape (p, n)
+        Zeros; receives the values.
+    """
+    cdef Py_ssize_t i, j, place
+    with nogil:
+        for i in range(codes.shape[1]):
+            for j in range(indptr[i], indptr[i + 1]):
+                place = places[indices[j]]
+                if place >= 0:
+                    codes[place, i] += <unsigned short> steps[indices[j]]
+                else:
+                    numbers[-1 - place, i] = values[j]
+
+
+def add_entries(
+    const unsigned short[::1] codes, const double[::1] table, double[::1] out
+):
+    """Add the entry of each row's code to ``out``."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(out.shape[0]):
+            out[i] += table[codes[i]]
+
+
+def add_to_entries(
+    const unsigned short[::1] codes, const double[::1] numbers, double[::1] table
+):
+    """Add the number of each row to the entry of its code."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(numbers.shape[0]):
+            table[codes[i]] += numbers[i]
+
+
+def add_to_pairs(
+    const unsigned short[::1] codes,
+    const unsigned short[::1] others,
+    const double[::1] numbers,
+    double[:, ::1] table,
+):
+    """Add the number of each row to the entry of its two codes."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(numbers.shape[0]):
+            table[codes[i], others[i]] += numbers[i]
