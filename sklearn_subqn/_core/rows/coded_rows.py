@@ -19,16 +19,18 @@ from ..losses._base import Floats, Rows
 from ..memory import BLOCK_SIZE
 from .row_views import row_view
 
-# Tables of codes take as long as products with fewer entries.
-_FEWEST_ENTRIES = 400_000
+# Finding codes takes as long as what they save with fewer entries. docs/constants.md has
+# the figures.
+_FEWEST_ENTRIES = 500_000
 
-# The first rows of most data tell that too few columns exclude each other.
+# The first rows of most data show that too few columns exclude each other.
 _FIRST_ROWS = 1000
 
-# Categories share a code as long as it has no more values than this.
+# Categories share a code as long as it has no more values. docs/constants.md has the
+# figures.
 _MOST_CODES = 256
 
-# Codes and numbers of a row are at most this share of its entries.
+# A row has fewer codes and numbers than entries, or it stays as it is.
 _MOST_PARTS = 0.7
 
 

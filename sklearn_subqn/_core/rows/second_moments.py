@@ -32,8 +32,8 @@ _SPECTRUM_ROWS = 2000
 # entries of rows is stored, elsewhere by BLAS. docs/constants.md has the figures.
 _PAIRS_SHARE = 0.3
 
-# Sums for pairs of codes visit all rows, and pairs of entries only rows with a weight:
-# fewer than this share of them take less time.
+# Sums for pairs of codes visit all rows, and pairs of entries only rows with a weight,
+# which takes less time where these are few.
 _CODED_SHARE = 0.5
 
 
