@@ -6,10 +6,11 @@ search] [--data-dir DIR] [--seed 0] [--turns 3]
 Insurance with categories, classes of dense data, hashed clicks, paths of genes, text
 with each topic against the rest, a stream of hashed rows, and searches. Of each peer
 the quickest setting of a ladder counts whose objective is within the gap; then all take
-turns, each fit in a copy of the process, and medians of processor seconds of one thread
-are compared: a ratio above one says that ours is faster. "beyond" is the share of the
-fit after its history had proven the tolerance. Without --data-dir real data are left
-out, and so are peers that are not installed.
+turns, each in a copy of the process that fits up to three times in a second, the
+fastest of which counts, and medians of processor seconds of one thread are compared: a
+ratio above one says that ours is faster. "beyond" is the share of the fit after its
+history had proven the tolerance. Without --data-dir real data are left out, and so are
+peers that are not installed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import common
 import datasets
 import numpy as np
 from _harness import Benchmark, table
-from _race import in_copy, timed
+from _race import fastest, in_copy, timed
 from _workloads import PROBLEMS, Peer, Row
 from sklearn import linear_model, svm
 from sklearn.model_selection import GridSearchCV
@@ -59,8 +60,12 @@ def beyond(model: Any, tol: float, seconds: float) -> float | None:
 
 
 def our_fit(problem: Row, tol: float) -> tuple[float, float, float | None]:
-    """Return seconds, the proven gap, and the share of the seconds beyond ``tol``."""
-    model, seconds = timed(partial(problem.ours, tol))
+    """Return seconds, the proven gap, and the share of the seconds beyond ``tol``.
+
+    The first fit in a process also looks for the libraries of BLAS, for 13 ms: of short
+    fits the fastest of three counts, as that of peers.
+    """
+    model, seconds = fastest(partial(problem.ours, tol))
     return seconds, proven(model), beyond(model, tol, seconds)
 
 
@@ -91,7 +96,7 @@ def call(fit: Callable[[], Any]) -> Any:
 
 
 def only_seconds(fit: Callable[[], Any]) -> float:
-    return timed(fit)[1]
+    return fastest(fit)[1]
 
 
 def race(problem: Row, args: Any, results: common.Results) -> None:

@@ -19,7 +19,7 @@ from ..losses._base import Floats, Rows
 from ..memory import BLOCK_SIZE
 from .row_views import row_view
 
-# Finding codes takes as long as what they save with fewer entries. docs/constants.md has
+# With fewer entries codes save less time than finding them takes. docs/constants.md has
 # the figures.
 _FEWEST_ENTRIES = 500_000
 
