@@ -79,6 +79,7 @@ class Evaluation:
             self.dual = dual
         self._origin = origin
         self._n_updates = 0
+        self._is_near = False
         self.gradient_error = 0.0
         self._slack = self._norm = 0.0
         self.mixture: Dual | None = None
@@ -130,8 +131,14 @@ class Evaluation:
         """
         risk = self.objective.risk
         known = "risk_gradient" in vars(self) and not self.gradient_error
-        if known and risk.loss.smooth:
+        if known and not self._is_near and risk.loss.smooth:
             risk.latest = self.scores, self.risk_gradient
+
+    def set_gradient(self, gradient: Floats) -> None:
+        """Set the risk gradient, which may be off where the L1 norm hides it."""
+        self.risk_gradient, self._is_near = gradient, True
+        # No other gradient is an update of it.
+        self._n_updates = _MAX_UPDATES
 
     def compute_gradients(self, later: Evaluation) -> None:
         """Compute the risk gradients here and at another point on the same data.

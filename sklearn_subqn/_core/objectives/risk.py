@@ -82,6 +82,8 @@ class Risk(DualsOfRisk):
         self.weights = weights
         # Shared by the risks of other losses on the same data, once they are known.
         self._sizes: dict[str, Any] = {}
+        # A dual u and Xᵀu, for points near by, and how many there were before.
+        self.near_by: tuple[Floats, Floats, int] | None = None
 
     @property
     def in_one_place(self) -> bool:

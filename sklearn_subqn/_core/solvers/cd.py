@@ -17,6 +17,7 @@ from ..rounding import ROUNDED
 from ..rows.sampling import fractions
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack, lengthen, rounding_of
+from ..steps.near_products import NearProducts
 from ..steps.quadratic import (
     QuadraticModel,
     by_columns_at_last,
@@ -159,9 +160,11 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     point = start.or_origin(objective)
     unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
-    predictions = _Predictions(objective, stopping, unit)
+    products = NearProducts(objective)
+    predictions = _Predictions(objective, stopping, unit, products)
     bound, stated, step = -np.inf, False, 1.0
     while True:
+        products.settle(point)
         bound = max(bound, point.lower_bound)
         if not stated:
             yield Iterate(point, None, bound, "cd")
@@ -331,8 +334,14 @@ class _Predictions:
         Whether the next one should be good enough to end the run.
     """
 
-    def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
-        self._objective = objective
+    def __init__(
+        self,
+        objective: Objective,
+        stopping: Stopping,
+        unit: float,
+        products: NearProducts,
+    ) -> None:
+        self._objective, self._products = objective, products
         self._several = (objective.design.n_outputs or 1) > 1
         self._stopping, self._unit = stopping, unit
         self.good = self.last = False
@@ -390,7 +399,7 @@ class _Predictions:
         if self._error <= ROUNDED * abs(new.value):
             # The prediction is the gradient at the new point, which will be looked at.
             return -np.inf
-        return o.dual_bound(Dual(dual))
+        return o.dual_bound(Dual(dual, self._products.normal(dual)))
 
     def forget(self, *, good: bool) -> None:
         """Expect no last model; none is worth accuracy either unless ``good``."""
