@@ -75,12 +75,13 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         reached = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
-        enough = point.value - stopping.allowed_gap(point.value)
+        rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
+        enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         if bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
-    if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):
+    if point.value - bound <= rounding:
         return Status.NO_PROGRESS
     if point.value > first.value:
         # Where targets are as small as 1e-20 its line search does not reach them.
