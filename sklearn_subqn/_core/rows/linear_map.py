@@ -353,7 +353,7 @@ class LinearMap:
         For one score per row. Designs of some of the rows make too few products to find
         the codes.
         """
-        if self._parent is not None or not sparse.issparse(self.X):
+        if self._parent is not None or not (self.holds_rows and self.is_sparse):
             return None
         return CodedRows.of(self.X)
 
