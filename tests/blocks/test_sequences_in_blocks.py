@@ -200,8 +200,9 @@ def test_workers_agree_with_fits_in_memory(client, spread, monkeypatch):
     assert_same_fit(model, whole, X)
     (session,) = sessions
     assert session.n_places == 2
-    # A trial step takes a message for its value, and perhaps some for its gradient.
-    assert session.n_messages <= 5 * model.n_iter_ + 20
+    # A trial step takes a message for its value, and perhaps some for its gradient. By
+    # the rounding of some kernels there are two of them in many iterations.
+    assert session.n_messages <= 8 * model.n_iter_ + 20
 
 
 @pytest.mark.parametrize("at", [1, pytest.param(6, marks=pytest.mark.slow)])
