@@ -4,7 +4,7 @@ Alphas are solved on all folds; intervals between neighbors have bounds of the m
 the held-out scores (``score_bounds``). An interval whose upper bound is too high is
 halved, or, where the bound of its middle alone is too high, an alpha between the two
 solved ones is solved. The search ends where the interval with the highest bound is
-halved in vain, since no other interval decides how much is proven. That happens to
+halved without gain, since no other interval decides how much is proven. That happens to
 losses that have many optima, as hinges have of different intercepts.
 """
 
@@ -34,7 +34,7 @@ _NARROW = 0.7
 # Neighbors closer than a relative distance of 1e-6 have bounds as good as they get.
 _CLOSEST = 1e-6
 
-# Halving is in vain where twenty times in a row it lowers a bound by less than a
+# Halving gains nothing where twenty times in a row it lowers a bound by less than a
 # twentieth of what it is too high.
 _MOST_IDLE = 20
 _LEAST_GAIN = 0.05
@@ -68,7 +68,7 @@ class AlphaInterval(NamedTuple):
     pair : tuple of int
         Numbers of the solved alphas that it is between.
     n_idle : int
-        How many times in a row halving it was in vain.
+        How many times in a row halving it gained nothing.
     """
 
     first: float

@@ -180,7 +180,6 @@ def _minimize(
     end = point.refreshed() if same else objective.at(inside)
     # Computed here, where overflows are errors.
     _ = end.value
-    end.leave_gradient()
     return result, w, end
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
-from sklearn_subqn._core.objectives.evaluation import Evaluation
+from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.rows.columns import KeptColumns
 from sklearn_subqn._core.rows.design import Design
 
@@ -45,29 +44,3 @@ def test_fits_of_dense_rows_are_those_of_sparse_ones(l1_ratio, zeros):
     other = model.fit(sparse.csr_array(X), y, sample_weight=weights)
     assert other.objective_ == pytest.approx(objective, rel=1e-9)
     np.testing.assert_allclose(other.coef_, coef, atol=1e-5)
-
-
-def test_a_run_takes_over_the_gradient_of_the_last_one(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 100))
-    y = X[:, :5].sum(axis=1) + rng.normal(size=6000)
-    search = BMRMRegressorCV(
-        np.geomspace(0.5, 0.05, 8), loss="squared_error", penalty="l1", cv=2
-    )
-    counts = {}
-    for name in ("with", "without"):
-        products = []
-        adjoint = Design.adjoint
-
-        def counted(self, dual, adjoint=adjoint, products=products):
-            products.append(1)
-            return adjoint(self, dual)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Design, "adjoint", counted)
-            if name == "without":
-                patch.setattr(Evaluation, "leave_gradient", lambda self: None)
-            search.fit(X, y)
-        counts[name] = len(products)
-        np.testing.assert_array_less(search.gaps_path_, 1e-3)
-    assert counts["with"] <= 0.7 * counts["without"]

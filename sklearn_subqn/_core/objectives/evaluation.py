@@ -79,7 +79,6 @@ class Evaluation:
             self.dual = dual
         self._origin = origin
         self._n_updates = 0
-        self._is_near = False
         self.gradient_error = 0.0
         self._slack = self._norm = 0.0
         self.mixture: Dual | None = None
@@ -117,26 +116,13 @@ class Evaluation:
 
     @cached_property
     def risk_gradient(self) -> Floats:
-        risk = self.objective.risk
-        if risk.latest is not None and risk.latest[0] is self.scores:
-            return risk.latest[1]
         origin, dual = self._updated()
-        product = risk.adjoint(dual)
+        product = self.objective.risk.adjoint(dual)
         return product if origin is None else origin.risk_gradient + product
-
-    def leave_gradient(self) -> None:
-        """Leave the risk gradient, if it is known, to the next point of these scores.
-
-        For losses that are smooth: others have a choice.
-        """
-        risk = self.objective.risk
-        known = "risk_gradient" in vars(self) and not self.gradient_error
-        if known and not self._is_near and risk.loss.smooth:
-            risk.latest = self.scores, self.risk_gradient
 
     def set_gradient(self, gradient: Floats) -> None:
         """Set the risk gradient, which may be off where the L1 norm hides it."""
-        self.risk_gradient, self._is_near = gradient, True
+        self.risk_gradient = gradient
         # No other gradient is an update of it.
         self._n_updates = _MAX_UPDATES
 

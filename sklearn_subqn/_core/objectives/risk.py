@@ -65,12 +65,12 @@ class Risk(DualsOfRisk):
     ----------
     parts : Parts or None
         The risks of the parts, where the rows are in several.
-    latest : tuple or None
-        The scores of a point that another run may start from, and its Xᵀu.
+    near_by : tuple or None
+        A dual point u, Xᵀu, and the number of products that were made, of the last run.
     """
 
     parts: Parts | None = None
-    latest: tuple[Any, Floats] | None = None
+    near_by: tuple[Floats, Floats, int] | None = None
 
     def __init__(
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
@@ -82,8 +82,6 @@ class Risk(DualsOfRisk):
         self.weights = weights
         # Shared by the risks of other losses on the same data, once they are known.
         self._sizes: dict[str, Any] = {}
-        # A dual u and Xᵀu, for points near by, and how many there were before.
-        self.near_by: tuple[Floats, Floats, int] | None = None
 
     @property
     def in_one_place(self) -> bool:

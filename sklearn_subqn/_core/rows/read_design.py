@@ -14,6 +14,7 @@ Reader = Callable[[], Any]
 
 
 # Blocks that have no more bytes in all stay in memory until the end of a fit.
+# docs/constants.md has the figures.
 _MOST_BYTES = 2**20
 
 
