@@ -516,23 +516,25 @@ def test_intercepts_of_labels_without_relevant_rows_stay_near_the_scores():
     X = rng.normal(size=(120, 6))
     y = X[:, :4] + 0.5 * rng.normal(size=(120, 4)) > 0.3
     y[:20], y[20:30], y[:, 3] = False, True, False
-    proven = []
+    proven = {"alm": 0, "auto": 0}
     for seed in range(6):
         weights = rng.integers(0, 2, 120) * rng.random(120)
         costs = np.random.default_rng(seed).random((2, 4)) * 2.0
-        model = MultilabelHingeClassifier(
-            0.01, reduction="max", label_cost=costs, threshold=False, solver="alm"
-        )
-        with warnings.catch_warnings():
-            # By the rounding of some kernels one of the six runs stalls.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y, sample_weight=weights)
-        assert np.abs(model.intercept_).max() < 1e3
-        proven.append(model.dual_gap_ <= 1e-3 * model.objective_)
-        model.set_params(solver="auto").fit(X, y, sample_weight=weights)
-        assert np.abs(model.intercept_).max() < 1e3
-        assert model.dual_gap_ <= 1e-3 * model.objective_
-    assert sum(proven) >= 5
+        objectives, bounds = [], []
+        for solver in proven:
+            model = MultilabelHingeClassifier(
+                0.01, reduction="max", label_cost=costs, threshold=False, solver=solver
+            )
+            with warnings.catch_warnings():
+                # By the rounding of some kernels one of six runs ends early.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(X, y, sample_weight=weights)
+            assert np.abs(model.intercept_).max() < 1e3
+            proven[solver] += bool(model.dual_gap_ <= 1e-3 * model.objective_)
+            objectives.append(model.objective_)
+            bounds.append(model.objective_ - model.dual_gap_)
+        assert max(bounds) <= min(objectives) * (1.0 + 1e-12)
+    assert min(proven.values()) >= 5
 
 
 @pytest.mark.parametrize("costs", [[1.0, 2.0, 3.0], "x", {}, np.ones((2, 2, 2))])
