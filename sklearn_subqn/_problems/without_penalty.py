@@ -69,7 +69,7 @@ class FreeFeatures(Reading):
         rule = Stopping(
             settings.tol,
             infimum=Scale(objective).infimum,
-            # Objectives below that need no proof.
+            # Smaller objectives need no proof.
             least_size=1e-6 * abs(real.origin().value),
         )
         bounds = [real.least]
@@ -84,7 +84,7 @@ class FreeFeatures(Reading):
             # Bounds without the small penalty are bounds with it.
             return prove(point.under(real), point.dual)
 
-        # Where subgradients are dual points near the optimum.
+        # Subgradients of smooth losses are dual points near the optimum.
         during = prove_during if objective.loss.smooth else None
         # Where the bound without the penalty is no good, the problem is solved anew.
         for more in (1.0, 1e-2, 1e-4):

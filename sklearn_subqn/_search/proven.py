@@ -130,7 +130,7 @@ class ProvenSearch:
         """Search from low to high until ``tol`` is proven, or cannot be."""
         for alpha in np.geomspace(high, low, FIRST):
             self._solve(float(alpha))
-        # Of equal bounds the one that was made last is the first to be refined.
+        # The last one made of equal bounds is the first to be refined.
         serial = count(0, -1)
         queue: list[tuple[float, int, AlphaInterval]] = []
         for i in range(FIRST - 1):

@@ -109,7 +109,7 @@ class _LimitedColumns:
     def are_few(self) -> bool:
         """Whether their products with each other, and copies, are worth a bound."""
         design, n = self.objective.design, np.count_nonzero(self.held)
-        # Of all columns no copy is made.
+        # No copy is made if all columns are held.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 

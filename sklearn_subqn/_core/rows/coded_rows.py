@@ -85,7 +85,7 @@ class CodedRows:
         self._n_features, self._columns = d, numbers
         self._codes: npt.NDArray[np.uint16] = np.zeros((len(groups), n), np.uint16)
         self._numbers = np.zeros((len(numbers), n))
-        # For each group its columns, and the values that each code has in them.
+        # Each group has its columns, and the values that each code has in them.
         self._groups: list[tuple[Rows, Any]] = []
         places, steps = np.zeros(d, np.intp), np.zeros(d, np.intp)
         places[numbers] = -1 - np.arange(len(numbers))
@@ -94,7 +94,7 @@ class CodedRows:
             for category in group.categories:
                 own, n_levels = category
                 places[own], steps[own] = place, step * category.levels
-                # What each code says of the columns of this category.
+                # Some of the codes have an entry in a column of this category.
                 at = np.arange(group.n_codes) // step % n_levels - category.levels[0]
                 some = np.flatnonzero(at >= 0)
                 entries.append((some, own[at[some]]))
@@ -161,7 +161,7 @@ class CodedRows:
             pair: np.zeros([self._groups[i][1].shape[0] for i in pair])
             for pair in combinations(range(len(self._groups)), 2)
         }
-        # Sums of the weights, and of the weighted numbers of each column.
+        # The tables hold sums of the weights, and of each column's weighted numbers.
         tables = [self._tables() for _ in range(1 + p)]
         squares = np.zeros((p, p))
         for some in _cut(rows):

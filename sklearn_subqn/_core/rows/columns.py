@@ -213,7 +213,7 @@ class KeptColumns:
     Attributes
     ----------
     features : ndarray of shape (m,)
-        Those that are known, in the order in which they came.
+        The known ones, in the order in which they came.
     """
 
     def __init__(self, design: Design, weights: Floats) -> None:

@@ -32,6 +32,10 @@ _SWEEPS_PER_ENTRY = 0.5
 # figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
+# Copies of the columns of dense data are kept from one model to the next if the data
+# take at most 128 megabytes, so that large data do not take twice their memory.
+_MOST_BYTES_KEPT = 2**27
+
 # H of a multinomial model is formed in any case, in double precision, for up to 600
 # coordinates.
 _MAX_JOINT = 600
@@ -58,11 +62,13 @@ def by_columns_at_last(objective: Objective) -> bool:
 def keeps_columns(objective: Objective) -> bool:
     """Whether products of columns are those of all models: of squares, on dense data.
 
-    For one score per row.
+    For one score per row, and data of which there is room for a copy.
     """
     design = objective.design
     one = (design.n_outputs or 1) == 1
-    return one and objective.loss.quadratic and not design.is_sparse
+    if design.is_sparse or not (one and design.holds_rows):
+        return False
+    return objective.loss.quadratic and design.nbytes <= _MOST_BYTES_KEPT
 
 
 def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
