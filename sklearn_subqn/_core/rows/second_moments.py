@@ -32,10 +32,6 @@ _SPECTRUM_ROWS = 2000
 # entries of rows is stored, elsewhere by BLAS. docs/constants.md has the figures.
 _PAIRS_SHARE = 0.3
 
-# Sums for pairs of codes visit all rows, and pairs of entries only rows with a weight,
-# which takes less time where these are few.
-_CODED_SHARE = 0.5
-
 
 class SecondMoments(LinearMap):
     """A linear map with products of its columns, and of its rows.
@@ -58,12 +54,11 @@ class SecondMoments(LinearMap):
         For one score per row only. Counts as one pass, or as the share of the rows that
         are used.
         """
+        if self.coded is not None:
+            return self._gram_of_codes(self.coded, weights)
         q = self.n_params
         add = self._add_by_pairs if self.multiplies_pairs else self._add_by_blas
-        used = np.count_nonzero(weights)
-        if self.coded is not None and used > _CODED_SHARE * self.n_rows:
-            return self._gram_of_codes(self.coded, weights)
-        used = used if self.multiplies_pairs else self.n_rows
+        used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
         self.passes += used / max(self.n_rows, 1)
 
         def multiply(rows: slice) -> Floats:
