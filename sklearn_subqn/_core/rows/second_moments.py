@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
+from .. import lapack
 from ..kernels import gram, products
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
@@ -255,7 +256,7 @@ class SecondMoments(LinearMap):
             return self._parent.spectrum
         step = -(-self.n_rows // _SPECTRUM_ROWS)
         gram = self.sampled_gram(step)
-        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        values, vectors = lapack.eigh_by_division(gram)
         return np.maximum(values, 0.0) / self.n_sampled(step), vectors
 
     def n_sampled(self, step: int) -> int:
