@@ -132,21 +132,16 @@ def test_indices_outside_are_refused(name, fault, dtype):
         return
     broken = arrays(name, dtype)
     FAULTS[fault](*broken)
-    with pytest.raises(ValueError, match="must|differ|behind|none of"):
+    with pytest.raises(ValueError, match=r"must|differ|none of"):
         KERNELS[name](*broken)
 
 
 @pytest.mark.parametrize("line", [-1, D])
-@pytest.mark.parametrize("name", ["multiply_columns", "sweep_columns"])
-def test_lines_that_are_none_are_refused(name, line):
+def test_lines_that_are_none_are_refused(line):
     lines = np.array([0, line])
-    p, i, x = arrays(name, np.int32)
+    args = *arrays("squares", np.int32), lines, zeros(N, K), zeros(2, K)
     with pytest.raises(ValueError, match=f"line {line} is none of {D}"):
-        if name == "multiply_columns":
-            products.multiply_columns(p, i, x, lines, zeros(N), zeros(2))
-        else:
-            more = zeros(N), zeros(2), np.ones(2), zeros(2)
-            coordinate_descent.sweep_columns(p, i, x, lines, *more, 0.1, 0.1)
+        products.squares(*args)
 
 
 def test_bounds_of_many_lines_and_of_lines_apart_are_looked_at():
