@@ -86,7 +86,7 @@ def solve(
         result, w, end = _minimize(
             problem, spec, options, settings.max_iter, reported, target
         )
-    except (ArithmeticError, np.linalg.LinAlgError) as error:
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
             f"Fitting {problem.label} broke down numerically ({error}). Values of X, "
             "y, alpha or costs are too extreme; scale the features, for example by "

@@ -484,5 +484,5 @@ def test_sizes_of_sums(matrix, dtype):
 def test_features_whose_squares_vanish_are_refused_with_advice(loss):
     rng = np.random.default_rng(0)
     X, y = 1e-160 * rng.normal(size=(30, 4)), np.abs(rng.normal(size=30))
-    with pytest.raises(ValueError, match=r"broke down .*scale the features"):
+    with pytest.raises(ValueError, match=r"broke down .*cale the features"):
         BMRMRegressor(0.0, loss=loss).fit(X, y if loss == "poisson" else 1e100 * y)
