@@ -41,11 +41,10 @@ def canonical_csr(X: Any, name: str = "X") -> Any:
     """Return a sparse X as a canonical CSR matrix; everything else as it is.
 
     Each entry is stored once, and columns ascend in each row. Arrays are contiguous,
-    index arrays have one type, and the class is SciPy's own: others may have any shape,
-    and methods of their own. Arrays that are so already are shared with X, which is
-    never changed. SciPy would sort and sum the entries of X in place, and by flags
-    stored in X that are wrong if its arrays have been edited since: here it does so
-    with a copy.
+    index arrays have one type, and the class is SciPy's own, not a subclass, which may
+    have methods of its own. X is never changed: the result shares its arrays if they
+    are canonical, and is made from a copy otherwise. Whether they are is read from the
+    indices, since flags stored in X are wrong if its arrays were edited later.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Routines of LAPACK that scale their input, of finite matrices only.
+"""Decompositions by LAPACK that refuse infinite entries and NaN.
 
-Given others, LAPACK writes lines to the terminal, past Python's own streams. All of the
+For these LAPACK writes lines to the terminal, past Python's own streams. The whole
 package calls these routines here.
 """
 
@@ -17,7 +17,7 @@ _Routine = TypeVar("_Routine", bound=Callable[..., Any])
 
 
 def _of_finite(routine: _Routine) -> _Routine:
-    """Return a routine that raises FloatingPointError where an array is not finite."""
+    """Return the routine with a FloatingPointError if an array is not finite."""
 
     @wraps(routine)
     def checked(*arrays: Any, **options: Any) -> Any:
@@ -36,6 +36,6 @@ pinv = _of_finite(np.linalg.pinv)
 
 
 @_of_finite
-def eigh_by_division(matrix: Any) -> Any:
-    """Return eigenvalues and vectors by divide and conquer, as SciPy calls it."""
+def eigh_divide_and_conquer(matrix: Any) -> Any:
+    """Return eigenvalues and eigenvectors by the divide-and-conquer method."""
     return linalg.eigh(matrix, check_finite=False, driver="evd")

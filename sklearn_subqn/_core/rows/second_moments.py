@@ -256,7 +256,7 @@ class SecondMoments(LinearMap):
             return self._parent.spectrum
         step = -(-self.n_rows // _SPECTRUM_ROWS)
         gram = self.sampled_gram(step)
-        values, vectors = lapack.eigh_by_division(gram)
+        values, vectors = lapack.eigh_divide_and_conquer(gram)
         return np.maximum(values, 0.0) / self.n_sampled(step), vectors
 
     def n_sampled(self, step: int) -> int:
