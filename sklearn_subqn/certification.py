@@ -210,7 +210,8 @@ def _ends(
     if tol is not None:
         solutions = problems.solve(strengths, FitTask.silent())
         bounds = np.array([each.objective - each.dual_gap for each in solutions])
-    # A bound that overflowed proves nothing.
+    # Differences of infinite terms: the objective overflowed, a bound proves nothing.
+    values = np.where(np.isnan(values), np.inf, values)
     bounds = np.where(np.isnan(bounds), -np.inf, bounds)
     return values, bounds, problems.several
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from _formats import FORMATS, snapshot
 from _formulas import (
     LONG,
     ONE_SCORE,
@@ -93,8 +94,9 @@ _TINY = float(np.finfo(float).tiny)
 class Problem(NamedTuple):
     """Data, weights, a strength and whether intercepts are fitted.
 
-    ``groups`` are the queries of rows, or numbers of sequences; ``warm`` what another
-    fit begins with, None for none, and ``more`` what only some kinds have.
+    ``form`` says how X is stored, one of ``FORMATS``, None for as it is; ``groups`` are
+    the queries of rows, or numbers of sequences; ``warm`` what another fit begins with,
+    None for none, and ``more`` what only some kinds have.
     """
 
     X: Any
@@ -103,10 +105,14 @@ class Problem(NamedTuple):
     alpha: float
     fit_intercept: bool
     rng: Any
-    sparse: bool = False
+    form: str | None = None
     groups: Any = None
     warm: str | None = None
     more: Any = None
+
+    def stored(self, X: Any) -> Any:
+        """Return X as it is stored."""
+        return X if self.form is None else FORMATS[self.form](X)
 
     @property
     def shares(self) -> Any:
@@ -307,7 +313,8 @@ def problem(seed: int, targets: str) -> Problem:
     warm = None
     if rng.random() < 0.3:
         warm = str(rng.choice(["alpha", "units", "float32"]))
-    return Problem(X, y, weights, alpha, intercept, rng, is_sparse, groups, warm, more)
+    form = list(FORMATS)[seed % len(FORMATS)] if is_sparse else None
+    return Problem(X, y, weights, alpha, intercept, rng, form, groups, warm, more)
 
 
 # Kinds of fits.
@@ -1005,7 +1012,8 @@ def _structured(rescaling: str, penalty: str, p: Problem, solver: str) -> Any:
     features, costs = p.more
 
     def joint_feature(x: int, y: int) -> Any:
-        return features[x, y]
+        row = p.stored(features[x, y][np.newaxis])
+        return row if sparse.issparse(row) else row[0]
 
     def loss(y: Any, other: Any) -> float:
         return float(costs[y[0], other[1]])
@@ -1117,7 +1125,8 @@ def fitted(case: Case, p: Problem, solver: str, **options: Any) -> Any:
     """Return the fitted estimator, or None where numbers are too extreme for it."""
     model = case.make(p, solver).set_params(**options)
     rng = np.random.default_rng(0)
-    X = p.X
+    X, data = p.X, p.stored(p.X)
+    before = snapshot(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -1127,11 +1136,11 @@ def fitted(case: Case, p: Problem, solver: str, **options: Any) -> Any:
                 factor = 10.0 ** rng.uniform(-10, 10) if p.warm == "alpha" else 1.0
                 model.set_params(warm_start=True, alpha=p.alpha * factor)
                 try:
-                    case.fit(model, p, earlier)
+                    case.fit(model, p, p.stored(earlier))
                 except ValueError:
                     model = case.make(p, solver).set_params(**options)
                 model.set_params(alpha=p.alpha)
-            return case.fit(model, p, sparse.csr_array(X) if p.sparse else X)
+            return case.fit(model, p, data)
         except ValueError as error:
             # Nothing to learn from, numbers beyond those of double precision, or a
             # solver for an L1 norm and factors that are all zero.
@@ -1140,6 +1149,8 @@ def fitted(case: Case, p: Problem, solver: str, **options: Any) -> Any:
             if any(words in str(error) for words in known):
                 return None
             raise
+        finally:
+            assert snapshot(data) == before, f"{case.name} {solver} changed X"
 
 
 def first(values: Any) -> float:

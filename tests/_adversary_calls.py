@@ -88,7 +88,7 @@ def check_quantiles(seed: int) -> list[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                model.fit(p.X, p.y, sample_weight=p.weights)
+                model.fit(p.stored(p.X), p.y, sample_weight=p.weights)
             except ValueError as error:
                 if any(words in str(error) for words in _TOO_EXTREME):
                     return []
@@ -138,7 +138,7 @@ def check_paths(seed: int) -> list[str]:
             **options,
         )
         try:
-            search.fit(p.X, p.y)
+            search.fit(p.stored(p.X), p.y)
             fits = [BMRMRegressor(a, tol=1e-9, **options).fit(X, y) for a in alphas]
         except ValueError as error:
             if any(words in str(error) for words in _TOO_EXTREME):

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from _formats import FORMATS, snapshot
 from _formulas import ONE_SCORE, PENALTIES, exact_scores, long
 from sklearn.linear_model import SGDClassifier
 
@@ -22,6 +23,8 @@ def check_foreign(seed: int) -> list[str]:
     rng = np.random.default_rng([13, seed])
     n, d = int(rng.integers(4, 20)), int(rng.integers(1, 5))
     X, y = rng.normal(size=(n, d)), rng.integers(0, 2, size=n)
+    stored = list(FORMATS.values())[seed % len(FORMATS)](X)
+    before = snapshot(stored)
     y[:2] = 0, 1
     weights = 10.0 ** rng.uniform(-2, 2, size=n)
     name, penalty = str(rng.choice(LOSSES)), str(rng.choice(["l2", "l1"]))
@@ -38,7 +41,9 @@ def check_foreign(seed: int) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y, sample_weight=weights)
-        _, objective = dual_gap(model, X, y, weights, return_objective=True)
+        _, objective = dual_gap(model, stored, y, weights, return_objective=True)
+    if snapshot(stored) != before:
+        return [f"SGD {name} {penalty}: dual_gap changed X"]
     s = long(weights)
     if balanced:
         s = s * (n / (2 * long(np.bincount(y))))[y]

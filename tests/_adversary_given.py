@@ -17,6 +17,7 @@ from _adversary import (
     offsets_of,
     problem_of,
 )
+from _formats import snapshot
 from _formulas import LONG, long
 
 from sklearn_subqn import RowBlocks, dual_gap
@@ -49,7 +50,8 @@ def check_given(seed: int) -> list[str]:
     # Blocks take neither offsets nor features without a penalty.
     in_blocks = seed % 4 == 0 and not case.name.endswith(("-offset", "-factor"))
     name = f"{case.name} dual_gap{' in blocks' if in_blocks else ''}"
-    data: Any = (p.X, p.y, p.weights)
+    data: Any = (p.stored(p.X), p.y, p.weights)
+    given, before = data, snapshot(data)
     if in_blocks:
         data = (RowBlocks(*data, block_size=max(1, len(p.y) // 2)),)
     with warnings.catch_warnings():
@@ -70,6 +72,8 @@ def check_given(seed: int) -> list[str]:
             return [f"{name}: {type(error).__name__} {error}"]
         except (ArithmeticError, IndexError) as error:
             return [f"{name}: {type(error).__name__} {error}"]
+    if snapshot(given) != before:
+        return [f"{name}: changed its input"]
     with np.errstate(all="ignore"):
         terms = case.terms(long(coef), long(intercept), p)
         exact = terms.value(p.alpha)

@@ -16,9 +16,9 @@ from scipy import sparse
 
 from .._checks import (
     AUTO,
+    canonical_csr,
     exact_labels,
     non_negative_weights,
-    plain_csr,
 )
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
@@ -182,7 +182,7 @@ class ReadBlock(RowBlock):
         if self._dtype is None:
             return X
         if sparse.issparse(X):
-            return plain_csr(X.tocsr().astype(self._dtype, copy=False))
+            return canonical_csr(X).astype(self._dtype, copy=False)
         return np.asarray(X, dtype=self._dtype)
 
     def keep(self, X: Any) -> None:

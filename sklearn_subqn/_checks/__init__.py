@@ -24,10 +24,10 @@ from .labels import (
 )
 from .parameters import check_parameters, checked_options, warn_of_unused
 from .sparse_matrices import (
+    canonical_csr,
     check_range,
     check_sparse_structure,
     is_plain,
-    plain_csr,
 )
 from .values import (
     AUTO,
@@ -54,6 +54,7 @@ __all__ = [
     "AUTO",
     "as_numpy",
     "as_sample_weights",
+    "canonical_csr",
     "check_callback",
     "check_class_weight",
     "check_classes",
@@ -87,7 +88,6 @@ __all__ = [
     "is_missing",
     "is_plain",
     "non_negative_weights",
-    "plain_csr",
     "row_weights",
     "total_of",
     "warn_of_unused",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 
+from .._core import lapack
 from .._core.names import Axis, by_name, in_order
 from .text import has_times
 
@@ -305,7 +306,7 @@ def check_metric(
     M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"{name} must be symmetric.")
-    values = np.linalg.eigvalsh(M)
+    values = lapack.eigvalsh(M)
     floor = 1e-12 * float(np.abs(values).max(initial=0.0))
     if values[0] < (floor if definite else -floor) or (definite and values[0] <= 0.0):
         kind = "definite" if definite else "semidefinite"

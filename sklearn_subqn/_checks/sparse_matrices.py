@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
-from .arrays import LARGEST_VALUE
+from .arrays import LARGEST_VALUE, check_unmasked
 from .weights import NUMERIC
 
 
@@ -37,6 +37,37 @@ def check_sparse_structure(X: Any, name: str = "X") -> None:
         )
 
 
+def canonical_csr(X: Any, name: str = "X") -> Any:
+    """Return a sparse X as a canonical CSR matrix; everything else as it is.
+
+    Each entry is stored once, and columns ascend in each row. Arrays are contiguous,
+    index arrays have one type, and the class is SciPy's own, not a subclass, which may
+    have methods of its own. X is never changed: the result shares its arrays if they
+    are canonical, and is made from a copy otherwise. Whether they are is read from the
+    indices, since flags stored in X are wrong if its arrays were edited later.
+
+    Raises
+    ------
+    ValueError
+        As by ``check_sparse_structure``, or if entries are masked.
+    """
+    if not sparse.issparse(X):
+        return X
+    check_sparse_structure(X, name)
+    check_unmasked(name, X)
+    kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    rows = X if X.format == "csr" else X.tocsr()
+    arrays = map(np.ascontiguousarray, (rows.data, rows.indices, rows.indptr))
+    own = kind(tuple(arrays), shape=X.shape)
+    if not own.has_canonical_format:
+        # SciPy does not add numbers of half precision.
+        dtype = np.float32 if own.dtype == np.float16 else own.dtype
+        data = own.data.astype(dtype, copy=True)
+        own = kind((data, own.indices.copy(), own.indptr.copy()), shape=X.shape)
+        own.sum_duplicates()
+    return own
+
+
 def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
     """Whether scikit-learn's validation would return arrays as they are.
 
@@ -47,13 +78,14 @@ def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
     Parameters
     ----------
     X : object
-        If it is sparse, of a valid structure.
+        If it is sparse, from ``canonical_csr``.
     y : object
         None if there are no targets.
     dtypes : tuple of types
         What the entries of X may be.
     """
-    if type(X) is not np.ndarray and not _is_plain_csr(X):
+    is_csr = sparse.issparse(X) and X.format == "csr"
+    if type(X) is not np.ndarray and not is_csr:
         return False
     if X.ndim != 2 or 0 in X.shape or X.dtype not in dtypes:
         return False
@@ -64,14 +96,6 @@ def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
         and y.shape == X.shape[:1]
         and y.dtype.kind in "biuf"
         and bool(np.isfinite(y).all())
-    )
-
-
-def _is_plain_csr(X: Any) -> bool:
-    """Whether X is a CSR matrix as ``plain_csr`` returns it."""
-    return type(X) in (sparse.csr_array, sparse.csr_matrix) and (
-        X.indices.dtype == X.indptr.dtype
-        and all(a.flags.c_contiguous for a in (X.data, X.indices, X.indptr))
     )
 
 
@@ -96,19 +120,6 @@ def check_range(X: Any, estimator_name: str) -> None:
             "overflow. Scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler."
         )
-
-
-def plain_csr(X: Any) -> Any:
-    """Return a checked CSR matrix as compiled loops take it; others as they are.
-
-    Its arrays are contiguous, its indices of one type, and its class is SciPy's own:
-    others may have any shape, and methods of their own.
-    """
-    if not sparse.issparse(X) or X.format != "csr" or _is_plain_csr(X):
-        return X
-    plain = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
-    arrays = X.data, X.indices, X.indptr
-    return plain(tuple(map(np.ascontiguousarray, arrays)), shape=X.shape)
 
 
 def _fault_of_indices(name: str, indices: Any, length: int, bound: int) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._core.objectives.objective import Objective, Point
-from .._core.rounding import running_rounding
+from .._core.rounding import TINY, running_rounding
 from .._problems.reading import NO_PENALTY, Reading, Run
 from .._solving.solution import Floats, Settings, Solution
 
@@ -27,7 +27,14 @@ class SumOfLosses(Reading):
     totals: list[float]
 
     def strength(self, index: int, alpha: float) -> float:
-        return 1.0 / (alpha * self.totals[index])
+        total = float(self.totals[index])
+        factor = float(alpha) * total
+        if not TINY <= factor <= 1.0 / TINY:
+            raise ValueError(
+                f"C={alpha:g} is too extreme: times {total:g}, the sum of the sample "
+                f"weights, it must lie between {TINY:.2g} and {1.0 / TINY:.2g}."
+            )
+        return 1.0 / factor
 
     def unit(self, index: int, objective: Objective) -> float:
         return 1.0 / objective.alpha

@@ -15,15 +15,14 @@ from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     AUTO,
     as_numpy,
+    canonical_csr,
     check_labels,
     check_no_file,
     check_no_times,
     check_range,
-    check_sparse_structure,
     check_unmasked,
     exact_labels,
     is_plain,
-    plain_csr,
     total_of,
 )
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
@@ -267,7 +266,7 @@ class LinearEstimator(Estimator):
         must be numbers.
         """
         has_y = not (isinstance(y, str) and y == "no_validation")
-        check_sparse_structure(X)
+        X = canonical_csr(X)
         plain = is_plain(X, y if has_y else None, DTYPES) and y is not None
         if plain and self._knows(X, reset=reset):
             check_range(X, type(self).__name__)
@@ -279,7 +278,7 @@ class LinearEstimator(Estimator):
         check_no_times_in(X)
         if has_y:
             check_no_file("y", y, "an array or a list")
-            y = as_numpy(y)
+            y = canonical_csr(as_numpy(y), "y")
             check_labels(y)
             if numeric:
                 check_no_times(y)
@@ -302,7 +301,8 @@ class LinearEstimator(Estimator):
             # Sparse columns of data frames come as they were.
             if X.dtype not in DTYPES:
                 X = X.astype(np.float64)
-        X = plain_csr(X)
+        # Data frames of sparse columns are sparse matrices only now.
+        X = canonical_csr(X)
         check_range(X, type(self).__name__)
         return (X, *rest) if rest else X
 

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
+from .._core.rows.row_views import absolute
 
 # Scores of sparse rows with more than 16 times as many columns as entries look at their
 # own columns alone. docs/constants.md has the figures.
@@ -76,8 +77,7 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
         coef = coef.toarray()
     coef = np.abs(np.atleast_2d(coef)).max(axis=0)
     if sparse.issparse(X):
-        absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
-        return np.asarray(absolute @ coef)
+        return np.asarray(absolute(X) @ coef)
     step = max(1, BLOCK_SIZE // max(X.shape[1], 1))
     parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
     return np.concatenate(parts)

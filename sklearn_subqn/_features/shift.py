@@ -57,7 +57,6 @@ class Shift(NamedTuple):
             return None
         if sparse.issparse(X):
             some = X[:, columns]
-            some.sum_duplicates()
             full = np.bincount(some.indices, minlength=len(columns)) == X.shape[0]
             columns, about = columns[full], about[full]
             some = some[:, full].data.reshape(X.shape[0], -1)
@@ -88,10 +87,6 @@ class Shift(NamedTuple):
             return X
         every = np.zeros(X.shape[1], X.dtype)
         every[self.columns] = by
-        # Entries stored twice are the sum of both.
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         data = X.data - every[X.indices]
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
@@ -164,7 +159,6 @@ def relative_sums(
     """
     if sparse.issparse(X):
         some = X[:, columns]
-        some.sum_duplicates()
         return _relative_sums(some.data.reshape(X.shape[0], -1), about, weights)
     return _relative_sums(_Columns(X, columns), about, weights)
 

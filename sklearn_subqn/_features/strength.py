@@ -179,10 +179,6 @@ def divided(X: Any, sizes: Floats) -> Any:
 
 def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
     if sparse.issparse(X):
-        # Entries stored twice are the sum of both.
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         yield X, weights
         return
     step = max(1, BLOCK_SIZE // max(X.shape[1], 1))

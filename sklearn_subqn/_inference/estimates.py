@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import linalg, stats
 
 from .._checks import check_number
+from .._core import lapack
 from .._solving.solution import Floats
 
 #: Name of the intercept among the features of a table.
@@ -243,7 +244,7 @@ class CoefficientErrors:
             )
         matrix = matrix[:, used]
         joint = matrix @ covariance @ matrix.T
-        rank = int(np.linalg.matrix_rank(joint, hermitian=True))
+        rank = int(lapack.matrix_rank(joint, hermitian=True))
         if rank < len(matrix):
             raise ValueError(
                 f"Of {len(matrix)} hypotheses {rank} are independent: leave out those "

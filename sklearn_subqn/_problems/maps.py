@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .._core import lapack
 from .._features.shift import Shift
 from .._features.strength import divided
 from .._solving.solution import Floats
@@ -186,7 +187,7 @@ class Nodes:
     def inward(self, coef: Any, intercept: Any) -> Pair:
         # Optimal coefficients of nodes are combinations of the features of labels.
         labels = np.column_stack([coef, intercept])
-        nodes = np.linalg.pinv(self._features) @ labels
+        nodes = lapack.pinv(self._features) @ labels
         return nodes[:, :-1], nodes[:, -1]
 
     def outward(self, coef: Any, intercept: Any) -> Pair:

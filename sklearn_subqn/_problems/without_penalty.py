@@ -53,10 +53,19 @@ class FreeFeatures(Reading):
     ) -> None:
         self.coef = np.repeat(features, n_coef // len(features))
         self._curvature, self._labels = curvature, labels
-        self._least = NO_PENALTY * unit * unit
+        self._unit = unit
 
     def strength(self, index: int, alpha: float) -> float:
-        return self._least * self._curvature(index) if self.coef.all() else alpha
+        if not self.coef.all():
+            return alpha
+        strength = NO_PENALTY * self._unit * self._unit * self._curvature(index)
+        if strength == 0.0:
+            raise ValueError(
+                f"Fitting {self._labels[index]} broke down numerically: squares of "
+                f"features of size {self._unit:.2g} vanish. Scale the features, for "
+                "example by sklearn.preprocessing.MaxAbsScaler."
+            )
+        return strength
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         # A difference of objectives with and without the small penalty would cancel.

@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from .._checks import check_no_file, check_sparse_structure, check_unmasked
+from .._checks import canonical_csr, check_no_file, check_unmasked
 from .._solving.process import n_threads
 from .._solving.solution import Floats
 
@@ -45,12 +45,11 @@ def in_threads(
 def items_of(name: str, data: Any) -> list[Any]:
     """Return samples or structures as a list."""
     check_no_file(name, data, "a sequence of objects")
-    check_sparse_structure(data, name)
     check_unmasked(name, data)
     if hasattr(data, "iloc"):
         return [data.iloc[i] for i in range(len(data))]
     if sparse.issparse(data):
-        rows = data.tocsr()
+        rows = canonical_csr(data, name)
         return [rows[[i]] for i in range(rows.shape[0])]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise TypeError(

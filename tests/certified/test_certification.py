@@ -469,3 +469,15 @@ def test_coefficients_whose_squares_overflow(penalty, tol):
     )
     assert objective == pytest.approx(1.5e160, rel=1e-12)
     assert gap == pytest.approx(np.inf if tol is None else 1.5e160, rel=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-3, None])
+@pytest.mark.parametrize("size", [1e154, 1e160, 1e307])
+@pytest.mark.parametrize("loss", ["ordinal_linear_squared", "hinge", "squared_hinge"])
+def test_objectives_that_overflow_are_infinite(loss, size, tol):
+    rng = np.random.default_rng(0)
+    A, y = rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
+    model = sklearn_subqn.BMRMClassifier(0.1, loss=loss).fit(A, y)
+    model.coef_ = np.full_like(model.coef_, size)
+    found = dual_gap(model, A, y, tol=tol, return_objective=True)
+    np.testing.assert_array_equal(found, np.inf)

@@ -562,14 +562,6 @@ def test_predictions_for_unusual_but_valid_sparse_input(make, estimator):
     np.testing.assert_array_equal(estimator.predict(converted), estimator.predict(X))
 
 
-def test_checking_does_not_change_sparse_input():
-    X = _unsorted_csr(_with_room_to_spare(thin()[0]).toarray())
-    saved = X.data.copy(), X.indices.copy(), X.indptr.copy()
-    fit(X, thin()[1])
-    for array, before in zip((X.data, X.indices, X.indptr), saved, strict=True):
-        np.testing.assert_array_equal(array, before)
-
-
 def _set(**attributes):
     """Return a function that replaces attributes of a matrix by functions of them."""
 

@@ -12,6 +12,7 @@ from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 
+from sklearn_subqn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn_subqn.svm import LinearSVC, LinearSVR, SubLBFGSLinearSVC
 
 EXACT = {"tol": 1e-8, "max_iter": 10**6, "random_state": 0, "fit_intercept": False}
@@ -209,3 +210,24 @@ def test_sparsify_and_densify(parameters):
     assert_allclose(model.decision_function(X), scores)
     assert_array_equal(model.densify().coef_, coef)
     assert_array_equal(model.sparsify().fit(X, y).coef_, coef)
+
+
+@pytest.mark.parametrize("C", [1e308, 1.7e308, 5e-324])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(),
+        LinearSVC(loss="hinge"),
+        LinearSVC(penalty="l1"),
+        LinearSVC(multi_class="crammer_singer"),
+        LinearSVR(),
+        LogisticRegression(),
+        LogisticRegression(l1_ratio=1.0),
+        LogisticRegressionCV(cv=2),
+    ],
+)
+def test_factors_of_the_losses_that_overflow_are_refused(model, C):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    name, value = ("Cs", [C]) if isinstance(model, LogisticRegressionCV) else ("C", C)
+    with pytest.raises(ValueError, match=r"C=.* is too extreme: times"):
+        clone(model).set_params(**{name: value}).fit(X, X[:, 0] > 0.0)

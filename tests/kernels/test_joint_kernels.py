@@ -624,7 +624,7 @@ def test_sparse_arrays_that_end_early(place):
     arrays[place] = arrays[place][:-1].copy()
     rows = multiclass.Rows(y, *offsets_and_rates("margin"))
     args = steps, squares, 0.0, 1, np.arange(N), np.zeros(N)
-    with pytest.raises(ValueError, match=r"instead of|behind the end"):
+    with pytest.raises(ValueError, match=r"instead of|differ in length"):
         sweep(rows, *arrays, *args, np.eye(K)[y], np.zeros((D, K)), np.zeros(K))
 
 

@@ -476,3 +476,13 @@ def test_sizes_of_sums(matrix, dtype):
     found = Design(matrix(X)).sizes_of_sums(u)
     expected = np.abs(np.hstack([X, np.ones((50, 1))])).T @ np.abs(u)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loss", ["absolute_error", "squared_error", "poisson", "huber"]
+)
+def test_features_whose_squares_vanish_are_refused_with_advice(loss):
+    rng = np.random.default_rng(0)
+    X, y = 1e-160 * rng.normal(size=(30, 4)), np.abs(rng.normal(size=30))
+    with pytest.raises(ValueError, match=r"broke down .*cale the features"):
+        BMRMRegressor(0.0, loss=loss).fit(X, y if loss == "poisson" else 1e100 * y)

@@ -41,17 +41,6 @@ def mixed_indices(X):
     return X
 
 
-def unsorted_duplicates(X):
-    """CSR that stores each entry as two halves, in descending order of columns."""
-    csr = sparse.csr_array(X)
-    indices, data = [], []
-    for start, stop in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
-        indices += [np.repeat(csr.indices[start:stop][::-1], 2)]
-        data += [np.repeat(csr.data[start:stop][::-1] / 2.0, 2)]
-    arrays = np.concatenate(data), np.concatenate(indices), 2 * csr.indptr
-    return sparse.csr_array(arrays, shape=X.shape)
-
-
 def read_only(X):
     X = X.copy()
     X.flags.writeable = False
@@ -70,7 +59,6 @@ CONTAINERS = {
     "float32 CSR": lambda X: sparse.csr_array(X.astype(np.float32)),
     "int64 indices": wide_indices,
     "mixed indices": mixed_indices,
-    "unsorted duplicates": unsorted_duplicates,
 }
 
 
@@ -349,9 +337,7 @@ def test_passes_are_products_with_all_entries(convert):
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize(
-    "container", ["csr_array", "float32 CSR", "int64 indices", "unsorted duplicates"]
-)
+@pytest.mark.parametrize("container", ["csr_array", "float32 CSR", "int64 indices"])
 def test_products_with_parameters_of_which_some_vanish(container, fit_intercept):
     X = sparse_data()
     w = np.random.default_rng(0).normal(size=7 + fit_intercept)
@@ -496,14 +482,3 @@ def test_products_through_scores_are_both_products(
     assert design.passes == 2.0
     expected = design.adjoint(factors * design.forward(w))
     assert_allclose(product, expected, rtol=1e-12)
-
-
-def test_sums_of_squares_count_duplicates_once():
-    X = sparse_data(seed=3)
-    Z = unsorted_duplicates(X)
-    weights = np.random.default_rng(4).random((X.shape[0], 2))
-    expected = (X**2).T @ weights
-    design = Design(Z, fit_intercept=False, n_outputs=2)
-    assert_allclose(design.squared_adjoint(weights), expected.ravel(), rtol=1e-12)
-    one = Design(Z, fit_intercept=False).squared_adjoint(weights[:, 0])
-    assert_allclose(one, expected[:, 0], rtol=1e-12)

@@ -1,7 +1,5 @@
 """Dual coordinate ascent on text-like data."""
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -185,26 +183,6 @@ def test_types_of_data(loss, dtype, indices):
     assert model.coef_.dtype == dtype
     assert model.objective_ == pytest.approx(peer.objective_, rel=2e-5)
     assert model.dual_gap_ <= 1.1e-5 * model.objective_
-
-
-@each_loss
-def test_entries_stored_in_parts(loss):
-    """Halves of entries, stored one after the other, are the entries."""
-    X, y = text()
-    parts = sparse.csr_array(
-        (np.repeat(0.5 * X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr),
-        shape=X.shape,
-    )
-    assert not parts.has_canonical_format
-    weights = np.full(len(y), 1.0 / len(y))
-    whole, halves = (
-        Objective(Risk(Design(A), LOSSES[loss], y, weights), L2(A.shape[1]), 1e-2)
-        for A in (X, parts)
-    )
-    _, expected = islice(dual_ascent(whole, origin(whole)), 2)
-    _, found = islice(dual_ascent(halves, origin(halves)), 2)
-    assert_allclose(found.dual, expected.dual, rtol=1e-9, atol=1e-12)
-    assert not parts.has_canonical_format
 
 
 def test_the_same_data_give_the_same_model():

@@ -1,5 +1,6 @@
 """Dual coordinate ascent over the rows of a sparse matrix."""
 
+from .compressed cimport check_all
 from .rows cimport index, real
 
 # Rows are shuffled in runs of neighbors, since what follows in memory is fetched
@@ -38,7 +39,7 @@ def sweep(
     Parameters
     ----------
     data, indices, indptr : arrays
-        CSR matrix of shape (n, d) with valid indices.
+        CSR matrix of shape (n, d).
     targets, low, high, steps : ndarray of shape (n,)
     ridge : float
     squares : ndarray of shape (n,)
@@ -75,8 +76,7 @@ def sweep(
     ):
         if length != n:
             raise ValueError(f"an array has {length} instead of {n} rows")
-    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
-        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    check_all(indptr, indices, data.shape[0], n, w.shape[0])
     if not 0 <= n_active <= n:
         raise ValueError(f"{n_active} of {n} rows cannot be active")
     with nogil:

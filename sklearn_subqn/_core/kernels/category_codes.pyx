@@ -3,6 +3,7 @@
 A table has a number for each code.
 """
 
+from .compressed cimport check_all
 from .rows cimport index, real
 
 
@@ -22,7 +23,7 @@ def describe(
     Parameters
     ----------
     indptr, indices, values : arrays
-        The matrix, of shape (n, d), with valid indices.
+        The matrix, of shape (n, d).
     counts : ndarray of shape (d,)
         Zeros; receives the numbers of entries.
     first : ndarray of shape (d,)
@@ -34,7 +35,11 @@ def describe(
     """
     cdef Py_ssize_t i, j, column, last
     cdef bint ascend = True
+    cdef Py_ssize_t d = counts.shape[0]
+    if first.shape[0] != d or varies.shape[0] != d or following.shape[0] != d:
+        raise ValueError("arrays of columns differ in length.")
     with nogil:
+        check_all(indptr, indices, values.shape[0], indptr.shape[0] - 1, d)
         for i in range(indptr.shape[0] - 1):
             last = -1
             if not ascend:
@@ -68,7 +73,7 @@ def encode(
     Parameters
     ----------
     indptr, indices, values : arrays
-        The matrix, of shape (n, d), with valid indices.
+        The matrix, of shape (n, d).
     places : ndarray of shape (d,)
         The group of codes of each column, or -1 - j if it is the j-th of the numbers.
     steps : ndarray of shape (d,)
@@ -78,9 +83,15 @@ def encode(
     numbers : ndarray of shape (p, n)
         Zeros; receives the values.
     """
-    cdef Py_ssize_t i, j, place
+    cdef Py_ssize_t i, j, place, n = codes.shape[1], d = places.shape[0]
+    if numbers.shape[1] != n or steps.shape[0] != d:
+        raise ValueError("arrays of rows or columns differ in length.")
+    for j in range(d):
+        if not -numbers.shape[0] <= places[j] < codes.shape[0]:
+            raise ValueError(f"column {j} has no place {places[j]}.")
     with nogil:
-        for i in range(codes.shape[1]):
+        check_all(indptr, indices, values.shape[0], n, d)
+        for i in range(n):
             for j in range(indptr[i], indptr[i + 1]):
                 place = places[indices[j]]
                 if place >= 0:

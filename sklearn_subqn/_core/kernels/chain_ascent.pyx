@@ -16,6 +16,7 @@ from .chain_features cimport (
     soft,
     write_scores,
 )
+from .compressed cimport check_all
 from .chain_steps cimport Visit, infer, leave_truth, take_step
 from .lattice cimport close_lattice, open_lattice, padded, set_pattern
 from .rows cimport allocate, index
@@ -42,6 +43,16 @@ def localize(
         Of ``own``, the first ``own_ptr[n]`` entries are written.
     """
     cdef Py_ssize_t n = starts.shape[0] - 1, i, j, end = 0, first
+    if own_ptr.shape[0] != n + 1 or local.shape[0] != indices.shape[0]:
+        raise ValueError("arrays of sequences differ in length.")
+    if own.shape[0] < indices.shape[0]:
+        raise ValueError("there is no room for the features.")
+    check_all(
+        indptr, indices, indices.shape[0], indptr.shape[0] - 1, last.shape[0]
+    )
+    for i in range(n):
+        if not 0 <= starts[i] <= starts[i + 1] < indptr.shape[0]:
+            raise ValueError(f"sequences are not within {indptr.shape[0] - 1} tokens.")
     own_ptr[0] = 0
     with nogil:
         for i in range(n):

@@ -5,6 +5,7 @@ stored entries are one. See ``pairs.pxd`` for padded parameters of shape (d, str
 for packed ones, whose ``stride`` is zero; the pairs of padded ones may be empty.
 """
 
+from .compressed cimport check_all
 from .pairs cimport (
     WIDTH,
     add_packed_row,
@@ -117,8 +118,10 @@ cdef int _check(
         raise ValueError("indices and values differ in length.")
     if not 0 <= first <= stop <= n_rows:
         raise ValueError(f"rows {first} to {stop} are not within {n_rows}.")
-    if indptr.shape[0] <= stop or indptr[stop] > indices.shape[0]:
-        raise ValueError("arrays of a matrix and its rows differ in length.")
+    check_all(
+        indptr[first:stop + 1], indices, indices.shape[0], stop - first,
+        ptr.shape[0] - 1,
+    )
     if stride:
         if not k <= stride < k + WIDTH or stride % WIDTH:
             raise ValueError(f"rows of {k} labels are not padded to {stride}.")

@@ -7,6 +7,7 @@ curvature in it, it vanishes if the penalty is steeper than the rest of the mode
 is left alone otherwise.
 """
 
+from .compressed cimport check_some
 from .rows cimport allocate, index, real, row_index, sparse_product
 from .standard cimport fabs, free as free_memory
 
@@ -109,9 +110,8 @@ def sweep_columns(
     cdef double old, step, curvature, slope, violation, worst = 0.0
     if gradient.shape[0] != m or squares.shape[0] != m or coef.shape[0] != m:
         raise ValueError("columns and coefficients differ in length.")
-    if indices.shape[0] != values.shape[0]:
-        raise ValueError("indices and values differ in length.")
     with nogil:
+        check_some(indptr, indices, values.shape[0], columns, image.shape[0])
         for k in range(m):
             old = coef[k]
             curvature = squares[k] + l2
@@ -183,8 +183,7 @@ def sweep_blocks(
         free.shape[0] == free_gradient.shape[0] == free_bounds.shape[0] == k
     ):
         raise ValueError("intercepts differ in length.")
-    if indices.shape[0] != values.shape[0]:
-        raise ValueError("indices and values differ in length.")
+    check_some(indptr, indices, values.shape[0], columns, n)
     slopes = <double*> allocate(2 * k * sizeof(double))
     steps = slopes + k
     with nogil:

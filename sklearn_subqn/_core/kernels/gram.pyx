@@ -1,5 +1,6 @@
 """Products of the columns of a sparse matrix with each other."""
 
+from .compressed cimport check_all
 from .rows cimport allocate, index, real
 from .standard cimport free
 
@@ -17,7 +18,7 @@ def add_half(
     Parameters
     ----------
     data, indices, indptr : arrays
-        CSR matrix X of shape (n, d) with valid indices, in any order.
+        CSR matrix X of shape (n, d), its columns in any order.
     weights : ndarray of shape (n,)
         Rows of weight zero cost nothing.
     position : ndarray of shape (d,)
@@ -30,10 +31,7 @@ def add_half(
     cdef double scaled
     cdef double* values
     cdef index* columns
-    if indptr.shape[0] - 1 != n:
-        raise ValueError(f"{n} weights for {indptr.shape[0] - 1} rows")
-    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
-        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    check_all(indptr, indices, data.shape[0], n, d)
     for i in range(d):
         if position[i] >= m or position[i] >= out.shape[1]:
             raise ValueError(f"position {position[i]} is outside of the products")

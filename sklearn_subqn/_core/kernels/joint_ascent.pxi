@@ -36,7 +36,7 @@ def sweep_sparse(
     ----------
     rows : Rows
     data, indices, indptr : arrays
-        CSR matrix of shape (n, d) with valid indices.
+        CSR matrix of shape (n, d).
     steps : ndarray of shape (n,)
         Rows of step zero are left out.
     squares : ndarray of shape (n,)
@@ -61,10 +61,7 @@ def sweep_sparse(
     cdef double* z
     cdef double* change
     cdef Py_ssize_t* labels
-    if indptr.shape[0] != n + 1:
-        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
-    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
-        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    check_all(indptr, indices, data.shape[0], n, w.shape[0])
     cdef const real* entries = &data[0] if data.shape[0] else NULL
     cdef const index* features = &indices[0] if indices.shape[0] else NULL
     z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))

@@ -10,6 +10,7 @@ in the unit simplex of <b, m> - s / 2 ||b - c||², attained at the projection of
 onto the simplex.
 """
 
+from .compressed cimport check_all
 from .joint cimport (
     Row,
     Set,

@@ -17,6 +17,7 @@ be equal. It is attained at b = max(0, c + m / s - shift), with a shift for each
 """
 
 from .coupled_shifts cimport coupled_shifts, kind_shift
+from .compressed cimport check_all
 from .joint cimport (
     Row,
     Set,

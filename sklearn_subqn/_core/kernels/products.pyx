@@ -3,6 +3,7 @@
 Those of SciPy copy a float32 matrix to float64 each time.
 """
 
+from .compressed cimport check_all, check_lines, check_some
 from .rows cimport (
     add_sparse_row,
     allocate,
@@ -29,9 +30,8 @@ def multiply(
     """Write the product of a matrix (CSR) with ``coef`` to ``out``."""
     cdef Py_ssize_t n = out.shape[0], i, j
     cdef double product
-    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and its product differ in length.")
     with nogil:
+        check_all(indptr, indices, values.shape[0], n, coef.shape[0])
         for i in range(n):
             product = 0.0
             for j in range(indptr[i], indptr[i + 1]):
@@ -51,13 +51,12 @@ def multiply_several(
     That takes half to three quarters of the time of SciPy's product.
     """
     cdef Py_ssize_t n = out.shape[0], k = out.shape[1], i, start
-    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and its product differ in length.")
     if coef.shape[1] != k:
         raise ValueError("coefficients and the product differ in columns.")
     if n == 0 or k == 0:
         return
     memset(&out[0, 0], 0, n * k * sizeof(double))
+    check_all(indptr, indices, values.shape[0], n, coef.shape[0])
     if values.shape[0] == 0:
         return
     with nogil:
@@ -75,9 +74,8 @@ def squares_of_rows(
     """Write the squared norms of the rows of a matrix (CSR) to ``out``."""
     cdef Py_ssize_t n = out.shape[0], i, j
     cdef double total
-    if indptr.shape[0] != n + 1 or values.shape[0] < indptr[n]:
-        raise ValueError("arrays of a matrix and its rows differ in length.")
     with nogil:
+        check_lines(indptr, values.shape[0], n)
         for i in range(n):
             total = 0.0
             for j in range(indptr[i], indptr[i + 1]):
@@ -129,9 +127,8 @@ def add_columns(
     cdef double factor
     if coef.shape[0] != m:
         raise ValueError("columns and coefficients differ in length.")
-    if indices.shape[0] != values.shape[0]:
-        raise ValueError("indices and values differ in length.")
     with nogil:
+        check_some(indptr, indices, values.shape[0], columns, out.shape[0])
         for k in range(m):
             factor = coef[k]
             if factor != 0.0:
@@ -155,9 +152,8 @@ def multiply_columns(
     cdef Py_ssize_t m = columns.shape[0], k, start, end, size
     if out.shape[0] != m:
         raise ValueError("columns and products differ in length.")
-    if indices.shape[0] != values.shape[0]:
-        raise ValueError("indices and values differ in length.")
     with nogil:
+        check_some(indptr, indices, values.shape[0], columns, vector.shape[0])
         for k in range(m):
             start, end = indptr[columns[k]], indptr[columns[k] + 1]
             size = max(_SUMMED, <Py_ssize_t> sqrt(<double> (end - start)))
@@ -184,11 +180,10 @@ def add_adjoint(
     """
     cdef Py_ssize_t n = u.shape[0], k = u.shape[1], i, j, l
     cdef double entry
-    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and a vector differ in length.")
     if out.shape[1] != k:
         raise ValueError("a vector and the product differ in columns.")
     with nogil:
+        check_all(indptr, indices, values.shape[0], n, out.shape[0])
         for i in range(n):
             for j in range(indptr[i], indptr[i + 1]):
                 entry = values[j]
@@ -230,11 +225,12 @@ def to_columns(
     cdef Py_ssize_t n = indptr.shape[0] - 1
     cdef Py_ssize_t size = indices.shape[0], i, j, ahead
     cdef index end
-    if indptr[n] != size or values.shape[0] != size:
+    if indptr[n] != size:
         raise ValueError("arrays of a matrix differ in length.")
     if out_indices.shape[0] != out_values.shape[0] or out_indices.shape[0] < size:
         raise ValueError("a matrix and its columns differ in length.")
     with nogil:
+        check_all(indptr, indices, values.shape[0], n, ends.shape[0])
         # Backwards, from the ends of the columns.
         for i in range(n - 1, -1, -1):
             for j in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
@@ -263,9 +259,8 @@ def squares(
     cdef double square
     if out.shape[0] != m or out.shape[1] != k:
         raise ValueError("arrays of a model differ in length.")
-    if indices.shape[0] != values.shape[0]:
-        raise ValueError("indices and values differ in length.")
     with nogil:
+        check_some(indptr, indices, values.shape[0], columns, weights.shape[0])
         for c in range(m):
             j = columns[c]
             for l in range(k):
@@ -301,8 +296,9 @@ def scale_columns(
     cdef bint kept
     if out_indptr.shape[0] != m + 1 or squares.shape[0] != 2 or squares.shape[1] != m:
         raise ValueError("columns and results differ in length.")
-    if indices.shape[0] != values.shape[0] or scales.shape[0] != positions.shape[0]:
-        raise ValueError("indices and values differ in length.")
+    if scales.shape[0] != positions.shape[0]:
+        raise ValueError("scales and positions differ in length.")
+    check_some(indptr, indices, values.shape[0], columns, scales.shape[0])
     for c in range(m):
         end += indptr[columns[c] + 1] - indptr[columns[c]]
     if out_indices.shape[0] < end or out_values.shape[0] < end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from .. import lapack
 from ..kernels import flows
 from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
@@ -104,7 +105,7 @@ def _potentials(laplacian: Floats, sums: Floats) -> Floats:
     if info == 0 and float(factor.diagonal().min()) ** 2 > CLOSE:
         x = linalg.lapack.dpotrs(factor, target)[0]
     else:
-        x = np.linalg.lstsq(scaled, target, rcond=ROUNDED)[0]
+        x = lapack.lstsq(scaled, target, rcond=ROUNDED)[0]
     return x / roots
 
 

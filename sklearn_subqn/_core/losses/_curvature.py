@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas
 
+from .. import lapack
 from ..memory import BLOCK_SIZE
 from ..rounding import ROUNDED
 from ._base import Floats, Rows, total_of_rows
@@ -181,7 +182,7 @@ class CurvatureByEntries(Curvature):
             for i, pairs, values in self.take(some)._pieces(len(some), k):
                 j, m = np.divmod(pairs, k)
                 matrices[i, place[some[i], m], place[some[i], j]] = values
-            squares, vectors = np.linalg.eigh(matrices)
+            squares, vectors = lapack.eigh(matrices)
             i, a = np.nonzero(squares > ROUNDED * squares[:, -1:])
             root = np.zeros((len(i), k))
             labels = np.nonzero(used[some])[1].reshape(-1, size)

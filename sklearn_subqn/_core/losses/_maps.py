@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lapack
 from ..kernels import products
 from ..rounding import rounding
 from ._base import Floats, Rows
@@ -127,9 +128,9 @@ class Features(ScoreMap):
 
     def __init__(self, features: Floats) -> None:
         self.features = features
-        self.is_injective = bool(np.linalg.matrix_rank(features) == len(features))
+        self.is_injective = bool(lapack.matrix_rank(features) == len(features))
         # The pseudoinverse maps duals of scores to duals of the scores of labels.
-        self._lift = np.linalg.pinv(features)
+        self._lift = lapack.pinv(features)
         self._down, self._up = _Product(features), _Product(features.T)
         self._own = _own_columns(features)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import lapack
 from ..rounding import ROUNDED, TINY, rounding
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
@@ -24,7 +25,7 @@ class MultivariateSquared(Loss):
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
-        values, vectors = np.linalg.eigh(metric)
+        values, vectors = lapack.eigh(metric)
         used = values > ROUNDED * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these.
         self._values, self._vectors = values[used], vectors[:, used]

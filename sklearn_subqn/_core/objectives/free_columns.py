@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lapack
 from ..losses._base import Floats, Mask, Rows
 from ..memory import COPY_SIZE
 from ..regularizers import PartlyFree
@@ -289,7 +290,7 @@ class _Inverse:
         matrix = design.gram(weights)
         sizes = np.sqrt(np.diag(matrix))
         sizes[sizes == 0.0] = 1.0
-        values, basis = np.linalg.eigh(matrix / np.multiply.outer(sizes, sizes))
+        values, basis = lapack.eigh(matrix / np.multiply.outer(sizes, sizes))
         least = ROUNDED * values.max(initial=0.0) or 1.0
         basis /= np.multiply.outer(sizes, np.sqrt(np.maximum(values, least)))
         self._lost = np.flatnonzero(values <= least)
@@ -315,7 +316,7 @@ class _Inverse:
             crossed = several.adjoint(scores).reshape(-1, len(which))
             products[:, which] = basis.T @ crossed
         products[lost] = products[:, lost].T
-        values, vectors = np.linalg.eigh(products)
+        values, vectors = lapack.eigh(products)
         basis, kept = basis @ vectors, values > ROUNDED * values.max()
         self._lost = lost[:0]
         self.root, self.null = basis[:, kept] / np.sqrt(values[kept]), basis[:, ~kept]

@@ -72,9 +72,6 @@ class SparseRows:
     @classmethod
     def of(cls, X: Any) -> SparseRows:
         """Return the rows of a CSR matrix of SciPy."""
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         return cls(X.data, X.indices, X.indptr, X.shape[1])
 
     def __getitem__(self, rows: slice) -> SparseRows:

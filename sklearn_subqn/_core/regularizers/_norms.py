@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from .. import lapack
 from ..losses._base import Floats, PiecewiseQuadratic
 from ..rounding import EPS
 from ._regularizer import Regularizer
@@ -91,7 +92,7 @@ class QuadraticForm(Regularizer):
         super().__init__(len(matrix))
         self._B = matrix
         self._factor = linalg.cho_factor(matrix)
-        values = np.linalg.eigvalsh(matrix)
+        values = lapack.eigvalsh(matrix)
         self._least, self._condition = float(values[0]), float(values[-1] / values[0])
 
     def value(self, w: Floats) -> float:

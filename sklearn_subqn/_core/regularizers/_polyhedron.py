@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
+from .. import lapack
 from ..losses._base import Floats
 from ..rounding import rounding
 from ._regularizer import L2, Regularizer
@@ -121,9 +122,9 @@ def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
     held = np.flatnonzero(u)
     # The rows that hold w are met exactly.
     G, sizes = G[held], sizes[held]
-    some, *_ = np.linalg.lstsq(G @ G.T, excess[held], rcond=None)
+    some, *_ = lapack.lstsq(G @ G.T, excess[held], rcond=None)
     multipliers[rows[held]] = np.maximum(some, 0.0) / sizes
     w = v - multipliers @ A
     # The difference is rounded as v is, which may be much larger than w.
     left = G @ w - b[rows[held]] / sizes
-    return w - np.linalg.lstsq(G, left, rcond=None)[0], multipliers
+    return w - lapack.lstsq(G, left, rcond=None)[0], multipliers

@@ -40,9 +40,10 @@ class LinearMap:
     Parameters
     ----------
     X : ndarray, CSR matrix or CSR array of shape (n, d)
-        Data, float64 or float32. Never copied, except for the index arrays of a sparse
-        matrix where they are wider than its size needs, and for categories as codes,
-        which take about a fifth of its memory.
+        Data, float64 or float32. A sparse matrix is canonical: each entry is stored
+        once, and columns ascend in each row. Data are never changed, and never copied,
+        except for the index arrays of a sparse matrix where they are wider than its
+        size needs, and for categories as codes, which take about a fifth of its memory.
     fit_intercept : bool
         Whether the parameters end with intercepts.
     n_outputs : int or None
@@ -317,9 +318,7 @@ class LinearMap:
             products.to_columns(*arrays, first, ends[i], indices, data)
 
         self.each(write, numbers)
-        columns = sparse.csc_array((data, indices, indptr), shape=X.shape)
-        columns.sum_duplicates()
-        return columns
+        return sparse.csc_array((data, indices, indptr), shape=X.shape)
 
     @cached_property
     def _column_shares(self) -> Floats:

@@ -113,7 +113,7 @@ class ReadDesign(Design):
 
     @property
     def matrix(self) -> Any:
-        X = Design.matrix.func(self)
+        X = self.X
         return X.copy() if isinstance(X, SomeRows) else X
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:

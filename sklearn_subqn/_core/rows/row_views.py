@@ -80,10 +80,22 @@ def index_arrays(X: Any) -> tuple[Any, Any]:
     return X.indices, X.indptr
 
 
+def absolute(X: Any) -> Any:
+    """Return the absolute values of X; of a sparse one they share its index arrays.
+
+    SciPy's own ``abs`` sorts those in place.
+    """
+    if not sparse.issparse(X):
+        return np.abs(X)
+    return type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
+
+
 def compact_csr(X: Any) -> Any:
     """Return X as a CSR array whose two index arrays have one type, int32 if possible.
 
-    SciPy converts index arrays of unequal types at every product.
+    SciPy converts index arrays of unequal types at every product. The values, and index
+    arrays of the right type, are shared with X: nothing may be changed in place, also
+    not by methods of SciPy that sort or sum entries.
     """
     fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
     dtype = np.int32 if fits else np.int64
@@ -98,7 +110,11 @@ def add_rows_times(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
 
 
 def row_view(X: Any, rows: slice) -> Any:
-    """Return consecutive rows of X without copying its data."""
+    """Return consecutive rows of X, which share its values and indices.
+
+    Nothing in them may be changed in place, also not by methods of SciPy that sort or
+    sum entries.
+    """
     if not sparse.issparse(X):
         return X[rows]
     start, stop = rows.start, rows.stop

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
+from .. import lapack
 from ..kernels import gram, products
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
@@ -18,6 +19,7 @@ from .coded_rows import CodedRows
 from .linear_map import LinearMap
 from .row_views import (
     SomeRows,
+    absolute,
     add_rows_times,
     dense_rows,
     products_of_rows,
@@ -194,7 +196,7 @@ class SecondMoments(LinearMap):
                 for a in range(start, stop, n_rows):
                     b = min(a + n_rows, stop)
                     if self.is_sparse:
-                        rows = row_view(self.matrix, slice(a, b))
+                        rows = row_view(self.X, slice(a, b))
                         _add_squares(rows, weights[a:b], sums)
                     else:
                         some = row_view(block, slice(a - start, b - start))
@@ -220,7 +222,7 @@ class SecondMoments(LinearMap):
             sums = np.zeros(self.n_params)
             for start in range(part.start, part.stop, n_rows):
                 rows = slice(start, min(start + n_rows, part.stop))
-                block = abs(self._float64(row_view(self.X, rows)))
+                block = absolute(self._float64(row_view(self.X, rows)))
                 sums[: self.n_coef] += block.T @ sizes[rows]
             return sums
 
@@ -254,7 +256,7 @@ class SecondMoments(LinearMap):
             return self._parent.spectrum
         step = -(-self.n_rows // _SPECTRUM_ROWS)
         gram = self.sampled_gram(step)
-        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        values, vectors = lapack.eigh_divide_and_conquer(gram)
         return np.maximum(values, 0.0) / self.n_sampled(step), vectors
 
     def n_sampled(self, step: int) -> int:
@@ -268,20 +270,15 @@ class SecondMoments(LinearMap):
         self.passes += len(X) / max(self.n_rows, 1)
         return X.T @ X
 
-    @cached_property
+    @property
     def matrix(self) -> Any:
-        """X of shape (n, d), each entry stored once, for kernels that visit rows."""
-        if not sparse.issparse(self.X) or self.X.has_canonical_format:
-            return self.X
-        X = self.X.copy()
-        X.sum_duplicates()
-        return X
+        """X of shape (n, d), in memory, for kernels that visit rows."""
+        return self.X
 
     @cached_property
     def squares(self) -> Floats:
         """Squared norms of the rows, of shape (n,)."""
-        dense = self.holds_rows and not sparse.issparse(self.X)
-        X = self.X if dense else self.matrix
+        X = self.matrix
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         squares = np.empty(self.n_rows)

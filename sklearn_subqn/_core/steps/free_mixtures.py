@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
+from .. import lapack
 from ..losses._base import Floats, Rows
 from ..memory import COPY_SIZE
 from ..objectives.objective import Cut, Dual, Objective, Point
@@ -57,7 +58,7 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
     # An inverse of the slopes and a row of ones: what is mixed anew keeps its sum.
     m = len(others)
     rows = np.vstack([slopes, np.ones(m)])
-    inverse = np.linalg.pinv(rows)
+    inverse = lapack.pinv(rows)
     reach = float(np.abs(inverse).sum(axis=1).max())
     errors = sum(each.error for each in others)
     lost = np.abs(rows @ inverse - np.eye(len(rows))).sum(axis=1).max()
@@ -156,7 +157,7 @@ def _directions(objective: Objective) -> Floats:
     columns = design.dense_columns(features) / sizes
     if o.n_free or o.loss.ranks:
         columns = np.column_stack([columns, np.ones(len(columns))])
-    inverse = np.linalg.pinv(columns.T @ (o.weights[:, np.newaxis] * columns))
+    inverse = lapack.pinv(columns.T @ (o.weights[:, np.newaxis] * columns))
     directions = np.zeros((len(free), o.n_params))
     for p, j in zip(directions, free, strict=True):
         score = j % each

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
+from .. import lapack
 from ..losses._base import Floats
 from ..objectives.objective import Hessian, Objective, Point
 from ..rounding import ROUNDED
@@ -237,7 +238,7 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
         # Adding a constant to all intercepts may change nothing.
         inverse = np.stack(columns, axis=1)
         right = rhs[n_coef:] - free.T @ t
-        p[n_coef:] = np.linalg.lstsq(free.T @ inverse, right, rcond=ROUNDED)[0]
+        p[n_coef:] = lapack.lstsq(free.T @ inverse, right, rcond=ROUNDED)[0]
         t += inverse @ p[n_coef:]
     p[:n_coef] -= hessian.risk.adjoint(t)[:n_coef] / alpha
     return p

@@ -1,0 +1,41 @@
+"""Decompositions by LAPACK that refuse infinite entries and NaN.
+
+For these LAPACK writes lines to the terminal, past Python's own streams. The whole
+package calls these routines here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import linalg
+
+_Routine = TypeVar("_Routine", bound=Callable[..., Any])
+
+
+def _of_finite(routine: _Routine) -> _Routine:
+    """Return the routine with a FloatingPointError if an array is not finite."""
+
+    @wraps(routine)
+    def checked(*arrays: Any, **options: Any) -> Any:
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise FloatingPointError("a matrix has an infinite entry or NaN")
+        return routine(*arrays, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+lstsq = _of_finite(np.linalg.lstsq)
+eigh = _of_finite(np.linalg.eigh)
+eigvalsh = _of_finite(np.linalg.eigvalsh)
+matrix_rank = _of_finite(np.linalg.matrix_rank)
+pinv = _of_finite(np.linalg.pinv)
+
+
+@_of_finite
+def eigh_divide_and_conquer(matrix: Any) -> Any:
+    """Return eigenvalues and eigenvectors by the divide-and-conquer method."""
+    return linalg.eigh(matrix, check_finite=False, driver="evd")
