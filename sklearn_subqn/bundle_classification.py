@@ -453,8 +453,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        if offset is not None:
-            offset = self._checked_offset(offset, y, classes)
+        offset = self._checked_offset(offset, len(y), classes)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

@@ -355,9 +355,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         weights, classes = check_weights(sample_weight, X, y, None)
         return self._problems(X, y, weights, classes)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Return X, and indicators of shape (n, l) or one class per sample."""
-        X, y = self._check_X(X, y, reset=True, several=True)
+        X, y = self._check_X(X, y, reset=reset, several=True)
         kind = type_of_target(y)
         if kind == "multiclass-multioutput":
             dense = y.toarray() if sparse.issparse(y) else np.asarray(y)

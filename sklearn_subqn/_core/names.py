@@ -228,6 +228,12 @@ def _without(names: Iterable[Any], found: list[Any]) -> list[Any]:
     return [each for each in names if str(each) not in known]
 
 
+def listed(names: list[Any]) -> str:
+    """Return the first names as they are shown in sentences."""
+    more = ", ..." if len(names) > MOST_NAMED else ""
+    return ", ".join(map(str, names[:MOST_NAMED])) + more
+
+
 def _shown(labels: list[Any]) -> str:
     """Return the first labels as users write them."""
     shown = ", ".join(map(repr, labels[:MOST_NAMED]))

@@ -265,11 +265,6 @@ class LinearClassifier(ScoringClassifier):
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         return self._problems(X, y, weights, classes)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return X and y validated."""
-        checked: tuple[Any, Any] = self._check_X(X, y, reset=True)
-        return checked
-
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         return distinct_classes(y)
 

@@ -11,13 +11,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import as_sample_weights, check_number, check_option, exact_names
+from .._checks import (
+    as_sample_weights,
+    check_n_jobs,
+    check_number,
+    check_option,
+    names_of_rows,
+)
 from .._checks.callers import user_level
 from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
+from .._features.separation import extremes, separating, sides_of_rows
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -60,6 +68,14 @@ _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 # Penalties that are no sums of squares of coefficients.
 _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
 
+#: Dispersion by Pearson's residuals, as statsmodels calls it.
+PEARSON = "X2"
+
+_FEW_RESIDUALS = (
+    "Too few samples lie near the quantile to say how dense residuals are there: take "
+    "kind='bootstrap', or a quantile nearer to the median."
+)
+
 # A model counts as fitted where it is within a tenth of each standard error of the
 # optimum: intervals of 95 % then hold the true coefficient in 94.9 % of samples.
 _NEAR = 0.1
@@ -82,7 +98,7 @@ class ErrorOptions:
     kind: str = "auto"
     groups: Any = None
     offset: Any = None
-    dispersion: float | None = None
+    dispersion: float | str | None = None
     weights: str = "precision"
     reference: Any = None
     feature_names: Any = None
@@ -118,7 +134,9 @@ def coefficient_errors(
     """
     name = _loss_name(own)
     kind = _kind(name, options)
-    check_option("weights", options.weights, ("precision", "frequency"))
+    _check_options(options, kind, name)
+    if kind == "bootstrap" and is_collection(X):
+        raise ValueError("kind='bootstrap' is not supported for data in blocks.")
     _check_model(own, given)
     counts = options.weights == "frequency"
     coef = given["coef_"]
@@ -134,31 +152,33 @@ def coefficient_errors(
         variance_power(own) if name in _OF_NUMBERS else None,
         _levels(own, name, len(coef)),
         (),
-        kind in ("fisher", "HC0", "HC1") and name in _QUANTILES,
+        kind in ("fisher", "HC0", "HC1", "bootstrap") and name in _QUANTILES,
         kind == "fisher",
         counts,
-        blocks.shift(coef.shape[1]) if own.fit_intercept else np.zeros(coef.shape[1]),
+        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
     )
     if spec.levels:
-        spec = replace(spec, widths=_widths(blocks, spec))
+        spec = replace(spec, widths=_widths(blocks, spec, kind))
     by_names = _names(own, spec, classes, names, options)
     moments = summed(blocks.each(partial(block_moments, spec=spec)))
+    endless = _endless(name, spec, blocks)
     found = [
-        _covariance(own, spec, each, problem, name, kind, options, given)
+        _covariance(own, spec, each, problem, name, kind, options, given, endless)
         for problem, each in enumerate(moments)
     ]
     if not spec.levels:
-        _check_fitted(found)
+        _check_fitted(found, own.tol)
+    elif any(each.fixed.any() for each in found):
+        raise ValueError(_FEW_RESIDUALS)
     if kind == "bootstrap":
-        if is_collection(X):
-            raise ValueError("kind='bootstrap' is not supported for data in blocks.")
         like = _like_fitted(own, given)
         refit = partial(
             _refit, like, spec, by_names, found, X, y, sample_weight, options
         )
         resamples = _resamples(refit, X.shape[0], options)
         return assembled(spec, by_names, found, kind, False, resamples)
-    exact = name == "squared_error" and kind == "fisher" and options.dispersion is None
+    estimates = options.dispersion in (None, PEARSON)
+    exact = name == "squared_error" and kind == "fisher" and estimates
     return assembled(spec, by_names, found, kind, exact)
 
 
@@ -223,6 +243,22 @@ def _kind(name: str, options: ErrorOptions) -> str:
     return kind
 
 
+def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
+    """Raise for options that are not acceptable, or of no use."""
+    check_option("weights", options.weights, ("precision", "frequency"))
+    check_number("n_resamples", options.n_resamples, low=2, integer=True)
+    check_n_jobs("n_jobs", options.n_jobs)
+    if options.dispersion is None:
+        return
+    if kind != "fisher" or name in _QUANTILES:
+        raise ValueError(
+            "dispersion is for kind='fisher' of losses that are likelihoods; got "
+            f"{options.dispersion!r} with kind={kind!r}, loss={name!r}."
+        )
+    if options.dispersion != PEARSON:
+        check_number("dispersion", options.dispersion, low=0.0, low_included=False)
+
+
 def _check_model(own: Any, given: dict[str, Any]) -> None:
     """Raise for models without standard errors; warn of penalties."""
     if "scale_" in given:
@@ -282,16 +318,30 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 
-def _widths(blocks: Blocks, spec: Spec) -> tuple[float, ...]:
-    """Return the half-widths of the kernels of residuals, for each quantile."""
+def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
+    """Return the half-widths of the kernels of residuals, for each quantile.
+
+    Raises
+    ------
+    ValueError
+        If residuals have no density, unless it is the bootstrap that is asked for.
+    """
     parts = blocks.each(partial(_residuals, spec=spec))
     residuals, targets, weights = map(np.concatenate, zip(*parts, strict=True))
-    repeats = (weights if spec.counts else weights > 0.0).astype(np.intp)
-    residuals, targets = (np.repeat(x, repeats, axis=0) for x in (residuals, targets))
-    return tuple(
-        bandwidth(residuals[:, i], targets[:, i], level)
-        for i, level in enumerate(spec.levels)
-    )
+    if spec.counts:
+        repeats = weights.astype(np.intp)
+        residuals = np.repeat(residuals, repeats, axis=0)
+        targets = np.repeat(targets, repeats, axis=0)
+    widths = []
+    for i, level in enumerate(spec.levels):
+        try:
+            widths.append(bandwidth(residuals[:, i], targets[:, i], level))
+        except ValueError as error:
+            if kind != "bootstrap":
+                raise
+            widths.append(1.0)
+            warnings.warn(str(error), UserWarning, stacklevel=user_level())
+    return tuple(widths)
 
 
 def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]:
@@ -335,6 +385,7 @@ def _covariance(
     kind: str,
     options: ErrorOptions,
     given: dict[str, Any],
+    endless: list[npt.NDArray[np.bool_]],
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, in shifted features."""
     k, d = spec.coef.shape
@@ -354,18 +405,52 @@ def _covariance(
     dispersion = options.dispersion
     if dispersion is None and name in ("log_loss", "poisson"):
         dispersion = 1.0
-    if spec.common_density:
+    if isinstance(dispersion, str):
+        if spec.joint:
+            raise ValueError(
+                f"dispersion={dispersion!r} is for losses of one score per sample."
+            )
+        dispersion = None
+    if kind == "bootstrap":
+        # Only which estimates are determined is asked for.
+        kind = "HC0" if options.groups is None else "cluster"
+    elif spec.common_density:
         density = moments.chi_square / moments.total
         moments = moments._replace(hessian=density * moments.hessian)
         # The mean square of the derivatives of the pinball loss is q (1 - q).
         level = spec.levels[problem]
         dispersion = level * (1.0 - level) / density
-    elif kind in ("powell", "bootstrap"):
+    elif kind == "powell":
         kind = "HC0"
-    return covariances(moments, penalty, gradient, kind, order, dispersion)
+    fixed = np.zeros(q, dtype=bool)
+    fixed[:d] = endless[problem] & (diagonal[:d] == 0.0)
+    fixed = np.tile(fixed, len(gradient) // q)
+    return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
 
 
-def _check_fitted(found: list[Covariance]) -> None:
+def _endless(name: str, spec: Spec, blocks: Blocks) -> list[npt.NDArray[np.bool_]]:
+    """Return along which features the loss of each problem falls without end."""
+    d, n = spec.coef.shape[1], spec.n_problems
+    sides = partial(_extremes, name=name, power=spec.power, n_scores=len(spec.coef))
+    ends = [each for each in blocks.each(sides) if len(each)]
+    if not ends:
+        return [np.zeros(d, dtype=bool)] * n
+    masks = [
+        separating(each, centered=spec.fit_intercept)
+        for each in np.minimum.reduce(ends)
+    ]
+    return [np.any(masks, axis=0)] if spec.joint else masks
+
+
+def _extremes(
+    block: TargetedRows, name: str, power: float | None, n_scores: int
+) -> Floats:
+    """Return the extremes of features by the sides of rows, for each problem."""
+    sides = sides_of_rows(name, power, block.targets, n_scores)
+    return np.array([extremes(block.X, each) for each in sides])
+
+
+def _check_fitted(found: list[Covariance], tol: float) -> None:
     """Warn of a model that is far from its optimum beside its standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = [
@@ -376,7 +461,7 @@ def _check_fitted(found: list[Covariance]) -> None:
         warnings.warn(
             f"The model is {largest:.2g} standard errors from its optimum in one of "
             "its coefficients, so that intervals around it are off by as much. Fit it "
-            "with a smaller tol, such as 1e-8, to the same data.",
+            f"to the same data, with a smaller tol, such as {min(1e-8, 1e-2 * tol):g}.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
@@ -398,10 +483,9 @@ def _like_fitted(own: Any, given: dict[str, Any]) -> Any:
 
 
 def _resamples(refit: Any, n_rows: int, options: ErrorOptions) -> Floats:
-    check_number("n_resamples", options.n_resamples, low=2, integer=True)
     groups = options.groups
     if groups is not None:
-        groups = np.unique(exact_names(groups), return_inverse=True)[1]
+        _, groups = names_of_rows("groups", groups, n_rows)
     seeds = options.n_jobs, options.random_state
     return resampled(refit, n_rows, groups, options.n_resamples, *seeds)
 

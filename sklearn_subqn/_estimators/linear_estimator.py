@@ -19,6 +19,7 @@ from .._checks import (
     check_no_file,
     check_no_times,
     check_range,
+    check_sample_weight,
     check_sparse_structure,
     check_unmasked,
     exact_labels,
@@ -79,9 +80,28 @@ class LinearEstimator(Estimator):
 
         return opened_by_workers(self, X, y, sample_weight)
 
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Return X and y validated; unless reset, X has the features of the fit."""
+        checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
+        return checked
+
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         """Return the labels that occur in targets, or None where these are numbers."""
         return None
+
+    def _shares(
+        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Return shares of labels with weights, by class weights, and the classes."""
+        return check_sample_weight(weights, len(weights)), None
+
+    def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
+        """Return the offset of n rows, if there is one; raise if it has no use."""
+        if offset is None:
+            return None
+        raise ValueError(
+            f"The objective of {type(self).__name__} has no offset; leave it out."
+        )
 
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""

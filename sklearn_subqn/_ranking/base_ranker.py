@@ -199,9 +199,9 @@ class BaseRanker(BundleEstimator):
             **queries,
         )
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Floats]:
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Floats]:
         """Return the rows of a block validated, and numbers of its rows."""
-        X, y = self._check_X(X, y, reset=True)
+        X, y = self._check_X(X, y, reset=reset)
         return X, _as_numbers(y)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:

@@ -1,0 +1,96 @@
+"""Features along which a loss falls without end, so that coefficients have no optimum.
+
+Such a feature separates two classes, or samples whose target is zero from all others
+(Albert and Anderson 1984, Biometrika 71; Correia, Guimaraes and Zylkin 2019).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._core.memory import COPY_SIZE
+
+Floats = npt.NDArray[np.float64]
+
+#: What rows allow: scores may fall, have to stay, or may rise.
+_SIDES = (-1, 0, 1)
+
+
+def sides_of_rows(
+    loss: str, power: float | None, targets: Floats, n_scores: int
+) -> list[npt.NDArray[Any]]:
+    """Return the sides of rows for each problem, none of losses that rise everywhere.
+
+    Parameters
+    ----------
+    loss : str
+    power : float or None
+        That of the mean exp(z) to which variances are proportional.
+    targets : ndarray of shape (n, number of problems)
+        Signs of classes, numbers, or one column with the numbers of k > 1 classes.
+    n_scores : int
+        Number of scores of a row.
+    """
+    if power is not None and power < 2.0:
+        return list(np.where(targets == 0.0, -1, 0).T)
+    if loss not in ("log_loss", "exponential"):
+        return []
+    if n_scores > 1 and targets.shape[1] == 1:
+        # Of several classes, each may be separated from the others.
+        targets = np.where(targets == np.arange(n_scores), 1.0, -1.0)
+    return list(targets.T)
+
+
+def extremes(X: Any, sides: npt.NDArray[Any]) -> Floats:
+    """Return minima and negative maxima of features over rows of each side.
+
+    Minima of what is returned for several blocks of rows are those of all rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    sides : ndarray of shape (n,)
+
+    Returns
+    -------
+    extremes : ndarray of shape (3, 2, d)
+        Infinite where a side has no rows.
+    """
+    n, d = X.shape
+    found = np.full((len(_SIDES), 2, d), np.inf)
+    size = max(1, n if sparse.issparse(X) else COPY_SIZE // max(d, 1))
+    for side, ends in zip(_SIDES, found, strict=True):
+        rows = np.flatnonzero(sides == side)
+        for first in range(0, len(rows), size):
+            part = X[rows[first : first + size]]
+            for sign, end in zip((1.0, -1.0), ends, strict=True):
+                least = (sign * part).min(axis=0)
+                least = least.toarray() if sparse.issparse(least) else least
+                np.minimum(end, np.ravel(least), out=end)
+    return found
+
+
+def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
+    """Return which features alone separate the sides, as a mask of shape (d,).
+
+    Parameters
+    ----------
+    ends : ndarray of shape (3, 2, d)
+        As of ``extremes``.
+    centered : bool
+        Whether there is an intercept, so that features may be moved by any number.
+    """
+    low, fixed, high = ends
+    # Without an intercept, zero is the only number that features may be moved by.
+    fixed = fixed if centered else np.minimum(fixed, 0.0)
+    # That number is not on the wrong side of any value, and equal to all that stay.
+    least, most = fixed[0], -fixed[1]
+    along = np.maximum(-low[1], most) <= np.minimum(high[0], least)
+    against = np.maximum(-high[1], most) <= np.minimum(low[0], least)
+    all_rows = np.minimum(ends.min(axis=0), fixed)
+    varies = all_rows[0] < -all_rows[1]
+    return np.asarray((along | against) & varies)
