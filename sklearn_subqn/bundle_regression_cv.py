@@ -155,6 +155,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     True
     """
 
+    _one_alpha = BMRMRegressor
     _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
 
     # An estimator of a single ``alpha`` has these parameters, which this one has not.

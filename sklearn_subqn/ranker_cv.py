@@ -29,6 +29,7 @@ from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
+from .ranker import BMRMRanker
 
 
 class BMRMRankerCV(WarmPaths, BaseRanker):
@@ -136,6 +137,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     """
 
     # Groups go to the splitter of a search around this one.
+    _one_alpha = BMRMRanker
+
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._search.cv import SearchCV, fit
 from ._solving.solution import Progress
-from .svm import BaseLinearSVC
+from .svm import BaseLinearSVC, SubLBFGSLinearSVC
 
 
 class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
@@ -120,6 +120,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """
 
     fit = fit  # type: ignore[assignment]
+
+    _one_alpha = SubLBFGSLinearSVC
 
     def __init__(
         self,

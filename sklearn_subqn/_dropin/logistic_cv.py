@@ -28,7 +28,7 @@ from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.process import n_threads
 from .._solving.solution import Floats
 from ._logistic_paths import best_place, fold_path, note
-from .logistic import BaseLogistic
+from .logistic import BaseLogistic, LogisticRegression
 
 
 class LogisticRegressionCV(BaseLogistic):
@@ -363,6 +363,15 @@ class LogisticRegressionCV(BaseLogistic):
 
     def _l1_share(self) -> float:
         return self._l1_ratio
+
+    def _of_chosen(self) -> Any:
+        return LogisticRegression(
+            C=self._C,
+            l1_ratio=self._l1_ratio,
+            tol=self.tol,
+            fit_intercept=self.fit_intercept,
+            class_weight=self.class_weight,
+        )
 
     def _with(self, l1_ratio: float) -> Self:
         """Return the model of a fold, silent and of one thread."""

@@ -34,6 +34,8 @@ class FittedData:
 
     Attributes
     ----------
+    own : LinearEstimator
+        An unfitted copy that knows the features.
     joint : bool
         Whether the classes share one problem.
     """
@@ -41,7 +43,7 @@ class FittedData:
     def __init__(
         self, own: Any, coef: Floats, classes: Any, names: Any, counts: bool
     ) -> None:
-        self._own = own = clone(own)
+        self.own = own = clone(own)
         own.n_features_in_ = coef.shape[1]
         if names is not None:
             own.feature_names_in_ = names
@@ -71,7 +73,7 @@ class FittedData:
         return blocks
 
     def _of_collection(self, X: Any, y: Any, sample_weight: Any) -> Blocks:
-        if isinstance(getattr(self._own, "class_weight", None), str):
+        if isinstance(getattr(self.own, "class_weight", None), str):
             raise ValueError(
                 "class_weight='balanced' is not supported for data in blocks: give "
                 "weights of the classes as a dict."
@@ -91,10 +93,10 @@ class FittedData:
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, groups: Any = None
     ) -> TargetedRows:
         """Return rows with positive weight, with their targets and weights."""
-        X, y = self._own._checked(X, y, reset=False)
+        X, y = self.own._checked(X, y, reset=False)
         n = X.shape[0]
         weights = non_negative_weights(sample_weight, n)
-        if is_classifier(self._own):
+        if is_classifier(self.own):
             targets, weights = self._of_labels(y, weights)
         else:
             targets = self._of_numbers(y)
@@ -102,7 +104,7 @@ class FittedData:
             raise ValueError(
                 "weights='frequency' needs whole numbers as weights, which count rows."
             )
-        offset = self._own._checked_offset(offset, n, self._classes)
+        offset = self.own._checked_offset(offset, n, self._classes)
         if groups is not None:
             _, groups = names_of_rows("groups", groups, n)
         rows: tuple[Any, ...] = X, targets, weights, offset, groups
@@ -153,9 +155,9 @@ class FittedData:
 
     def _of_labels(self, labels: Any, weights: Floats) -> tuple[Floats, Floats]:
         """Return numbers of classes, or signs for each, and weights of rows."""
-        self._own._labels_in(labels)
+        self.own._labels_in(labels)
         classes = self._classes
-        class_weight = getattr(self._own, "class_weight", None)
+        class_weight = getattr(self.own, "class_weight", None)
         others = np.unique(labels[~np.isin(labels, classes) & (weights > 0.0)]).tolist()
         if isinstance(class_weight, dict):
             others = [each for each in others if class_weight.get(each, 1.0)]

@@ -71,6 +71,10 @@ _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
 #: Dispersion by Pearson's residuals, as statsmodels calls it.
 PEARSON = "X2"
 
+# With fewer than 50 samples beyond a quantile in the outer fifths, intervals by kernels
+# hold true coefficients of normal and heavy-tailed noise in less than 92 % of samples.
+_TAIL, _FEW_BEYOND = 0.2, 50.0
+
 _FEW_RESIDUALS = (
     "Too few samples lie near the quantile to say how dense residuals are there: take "
     "kind='bootstrap', or a quantile nearer to the median."
@@ -137,12 +141,13 @@ def coefficient_errors(
     _check_options(options, kind, name)
     if kind == "bootstrap" and is_collection(X):
         raise ValueError("kind='bootstrap' is not supported for data in blocks.")
-    _check_model(own, given)
     counts = options.weights == "frequency"
     coef = given["coef_"]
     coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
     classes, names = given.get("classes_"), given.get("feature_names_in_")
     data = FittedData(own, coef, classes, names, counts)
+    own = data.own
+    _check_model(own, given)
     blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
     spec = Spec(
         coef,
@@ -333,7 +338,18 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
         residuals = np.repeat(residuals, repeats, axis=0)
         targets = np.repeat(targets, repeats, axis=0)
     widths = []
+    n = len(residuals)
     for i, level in enumerate(spec.levels):
+        tail = min(level, 1.0 - level)
+        if kind != "bootstrap" and tail < _TAIL and n * tail < _FEW_BEYOND:
+            warnings.warn(
+                f"About {n * tail:.0f} of {n} samples are beyond the quantile "
+                f"{level:g}. With so few, densities of residuals are too large there, "
+                "and intervals of 95 % hold the true coefficients in 80 to 92 % of "
+                "samples: take kind='bootstrap'.",
+                UserWarning,
+                stacklevel=user_level(),
+            )
         try:
             widths.append(bandwidth(residuals[:, i], targets[:, i], level))
         except ValueError as error:

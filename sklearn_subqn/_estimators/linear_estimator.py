@@ -80,6 +80,10 @@ class LinearEstimator(Estimator):
 
         return opened_by_workers(self, X, y, sample_weight)
 
+    def _of_chosen(self) -> Any:
+        """Return an estimator with the objective whose optimum was fitted."""
+        return self
+
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Return X and y validated; unless reset, X has the features of the fit."""
         checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
