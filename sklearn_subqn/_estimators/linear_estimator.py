@@ -32,12 +32,14 @@ from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
+from .._features.separation import extremes, separating, sides_of_rows
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
-from .._solving.warnings import warn_of_shares
+from .._solving.solution import Solution
+from .._solving.warnings import warn_of_separation, warn_of_shares
 from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
-from .predictions import is_narrow, rounded_scores
+from .predictions import is_narrow, rounded_scores, variance_power
 
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
@@ -160,6 +162,34 @@ class LinearEstimator(Estimator):
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of this many coefficients."""
         return elastic_net(n_coef, self._l1_share())
+
+    def _store(self, problems: Any, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        reading = problems.reading
+        if reading is not None and reading.has_free and problems.elsewhere is None:
+            free, bounded = self._free_features(), self._bounds() is not None
+            if not bounded and (found := self._separating(problems, free)):
+                warn_of_separation(type(self).__name__, found)
+
+    def _separating(
+        self, problems: Any, free: npt.NDArray[np.bool_] | None
+    ) -> list[Any]:
+        """Return names of free features along which the loss falls without end."""
+        power = variance_power(self) if hasattr(self, "loss") else None
+        only = "log_loss" if hasattr(self, "predict_proba") else None
+        loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
+        columns = [each if each.ndim == 1 else each[:, 0] for each in problems.targets]
+        targets = np.column_stack(columns)
+        sides = sides_of_rows(loss, power, targets, n_scores)
+        if not sides:
+            return []
+        X, used = problems.rows.X, problems.weights > 0.0
+        X, sides = (X, sides) if used.all() else (X[used], [s[used] for s in sides])
+        centered = bool(getattr(self, "fit_intercept", False))
+        masks = [separating(extremes(X, each), centered=centered) for each in sides]
+        mask = np.any(masks, axis=0) & (True if free is None else free)
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" if names is None else names[j] for j in np.flatnonzero(mask)]
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any

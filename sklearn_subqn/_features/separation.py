@@ -21,13 +21,13 @@ _SIDES = (-1, 0, 1)
 
 
 def sides_of_rows(
-    loss: str, power: float | None, targets: Floats, n_scores: int
+    loss: Any, power: float | None, targets: Floats, n_scores: int
 ) -> list[npt.NDArray[Any]]:
     """Return the sides of rows for each problem, none of losses that rise everywhere.
 
     Parameters
     ----------
-    loss : str
+    loss : str or object
     power : float or None
         That of the mean exp(z) to which variances are proportional.
     targets : ndarray of shape (n, number of problems)

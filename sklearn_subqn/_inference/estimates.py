@@ -299,5 +299,7 @@ class CoefficientErrors:
         if known.count(name) != 1:
             shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
             number = "no" if name not in known else "more than one"
-            raise ValueError(f"There is {number} coefficient {name!r}; there are {shown}.")
+            raise ValueError(
+                f"There is {number} coefficient {name!r}; there are {shown}."
+            )
         return known.index(name)

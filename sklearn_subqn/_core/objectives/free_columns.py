@@ -70,6 +70,8 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
             best = max(best, -np.inf if found is None else found)
             if best >= enough:
                 return best
+        if best > point.objective.least:
+            break
     return best
 
 
