@@ -166,30 +166,43 @@ class LinearEstimator(Estimator):
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
         reading = problems.reading
-        if reading is not None and reading.has_free and problems.elsewhere is None:
-            free, bounded = self._free_features(), self._bounds() is not None
-            if not bounded and (found := self._separating(problems, free)):
-                warn_of_separation(type(self).__name__, found)
+        if reading is None or not reading.has_free or problems.elsewhere is not None:
+            return
+        if self._bounds() is None:
+            self._warn_of_separation(problems)
 
-    def _separating(
-        self, problems: Any, free: npt.NDArray[np.bool_] | None
-    ) -> list[Any]:
-        """Return names of free features along which the loss falls without end."""
+    def _warn_of_separation(self, problems: Any) -> None:
+        """Warn of free features along which the loss falls without end."""
         power = variance_power(self) if hasattr(self, "loss") else None
         only = "log_loss" if hasattr(self, "predict_proba") else None
         loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
-        columns = [each if each.ndim == 1 else each[:, 0] for each in problems.targets]
-        targets = np.column_stack(columns)
+        # Offsets are in a second column.
+        given = [each.reshape(len(each), -1) for each in problems.targets]
+        targets = np.column_stack([each[:, 0] for each in given])
         sides = sides_of_rows(loss, power, targets, n_scores)
         if not sides:
-            return []
+            return
         X, used = problems.rows.X, problems.weights > 0.0
-        X, sides = (X, sides) if used.all() else (X[used], [s[used] for s in sides])
-        centered = bool(getattr(self, "fit_intercept", False))
-        masks = [separating(extremes(X, each), centered=centered) for each in sides]
-        mask = np.any(masks, axis=0) & (True if free is None else free)
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" if names is None else names[j] for j in np.flatnonzero(mask)]
+        if not used.all():
+            X, sides = X[used], [each[used] for each in sides]
+        free, centered = self._free_features(), bool(self.fit_intercept)
+        separate = [separating(extremes(X, each), centered=centered) for each in sides]
+        mask = np.any(separate, axis=0) & (True if free is None else free)
+        together = not mask.any()
+        if together and power is None and n_scores == 1:
+            scores = self._scores(X)
+            if given[0].shape[1] > 1:
+                scores = scores + given[0][used, 1:]
+            # All samples are on their side: multiples of coefficients are better.
+            whole = np.all(np.transpose(sides) * scores > 0.0, axis=0)
+            coef = np.atleast_2d(self.coef_)
+            mask = (coef[whole[: len(coef)]] != 0.0).any(axis=0)
+            mask = mask if free is None or free.all() else np.zeros_like(mask)
+        if mask.any():
+            names = getattr(self, "feature_names_in_", None)
+            places = np.flatnonzero(mask)
+            found = [f"x{j}" if names is None else names[j] for j in places]
+            warn_of_separation(type(self).__name__, found, together=together)
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any

@@ -275,7 +275,8 @@ class CoefficientErrors:
     def _matrix(self, hypotheses: Any) -> Floats:
         """Return the matrix of hypotheses, of shape (m, p)."""
         p = len(self.estimates)
-        nested = isinstance(hypotheses, list) and any(map(np.ndim, hypotheses))
+        rows = hypotheses if isinstance(hypotheses, list) else []
+        nested = any(isinstance(each, (list, np.ndarray)) for each in rows)
         if nested or hasattr(hypotheses, "__array__"):
             array = np.atleast_2d(np.asarray(hypotheses))
             if nested or array.dtype.kind in "fiub":

@@ -84,7 +84,7 @@ class FreeFeatures(Reading):
         # Subgradients of smooth losses are dual points near the optimum.
         during = prove_during if objective.loss.smooth else None
         # Where the bound without the penalty is no good, the problem is solved anew.
-        advice = "decrease tol, or"
+        advice = "Decrease tol, or give these features a small penalty."
         for more in (1.0, 1e-2, 1e-4):
             closer = changed(settings, tol=more * settings.tol)
             # What a closer run misses is no concern of the user's.
@@ -100,12 +100,18 @@ class FreeFeatures(Reading):
             # A run that missed its tolerance misses smaller ones, too.
             if more == 1.0 and not solution.proven:
                 return proven
-            if proofs.rounded:
-                advice = "increase tol, as rounding allows for no more, or"
-                break
             # Losses of several scores are known by their infimum only.
             if point.dual.ndim > 1 or not objective.loss.has_leeway:
-                advice = "which is not known for this loss otherwise,"
+                advice = (
+                    "Nothing else is known of this loss without a penalty: give these "
+                    "features a small one."
+                )
+                break
+            if proofs.rounded:
+                advice = (
+                    "Rounding allows for no more: increase tol, or give these features "
+                    "a small penalty."
+                )
                 break
             if not solution.proven:
                 break
@@ -135,7 +141,7 @@ class _Proofs:
     """
 
     def __init__(self, rule: Stopping, least: float) -> None:
-        self._rule, self._best = rule, least
+        self._rule, self._least, self._best = rule, least, least
         self._last = np.inf, np.inf
         self.rounded = False
 
@@ -148,6 +154,7 @@ class _Proofs:
             self._best = max(self._best, found)
             gap, (before, at) = value - found, self._last
             moved = abs(at - value)
-            self.rounded = self._best < enough and 0.5 * before < gap > 10.0 * moved
+            proves = self._least < self._best < enough
+            self.rounded = proves and 0.5 * before < gap > 10.0 * moved
             self._last = gap, value
         return self._best

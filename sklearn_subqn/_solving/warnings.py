@@ -25,20 +25,23 @@ def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None
         f"Fitting {label} did not prove tol={tol:g} where features have no penalty, "
         f"and solved it with a tiny one: the objective {solution.objective:.6g} is "
         f"proven to be within {solution.dual_gap:.2g} of the optimum without it, a "
-        f"relative gap of {solution.relative_gap:.1e}. To have a proof, {advice} give "
-        "these features a small penalty.",
+        f"relative gap of {solution.relative_gap:.1e}. {advice}",
         ConvergenceWarning,
         stacklevel=user_level(),
     )
 
 
-def warn_of_separation(name: str, features: list[Any]) -> None:
-    """Warn of features whose coefficients have no optimum without a penalty."""
+def warn_of_separation(name: str, features: list[Any], *, together: bool) -> None:
+    """Warn of features whose coefficients have no optimum without a penalty.
+
+    ``together`` says whether it is a combination of them that separates samples.
+    """
+    each = "a combination" if together else "each"
     warnings.warn(
-        f"{name} has no optimal coefficients of {listed(features)}: each of these "
+        f"{name} has no optimal coefficients of {listed(features)}: {each} of these "
         "separates the samples of a class, or those with y = 0, from all others, so "
-        "that the loss falls however large its coefficient becomes. Give these "
-        "features a penalty, leave them out, or merge such categories with others.",
+        "that the loss falls however large coefficients become. Give these features a "
+        "penalty, leave some of them out, or merge such categories with others.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )
