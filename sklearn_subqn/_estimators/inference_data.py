@@ -47,6 +47,8 @@ class FittedData:
         own.n_features_in_ = coef.shape[1]
         if names is not None:
             own.feature_names_in_ = names
+        if classes is not None:
+            own.classes_ = classes
         self._n_outputs, self._classes, self._counts = len(coef), classes, counts
         self.joint = (
             is_classifier(own)

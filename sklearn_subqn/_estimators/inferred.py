@@ -25,7 +25,7 @@ from .._checks import (
 )
 from .._checks.callers import user_level
 from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
-from .._features.separation import extremes, separating, sides_of_rows
+from .._features.separation import extremes, least_margins, separating, sides_of_rows
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -165,8 +165,8 @@ def coefficient_errors(
     if spec.levels:
         spec = replace(spec, widths=_widths(blocks, spec, kind))
     by_names = _names(own, spec, classes, names, options)
-    moments = summed(blocks.each(partial(block_moments, spec=spec)))
-    endless = _endless(name, spec, blocks)
+    sums = blocks.each(partial(_sums, name=name, spec=spec))
+    moments, endless = summed(each for each, _ in sums), _endless(spec, sums)
     found = [
         _covariance(own, spec, each, problem, name, kind, options, given, endless)
         for problem, each in enumerate(moments)
@@ -271,6 +271,13 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
             "Standard errors of Huber's loss are those of a given scale: fit "
             f"BMRMRegressor(loss='huber') with epsilon={own.epsilon:g} times scale_."
         )
+    several = len(given.get("classes_", ())) > 2
+    if several and hasattr(own, "_row_weights") and own.class_weight is not None:
+        raise ValueError(
+            f"{type(own).__name__} with class_weight and more than two classes weighs "
+            "samples otherwise for each class, for which there are no standard errors: "
+            "take BMRMClassifier with the same loss."
+        )
     names = "coef_bounds", "coef_constraints"
     bounded = any(getattr(own, name, None) is not None for name in names)
     if getattr(own, "positive", False) or bounded:
@@ -340,6 +347,13 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
     widths = []
     n = len(residuals)
     for i, level in enumerate(spec.levels):
+        try:
+            widths.append(bandwidth(residuals[:, i], targets[:, i], level))
+        except ValueError as error:
+            if kind != "bootstrap":
+                raise
+            widths.append(1.0)
+            warnings.warn(str(error), UserWarning, stacklevel=user_level())
         tail = min(level, 1.0 - level)
         if kind != "bootstrap" and tail < _TAIL and n * tail < _FEW_BEYOND:
             warnings.warn(
@@ -350,13 +364,6 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
                 UserWarning,
                 stacklevel=user_level(),
             )
-        try:
-            widths.append(bandwidth(residuals[:, i], targets[:, i], level))
-        except ValueError as error:
-            if kind != "bootstrap":
-                raise
-            widths.append(1.0)
-            warnings.warn(str(error), UserWarning, stacklevel=user_level())
     return tuple(widths)
 
 
@@ -444,26 +451,26 @@ def _covariance(
     return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
 
 
-def _endless(name: str, spec: Spec, blocks: Blocks) -> list[npt.NDArray[np.bool_]]:
+def _endless(spec: Spec, sums: list[Any]) -> list[npt.NDArray[np.bool_]]:
     """Return along which features the loss of each problem falls without end."""
-    d, n = spec.coef.shape[1], spec.n_problems
-    sides = partial(_extremes, name=name, power=spec.power, n_scores=len(spec.coef))
-    ends = [each for each in blocks.each(sides) if len(each)]
-    if not ends:
-        return [np.zeros(d, dtype=bool)] * n
-    masks = [
-        separating(each, centered=spec.fit_intercept)
-        for each in np.minimum.reduce(ends)
-    ]
-    return [np.any(masks, axis=0)] if spec.joint else masks
+    found = zip(*(each for _, each in sums), strict=True)
+    ends, margins = (np.minimum.reduce(each) for each in found)
+    masks = [separating(each, centered=spec.fit_intercept) for each in ends]
+    if spec.joint:
+        masks = [np.any(masks, axis=0)]
+    if not masks:
+        masks = [np.zeros(spec.coef.shape[1], dtype=bool)] * spec.n_problems
+    return [mask | (margin > 0.0) for mask, margin in zip(masks, margins, strict=True)]
 
 
-def _extremes(
-    block: TargetedRows, name: str, power: float | None, n_scores: int
-) -> Floats:
-    """Return the extremes of features by the sides of rows, for each problem."""
-    sides = sides_of_rows(name, power, block.targets, n_scores)
-    return np.array([extremes(block.X, each) for each in sides])
+def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Any]:
+    """Return moments, and extremes of features by sides of rows with least margins."""
+    moments = block_moments(block, spec)
+    sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
+    if not sides:
+        return moments, (np.empty(0), np.zeros(spec.n_problems))
+    margins = least_margins(sides, block.scores(spec), joint=spec.joint)
+    return moments, (np.array([extremes(block.X, each) for each in sides]), margins)
 
 
 def _check_fitted(found: list[Covariance], tol: float) -> None:

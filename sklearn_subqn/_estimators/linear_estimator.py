@@ -32,7 +32,7 @@ from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
-from .._features.separation import extremes, separating, sides_of_rows
+from .._features.separation import extremes, least_margins, separating, sides_of_rows
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
 from .._solving.solution import Solution
@@ -189,15 +189,13 @@ class LinearEstimator(Estimator):
         separate = [separating(extremes(X, each), centered=centered) for each in sides]
         mask = np.any(separate, axis=0) & (True if free is None else free)
         together = not mask.any()
-        if together and power is None and n_scores == 1:
+        if together and power is None and (free is None or free.all()):
+            # Where all samples are on their sides, larger coefficients are better.
             scores = self._scores(X)
             if given[0].shape[1] > 1:
                 scores = scores + given[0][used, 1:]
-            # All samples are on their side: multiples of coefficients are better.
-            whole = np.all(np.transpose(sides) * scores > 0.0, axis=0)
-            coef = np.atleast_2d(self.coef_)
-            mask = (coef[whole[: len(coef)]] != 0.0).any(axis=0)
-            mask = mask if free is None or free.all() else np.zeros_like(mask)
+            whole = least_margins(sides, scores, joint=n_scores > 1) > 0.0
+            mask = np.any((self.coef_ != 0.0) & whole[:, np.newaxis], axis=0)
         if mask.any():
             names = getattr(self, "feature_names_in_", None)
             places = np.flatnonzero(mask)

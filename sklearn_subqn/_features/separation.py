@@ -94,3 +94,28 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     all_rows = np.minimum(ends.min(axis=0), fixed)
     varies = all_rows[0] < -all_rows[1]
     return np.asarray((along | against) & varies)
+
+
+def least_margins(
+    sides: list[npt.NDArray[Any]], scores: Floats, *, joint: bool
+) -> Floats:
+    """Return the least margins of scores, positive where a model separates all rows.
+
+    Parameters
+    ----------
+    sides : list of k ndarray of shape (n,)
+    scores : ndarray of shape (n, k)
+    joint : bool
+        Whether the largest score of a row counts, so that there is one margin.
+
+    Returns
+    -------
+    margins : ndarray of shape (k,) or (1,)
+        Zero where some rows have to stay.
+    """
+    signs = np.transpose(sides)
+    if joint:
+        own = np.where(signs > 0, scores, -np.inf).max(axis=1)
+        scores = (own - np.where(signs > 0, -np.inf, scores).max(axis=1))[:, None]
+        signs = np.ones_like(scores)
+    return np.asarray((signs * scores).min(axis=0))

@@ -98,13 +98,13 @@ def covariances(
     fixed[used] = False
     inner = np.ix_(used, used)
     factor = linalg.cho_factor(scaled[inner])
-    n, rank = moments.n, float(len(used))
-    df_resid = n - rank
-    if df_resid <= 0.0:
+    n, rank = moments.n, np.count_nonzero(determined)
+    if n <= rank:
         raise ValueError(
             "Standard errors need more samples than coefficients: there are "
-            f"{n:g} samples with positive weight, and {rank:g} coefficients."
+            f"{n:g} samples with positive weight, and {rank} coefficients."
         )
+    df_resid = n - float(len(used))
     scale = moments.chi_square / df_resid if dispersion is None else dispersion
     middle = _middle(moments, kind, scale, df_resid)[inner]
     middle = middle / units[used] / units[used][:, None]
