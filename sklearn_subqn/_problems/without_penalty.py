@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .._core.objectives.free_columns import lower_bound
+from .._core.objectives.free_columns import is_close, lower_bound
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
 from .._core.solvers import Stopping
@@ -137,11 +137,12 @@ class _Proofs:
     ----------
     rounded : bool
         Whether rounding keeps bounds from being enough: the last two points differ by
-        less than a tenth of the gap of the second, which is no better than before.
+        less than a tenth of the gap of the second, which is small, but no better than
+        before.
     """
 
     def __init__(self, rule: Stopping, least: float) -> None:
-        self._rule, self._least, self._best = rule, least, least
+        self._rule, self._best = rule, least
         self._last = np.inf, np.inf
         self.rounded = False
 
@@ -154,7 +155,7 @@ class _Proofs:
             self._best = max(self._best, found)
             gap, (before, at) = value - found, self._last
             moved = abs(at - value)
-            proves = self._least < self._best < enough
-            self.rounded = proves and 0.5 * before < gap > 10.0 * moved
+            stays = is_close(point, found) and 0.5 * before < gap > 10.0 * moved
+            self.rounded = stays and self._best < enough
             self._last = gap, value
         return self._best
