@@ -89,7 +89,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their names.
+        the features. A dict or Series is matched to the features by their
+        names; those that it leaves out have the factor 1.
     positive : bool, default=False
         Whether coefficients must not be negative; the intercept may be.
     coef_bounds : pair (low, high) or None, default=None
@@ -431,7 +432,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         score : float
             At most 1; 0 for the best constant.
         """
-        check_same_rows(X, sample_weight=sample_weight, offset=offset)
+        check_same_rows(X, y=y, sample_weight=sample_weight, offset=offset)
         if offset is not None:
             y, sample_weight = self._without_offset(y, sample_weight, offset)
             offset = 0.0

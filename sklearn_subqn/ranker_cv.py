@@ -243,7 +243,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         if self.search_tol is not None:
             check_interval(self)
         by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")

@@ -226,7 +226,7 @@ class LogisticRegressionCV(BaseLogistic):
         self._check_parameters()
         sample_weight = as_numpy(sample_weight)
         of_split, of_score = self._routed(sample_weight, groups, params)
-        check_same_rows(X, sample_weight=sample_weight, groups=groups)
+        check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         _, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -327,7 +327,7 @@ class LogisticRegressionCV(BaseLogistic):
         score : float
             By default the accuracy.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         weights = as_numpy(sample_weight)
         given = {} if weights is None else {"sample_weight": weights}
         return float(self._scorer()(self, X, exact_labels("y", y), **given))

@@ -172,7 +172,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         score : float
             The share of the samples whose class is predicted.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = exact_labels("y", y)
         if sample_weight is None and has_plain_labels(labels, self):
             predicted = self.predict(X)

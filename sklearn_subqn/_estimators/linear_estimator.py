@@ -368,7 +368,8 @@ class LinearEstimator(Estimator):
             if X.dtype not in DTYPES:
                 X = X.astype(np.float64)
         X = plain_csr(X)
-        check_range(X, type(self).__name__)
+        names = getattr(self, "feature_names_in_", None)
+        check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
 
     def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:

@@ -197,7 +197,7 @@ class OffsetClassifier(LinearClassifier):
         score : float
             The share of the samples whose class is predicted.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         labels, weights = exact_labels("y", y), as_numpy(sample_weight)
         predictions = self.predict(X, offset)
         return float(accuracy_score(labels, predictions, sample_weight=weights))

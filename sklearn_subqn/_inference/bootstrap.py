@@ -57,10 +57,10 @@ def resampled(
         delayed(_refitted)(refit, n_rows, codes, task) for task in tasks
     )
     estimates, messages = zip(*found, strict=True)
-    told: dict[type[Warning], list[str]] = {}
+    by_category: dict[type[Warning], list[str]] = {}
     for category, message in chain(*messages):
-        told.setdefault(category, []).append(message)
-    for category, texts in told.items():
+        by_category.setdefault(category, []).append(message)
+    for category, texts in by_category.items():
         warnings.warn(
             f"{len(texts)} of {n_resamples} refits of the bootstrap warn: {texts[0]}",
             category,

@@ -158,7 +158,7 @@ class BaseRanker(BundleEstimator):
             sample_weight = X._all("sample_weight", sample_weight)
             X = X._without_targets()
         by_row = {"qid": qid, "query_weight": query_weight}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         if y is None:
             raise ValueError("score needs the relevances y of the rows, got None.")
         scores = self.predict(X)

@@ -333,6 +333,7 @@ def test_rows_without_names_are_taken_in_their_order():
 def test_what_else_is_given_by_rows_has_their_names():
     offset = pd.Series(np.zeros(60), index=NAMED.index)
     other = offset[::-1]
+    counts = pd.Series(COUNTS, index=NAMED.index)[::-1]
     match = "has another index than X"
     model = BMRMRegressor().fit(NAMED, COUNTS, offset=offset)
     classifier = BMRMClassifier().fit(NAMED, LABELS, offset=offset)
@@ -340,6 +341,13 @@ def test_what_else_is_given_by_rows_has_their_names():
     stream = OnlineLBFGSRegressor()
     calls = [
         lambda: BMRMRegressor().fit(NAMED, COUNTS, offset=other),
+        lambda: BMRMRegressor().fit(NAMED, counts),
+        lambda: BMRMRegressorCV([0.1]).fit(NAMED, counts),
+        lambda: model.score(NAMED, counts),
+        lambda: dual_gap(model, NAMED, counts),
+        lambda: classifier.fit(NAMED, counts > 0),
+        lambda: classifier.score(NAMED, counts > 0),
+        lambda: stream.partial_fit(NAMED, counts),
         lambda: model.predict(NAMED, offset=other),
         lambda: model.score(NAMED, COUNTS, offset=other),
         lambda: model.score(NAMED, COUNTS, other),
