@@ -260,7 +260,7 @@ def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
             "dispersion is for kind='fisher' of losses that are likelihoods; got "
             f"{options.dispersion!r} with kind={kind!r}, loss={name!r}."
         )
-    if options.dispersion != PEARSON:
+    if not (isinstance(options.dispersion, str) and options.dispersion == PEARSON):
         check_number("dispersion", options.dispersion, low=0.0, low_included=False)
 
 

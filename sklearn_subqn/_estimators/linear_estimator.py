@@ -19,7 +19,6 @@ from .._checks import (
     check_no_file,
     check_no_times,
     check_range,
-    check_sample_weight,
     check_sparse_structure,
     check_unmasked,
     exact_labels,
@@ -94,12 +93,6 @@ class LinearEstimator(Estimator):
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         """Return the labels that occur in targets, or None where these are numbers."""
         return None
-
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Return shares of labels with weights, by class weights, and the classes."""
-        return check_sample_weight(weights, len(weights)), None
 
     def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
         """Return the offset of n rows, if there is one; raise if it has no use."""

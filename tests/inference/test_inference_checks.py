@@ -162,7 +162,9 @@ def test_rows_of_weight_zero_are_none(name, weights):
         assert_allclose(found.covariance, expected.covariance, rtol=1e-9)
 
 
-@pytest.mark.parametrize("value", [-1.0, 0, np.nan, np.inf, "2", "x2", [1.0], True])
+@pytest.mark.parametrize(
+    "value", [-1.0, 0, np.nan, np.inf, "2", "x2", [1.0], np.ones(2), True]
+)
 def test_dispersions_that_are_refused(value):
     with pytest.raises((TypeError, ValueError), match="dispersion must be"):
         standard_errors(MODELS["poisson"], X, COUNTS, dispersion=value)
