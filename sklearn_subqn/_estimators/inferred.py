@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _num_samples
 
 from .._checks import (
     as_sample_weights,
@@ -180,7 +181,7 @@ def coefficient_errors(
         refit = partial(
             _refit, like, spec, by_names, found, X, y, sample_weight, options
         )
-        resamples = _resamples(refit, X.shape[0], options)
+        resamples = _resamples(refit, _num_samples(X), options)
         return assembled(spec, by_names, found, kind, False, resamples)
     estimates = options.dispersion in (None, PEARSON)
     exact = name == "squared_error" and kind == "fisher" and estimates
@@ -525,7 +526,7 @@ def _refit(
 ) -> Any:
     """Return a function from factors of rows to the estimates of a refit."""
     model = clone(like)
-    base = as_sample_weights(sample_weight, X.shape[0])
+    base = as_sample_weights(sample_weight, _num_samples(X))
     others = {} if options.offset is None else {"offset": options.offset}
 
     def estimates_of(factors: Floats) -> Floats:

@@ -328,6 +328,15 @@ def test_searches_have_the_objective_that_they_chose(search, y):
     pd.testing.assert_frame_equal(search.coef_table(X, y), found.table())
 
 
+@pytest.mark.parametrize("kind", ["HC1", "bootstrap"])
+def test_lists(kind):
+    given = {"kind": kind, "n_resamples": 3, "random_state": 0}
+    model = MODELS["poisson"]
+    found = standard_errors(model, X.tolist(), COUNTS.tolist(), [2.0] * N, **given)
+    expected = standard_errors(model, X, COUNTS, 2.0, **given)
+    assert_allclose(found.covariance, expected.covariance, rtol=1e-6)
+
+
 def test_offsets_and_groups_of_polars():
     offset = 0.1 * X[:, 2]
     model = BMRMRegressor(0, loss="poisson", tol=1e-10)
