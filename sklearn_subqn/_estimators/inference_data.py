@@ -178,7 +178,9 @@ class FittedData:
     def _of_numbers(self, y: Floats) -> Floats:
         """Return targets of shape (n, k)."""
         targets = y.reshape(len(y), -1)
-        if targets.shape[1] not in (1, self._n_outputs):
+        # Several quantiles are those of one column.
+        several = np.ndim(getattr(self.own, "quantile", 0.5)) > 0
+        if targets.shape[1] != (1 if several else self._n_outputs):
             raise ValueError(
                 f"The model has {self._n_outputs} outputs, y {targets.shape[1]}."
             )

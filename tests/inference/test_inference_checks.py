@@ -328,6 +328,16 @@ def test_searches_have_the_objective_that_they_chose(search, y):
     pd.testing.assert_frame_equal(search.coef_table(X, y), found.table())
 
 
+def test_targets_have_the_columns_of_the_fit():
+    both = np.column_stack([NUMBERS, SCORES + NUMBERS])
+    model = BMRMRegressor(0, loss="squared_error").fit(X, both)
+    for y in (NUMBERS, np.column_stack([both, NUMBERS])):
+        with pytest.raises(ValueError, match="The model has 2 outputs"):
+            standard_errors(model, X, y)
+    with pytest.raises(ValueError, match="The model has 1 outputs"):
+        standard_errors(MODELS["squared_error"], X, both)
+
+
 @pytest.mark.parametrize("kind", ["HC1", "bootstrap"])
 def test_lists(kind):
     given = {"kind": kind, "n_resamples": 3, "random_state": 0}
