@@ -69,17 +69,9 @@ _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 # Penalties that are no sums of squares of coefficients.
 _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
 
-#: Dispersion by Pearson's residuals, as statsmodels calls it.
-PEARSON = "X2"
-
 # With fewer than 50 samples beyond a quantile in the outer fifths, intervals by kernels
 # hold true coefficients of normal and heavy-tailed noise in less than 92 % of samples.
 _TAIL, _FEW_BEYOND = 0.2, 50.0
-
-_FEW_RESIDUALS = (
-    "Too few samples lie near the quantile to say how dense residuals are there: take "
-    "kind='bootstrap', or a quantile nearer to the median."
-)
 
 # A model counts as fitted where it is within a tenth of each standard error of the
 # optimum: intervals of 95 % then hold the true coefficient in 94.9 % of samples.
@@ -167,7 +159,8 @@ def coefficient_errors(
         spec = replace(spec, widths=_widths(blocks, spec, kind))
     by_names = _names(own, spec, classes, names, options)
     sums = blocks.each(partial(_sums, name=name, spec=spec))
-    moments, endless = summed(each for each, _ in sums), _endless(spec, sums)
+    moments = summed(each for each, _ in sums)
+    endless = _endless(spec, sums, alone=not _strengths(own, given, 1.0).any())
     found = [
         _covariance(own, spec, each, problem, name, kind, options, given, endless)
         for problem, each in enumerate(moments)
@@ -175,7 +168,10 @@ def coefficient_errors(
     if not spec.levels:
         _check_fitted(found, own.tol)
     elif any(each.fixed.any() for each in found):
-        raise ValueError(_FEW_RESIDUALS)
+        raise ValueError(
+            "Too few samples lie near the quantile to say how dense residuals are "
+            "there: take kind='bootstrap', or a quantile nearer to the median."
+        )
     if kind == "bootstrap":
         like = _like_fitted(own, given)
         refit = partial(
@@ -183,7 +179,7 @@ def coefficient_errors(
         )
         resamples = _resamples(refit, _num_samples(X), options)
         return assembled(spec, by_names, found, kind, False, resamples)
-    estimates = options.dispersion in (None, PEARSON)
+    estimates = options.dispersion in (None, "X2")
     exact = name == "squared_error" and kind == "fisher" and estimates
     return assembled(spec, by_names, found, kind, exact)
 
@@ -261,7 +257,9 @@ def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
             "dispersion is for kind='fisher' of losses that are likelihoods; got "
             f"{options.dispersion!r} with kind={kind!r}, loss={name!r}."
         )
-    if not (isinstance(options.dispersion, str) and options.dispersion == PEARSON):
+    if isinstance(options.dispersion, str):
+        check_option("dispersion", options.dispersion, ("X2",))
+    else:
         check_number("dispersion", options.dispersion, low=0.0, low_included=False)
 
 
@@ -452,8 +450,14 @@ def _covariance(
     return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
 
 
-def _endless(spec: Spec, sums: list[Any]) -> list[npt.NDArray[np.bool_]]:
-    """Return along which features the loss of each problem falls without end."""
+def _endless(
+    spec: Spec, sums: list[Any], *, alone: bool
+) -> list[npt.NDArray[np.bool_]]:
+    """Return along which features the loss of each problem falls without end.
+
+    Where it is minimized alone, without a penalty, these are all if their combination
+    separates the rows.
+    """
     found = zip(*(each for _, each in sums), strict=True)
     ends, margins = (np.minimum.reduce(each) for each in found)
     masks = [separating(each, centered=spec.fit_intercept) for each in ends]
@@ -461,7 +465,8 @@ def _endless(spec: Spec, sums: list[Any]) -> list[npt.NDArray[np.bool_]]:
         masks = [np.any(masks, axis=0)]
     if not masks:
         masks = [np.zeros(spec.coef.shape[1], dtype=bool)] * spec.n_problems
-    return [mask | (margin > 0.0) for mask, margin in zip(masks, margins, strict=True)]
+    whole = alone & (margins > 0.0)
+    return [mask | each for mask, each in zip(masks, whole, strict=True)]
 
 
 def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Any]:
@@ -470,7 +475,8 @@ def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Any]:
     sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
     if not sides:
         return moments, (np.empty(0), np.zeros(spec.n_problems))
-    margins = least_margins(sides, block.scores(spec), joint=spec.joint)
+    scores = block._replace(offset=None).scores(spec)
+    margins = least_margins(sides, scores, joint=spec.joint)
     return moments, (np.array([extremes(block.X, each) for each in sides]), margins)
 
 

@@ -170,8 +170,8 @@ class LinearEstimator(Estimator):
         only = "log_loss" if hasattr(self, "predict_proba") else None
         loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
         # Offsets are in a second column.
-        given = [each.reshape(len(each), -1) for each in problems.targets]
-        targets = np.column_stack([each[:, 0] for each in given])
+        given = [each.reshape(len(each), -1)[:, 0] for each in problems.targets]
+        targets = np.column_stack(given)
         sides = sides_of_rows(loss, power, targets, n_scores)
         if not sides:
             return
@@ -184,11 +184,8 @@ class LinearEstimator(Estimator):
         together = not mask.any()
         if together and power is None and (free is None or free.all()):
             # Where all samples are on their sides, larger coefficients are better.
-            scores = self._scores(X)
-            if given[0].shape[1] > 1:
-                scores = scores + given[0][used, 1:]
-            whole = least_margins(sides, scores, joint=n_scores > 1) > 0.0
-            mask = np.any((self.coef_ != 0.0) & whole[:, np.newaxis], axis=0)
+            margins = least_margins(sides, self._scores(X), joint=n_scores > 1)
+            mask = np.any((self.coef_ != 0.0) & (margins > 0.0)[:, None], axis=0)
         if mask.any():
             names = getattr(self, "feature_names_in_", None)
             places = np.flatnonzero(mask)

@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._core.memory import COPY_SIZE
-
 Floats = npt.NDArray[np.float64]
 
 #: What rows allow: scores may fall, have to stay, or may rise.
@@ -23,13 +21,13 @@ _SIDES = (-1, 0, 1)
 def sides_of_rows(
     loss: Any, power: float | None, targets: Floats, n_scores: int
 ) -> list[npt.NDArray[Any]]:
-    """Return the sides of rows for each problem, none of losses that rise everywhere.
+    """Return the side of each row for each problem, nothing for losses with optima.
 
     Parameters
     ----------
     loss : str or object
     power : float or None
-        That of the mean exp(z) to which variances are proportional.
+        Variances are proportional to this power of the mean exp(z).
     targets : ndarray of shape (n, number of problems)
         Signs of classes, numbers, or one column with the numbers of k > 1 classes.
     n_scores : int
@@ -60,17 +58,18 @@ def extremes(X: Any, sides: npt.NDArray[Any]) -> Floats:
     extremes : ndarray of shape (3, 2, d)
         Infinite where a side has no rows.
     """
-    n, d = X.shape
-    found = np.full((len(_SIDES), 2, d), np.inf)
-    size = max(1, n if sparse.issparse(X) else COPY_SIZE // max(d, 1))
+    found = np.full((len(_SIDES), 2, X.shape[1]), np.inf)
     for side, ends in zip(_SIDES, found, strict=True):
-        rows = np.flatnonzero(sides == side)
-        for first in range(0, len(rows), size):
-            part = X[rows[first : first + size]]
-            for sign, end in zip((1.0, -1.0), ends, strict=True):
-                least = (sign * part).min(axis=0)
-                least = least.toarray() if sparse.issparse(least) else least
-                np.minimum(end, np.ravel(least), out=end)
+        rows = sides == side
+        if not rows.any():
+            continue
+        if sparse.issparse(X):
+            part = X[rows]
+            ends[0] = part.min(axis=0).toarray().ravel()
+            ends[1] = -part.max(axis=0).toarray().ravel()
+        else:
+            ends[0] = X.min(axis=0, where=rows[:, np.newaxis], initial=np.inf)
+            ends[1] = -X.max(axis=0, where=rows[:, np.newaxis], initial=-np.inf)
     return found
 
 
@@ -105,6 +104,7 @@ def least_margins(
     ----------
     sides : list of k ndarray of shape (n,)
     scores : ndarray of shape (n, k)
+        Without offsets, which larger coefficients would not multiply.
     joint : bool
         Whether the largest score of a row counts, so that there is one margin.
 
@@ -115,7 +115,6 @@ def least_margins(
     """
     signs = np.transpose(sides)
     if joint:
-        own = np.where(signs > 0, scores, -np.inf).max(axis=1)
-        scores = (own - np.where(signs > 0, -np.inf, scores).max(axis=1))[:, None]
-        signs = np.ones_like(scores)
+        others = np.where(signs > 0, -np.inf, scores).max(axis=1)
+        return np.asarray([(scores[signs > 0] - others).min()])
     return np.asarray((signs * scores).min(axis=0))

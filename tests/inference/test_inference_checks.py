@@ -450,3 +450,20 @@ def test_rounding_ends_proofs():
     assert model.objective_ <= loose.objective_
     assert model.dual_gap_ <= 1e-7 * abs(model.objective_)
     standard_errors(model, rows, y)
+
+
+def test_offsets_and_penalties_are_no_separation():
+    """Offsets or penalized features tell the classes, but no free feature does."""
+    offset = np.where(LABELS == 1, 9.0, -9.0)
+    model = BMRMClassifier(0, loss="log_loss", tol=1e-10).fit(X, LABELS, offset=offset)
+    assert np.all((model.decision_function(X, offset) > 0.0) == (LABELS == 1))
+    found = standard_errors(model, X, LABELS, offset=offset)
+    assert np.isfinite(found.std_errors).all()
+    y = X[:, 0] > 0.0
+    model = BMRMClassifier(1e-6, loss="log_loss", penalty_factor=[1, 0, 0], tol=1e-9)
+    model.fit(X, y)
+    assert model.score(X, y) == 1.0
+    with pytest.warns(UserWarning, match="penalty") as caught:
+        found = standard_errors(model, X, y)
+    assert len(caught) == 1
+    assert np.isfinite(found.std_errors).all()
