@@ -180,15 +180,14 @@ def standard_errors(
         )
     check_is_fitted(model)
     warn_of_missing_offset(model, offset)
-    given = estimator is not None
-    if not given:
+    if estimator is None:
         estimator = objective_of(model, y, sample_weight)
+    elif has_objective(estimator):
+        estimator._check_parameters()
     if not has_objective(estimator):
         raise TypeError(
             f"estimator must be one of this package with coef_; got {estimator!r}."
         )
-    if given:
-        estimator._check_parameters()
     options = ErrorOptions(
         kind=kind,
         groups=groups,

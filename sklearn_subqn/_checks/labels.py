@@ -73,16 +73,16 @@ def exact_names(values: Any) -> Any:
 def names_of_rows(
     name: str, values: Any, n: int, instead: str = ""
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """Return the sorted names that rows have, and the number of that of each row.
+    """Return the sorted distinct names of rows, and for each row its place there.
 
     Parameters
     ----------
     name : str
-        Of the parameter, for messages.
+        Name of the parameter, for messages.
     values : array-like of shape (n,)
     n : int
     instead : str
-        What to give where there are others than n.
+        Follows the message where the number of entries is not n.
 
     Raises
     ------

@@ -96,10 +96,11 @@ def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
         assert_all_finite(X, estimator_name=estimator_name, input_name="X")
     except ValueError as error:
         wrong = ~np.isfinite(X.data if sparse.issparse(X) else X)
-        places = X.indices[wrong] if sparse.issparse(X) else wrong.any(axis=0).nonzero()
-        found = np.unique(places)
+        found = np.unique(
+            X.indices[wrong] if sparse.issparse(X) else wrong.nonzero()[1]
+        )
         found = found if names is None else names[found]
-        raise ValueError(f"{error}\nColumns: {listed(found.tolist())}.") from error
+        raise ValueError(f"{error}\nColumns: {listed(found)}.") from error
     if max(float(values.max()), -float(values.min())) > LARGEST_VALUE:
         raise ValueError(
             f"X contains values beyond {LARGEST_VALUE:g} in magnitude, whose products "

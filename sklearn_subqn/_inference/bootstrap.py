@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from .._checks.callers import user_level
 from .._solving.solution import Floats
 
 # Each task makes ten refits, whose warm starts share the reading of the data.
@@ -56,17 +53,7 @@ def resampled(
     found = Parallel(n_jobs=n_jobs)(
         delayed(_refitted)(refit, n_rows, codes, task) for task in tasks
     )
-    estimates, messages = zip(*found, strict=True)
-    by_category: dict[type[Warning], list[str]] = {}
-    for category, message in chain(*messages):
-        by_category.setdefault(category, []).append(message)
-    for category, texts in by_category.items():
-        warnings.warn(
-            f"{len(texts)} of {n_resamples} refits of the bootstrap warn: {texts[0]}",
-            category,
-            stacklevel=user_level(),
-        )
-    return np.concatenate(estimates)
+    return np.concatenate(found)
 
 
 def _refitted(
@@ -74,18 +61,14 @@ def _refitted(
     n_rows: int,
     codes: Any,
     seeds: Any,
-) -> tuple[Floats, list[tuple[type[Warning], str]]]:
-    """Return estimates of refits, and categories and texts of their warnings."""
+) -> Floats:
     estimates_of = refit()
-    estimates, messages = [], []
+    estimates = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         if codes is None:
             factors = rng.standard_exponential(n_rows)
         else:
             factors = rng.standard_exponential(int(codes.max()) + 1)[codes]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            estimates.append(estimates_of(factors))
-        messages += [(each.category, str(each.message)) for each in caught]
-    return np.array(estimates), messages
+        estimates.append(estimates_of(factors))
+    return np.array(estimates)
