@@ -26,7 +26,7 @@ from .._checks import (
 )
 from .._checks.callers import user_level
 from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
-from .._features.separation import extremes, least_margins, separating, sides_of_rows
+from .._features.separation import extremes, separating, sides_of_rows
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -160,7 +160,8 @@ def coefficient_errors(
     by_names = _names(own, spec, classes, names, options)
     sums = blocks.each(partial(_sums, name=name, spec=spec))
     moments = summed(each for each, _ in sums)
-    endless = _endless(spec, sums, alone=not _strengths(own, given, 1.0).any())
+    alone = not _strengths(own, given, 1.0).any()
+    endless = _endless(spec, [each for _, each in sums], alone=alone)
     found = [
         _covariance(own, spec, each, problem, name, kind, options, given, endless)
         for problem, each in enumerate(moments)
@@ -407,7 +408,7 @@ def _covariance(
     kind: str,
     options: ErrorOptions,
     given: dict[str, Any],
-    endless: list[npt.NDArray[np.bool_]],
+    endless: npt.NDArray[np.bool_],
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, in shifted features."""
     k, d = spec.coef.shape
@@ -450,34 +451,27 @@ def _covariance(
     return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
 
 
-def _endless(
-    spec: Spec, sums: list[Any], *, alone: bool
-) -> list[npt.NDArray[np.bool_]]:
+def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
     """Return along which features the loss of each problem falls without end.
 
-    Where it is minimized alone, without a penalty, these are all if their combination
-    separates the rows.
+    Where the loss is minimized alone, without a penalty, these are all features if a
+    combination of them separates the rows.
     """
-    found = zip(*(each for _, each in sums), strict=True)
-    ends, margins = (np.minimum.reduce(each) for each in found)
-    masks = [separating(each, centered=spec.fit_intercept) for each in ends]
+    least = np.minimum.reduce(ends)
+    if not len(least):
+        return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
+    masks = np.array([separating(each, centered=spec.fit_intercept) for each in least])
     if spec.joint:
-        masks = [np.any(masks, axis=0)]
-    if not masks:
-        masks = [np.zeros(spec.coef.shape[1], dtype=bool)] * spec.n_problems
-    whole = alone & (margins > 0.0)
-    return [mask | each for mask, each in zip(masks, whole, strict=True)]
+        masks = masks.any(axis=0, keepdims=True)
+    return np.asarray(masks[:, :-1] | (alone & masks[:, -1:]))
 
 
-def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Any]:
-    """Return moments, and extremes of features by sides of rows with least margins."""
-    moments = block_moments(block, spec)
+def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
+    """Return moments, and extremes of features by sides of rows for each problem."""
     sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
-    if not sides:
-        return moments, (np.empty(0), np.zeros(spec.n_problems))
-    scores = block._replace(offset=None).scores(spec)
-    margins = least_margins(sides, scores, joint=spec.joint)
-    return moments, (np.array([extremes(block.X, each) for each in sides]), margins)
+    scores = block._replace(offset=None).scores(spec).T
+    ends = [extremes(block.X, z, each) for z, each in zip(scores, sides, strict=False)]
+    return block_moments(block, spec), np.array(ends)
 
 
 def _check_fitted(found: list[Covariance], tol: float) -> None:

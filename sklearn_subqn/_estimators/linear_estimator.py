@@ -31,7 +31,7 @@ from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
-from .._features.separation import extremes, least_margins, separating, sides_of_rows
+from .._features.separation import extremes, separating, sides_of_rows
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
 from .._solving.solution import Solution
@@ -178,19 +178,22 @@ class LinearEstimator(Estimator):
         X, used = problems.rows.X, problems.weights > 0.0
         if not used.all():
             X, sides = X[used], [each[used] for each in sides]
-        free, centered = self._free_features(), bool(self.fit_intercept)
-        separate = [separating(extremes(X, each), centered=centered) for each in sides]
-        mask = np.any(separate, axis=0) & (True if free is None else free)
+        free, scores = self._free_features(), self._scores(X).reshape(X.shape[0], -1)
+        found = np.array(
+            [
+                separating(extremes(X, z, each), centered=bool(self.fit_intercept))
+                for z, each in zip(scores.T, sides, strict=True)
+            ]
+        )
+        mask = found[:, :-1].any(axis=0) & (True if free is None else free)
         together = not mask.any()
-        if together and power is None and (free is None or free.all()):
-            # Where all samples are on their sides, larger coefficients are better.
-            margins = least_margins(sides, self._scores(X), joint=n_scores > 1)
-            mask = np.any((self.coef_ != 0.0) & (margins > 0.0)[:, None], axis=0)
+        if together and (free is None or free.all()):
+            mask = np.any((self.coef_ != 0.0) & found[:, -1:], axis=0)
         if mask.any():
             names = getattr(self, "feature_names_in_", None)
             places = np.flatnonzero(mask)
-            found = [f"x{j}" if names is None else names[j] for j in places]
-            warn_of_separation(type(self).__name__, found, together=together)
+            known = [f"x{j}" if names is None else names[j] for j in places]
+            warn_of_separation(type(self).__name__, known, together=together)
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any

@@ -43,42 +43,47 @@ def sides_of_rows(
     return list(targets.T)
 
 
-def extremes(X: Any, sides: npt.NDArray[Any]) -> Floats:
-    """Return minima and negative maxima of features over rows of each side.
+def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
+    """Return minima and negative maxima of features, and of scores, on each side.
 
     Minima of what is returned for several blocks of rows are those of all rows.
 
     Parameters
     ----------
     X : {ndarray, CSR matrix} of shape (n, d)
+    scores : ndarray of shape (n,)
+        Without offsets, which larger coefficients would not multiply.
     sides : ndarray of shape (n,)
 
     Returns
     -------
-    extremes : ndarray of shape (3, 2, d)
+    extremes : ndarray of shape (3, 2, d + 1)
         Infinite where a side has no rows.
     """
-    found = np.full((len(_SIDES), 2, X.shape[1]), np.inf)
+    found = np.full((len(_SIDES), 2, X.shape[1] + 1), np.inf)
     for side, ends in zip(_SIDES, found, strict=True):
         rows = sides == side
         if not rows.any():
             continue
         if sparse.issparse(X):
             part = X[rows]
-            ends[0] = part.min(axis=0).toarray().ravel()
-            ends[1] = -part.max(axis=0).toarray().ravel()
+            low, high = (
+                each(axis=0).toarray().ravel() for each in (part.min, part.max)
+            )
         else:
-            ends[0] = X.min(axis=0, where=rows[:, np.newaxis], initial=np.inf)
-            ends[1] = -X.max(axis=0, where=rows[:, np.newaxis], initial=-np.inf)
+            low = X.min(axis=0, where=rows[:, np.newaxis], initial=np.inf)
+            high = X.max(axis=0, where=rows[:, np.newaxis], initial=-np.inf)
+        ends[0] = np.append(low, scores[rows].min())
+        ends[1] = -np.append(high, scores[rows].max())
     return found
 
 
 def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
-    """Return which features alone separate the sides, as a mask of shape (d,).
+    """Return which features alone, or scores, separate the sides: shape (d + 1,).
 
     Parameters
     ----------
-    ends : ndarray of shape (3, 2, d)
+    ends : ndarray of shape (3, 2, d + 1)
         As of ``extremes``.
     centered : bool
         Whether there is an intercept, so that features may be moved by any number.
@@ -93,28 +98,3 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     all_rows = np.minimum(ends.min(axis=0), fixed)
     varies = all_rows[0] < -all_rows[1]
     return np.asarray((along | against) & varies)
-
-
-def least_margins(
-    sides: list[npt.NDArray[Any]], scores: Floats, *, joint: bool
-) -> Floats:
-    """Return the least margins of scores, positive where a model separates all rows.
-
-    Parameters
-    ----------
-    sides : list of k ndarray of shape (n,)
-    scores : ndarray of shape (n, k)
-        Without offsets, which larger coefficients would not multiply.
-    joint : bool
-        Whether the largest score of a row counts, so that there is one margin.
-
-    Returns
-    -------
-    margins : ndarray of shape (k,) or (1,)
-        Zero where some rows have to stay.
-    """
-    signs = np.transpose(sides)
-    if joint:
-        others = np.where(signs > 0, -np.inf, scores).max(axis=1)
-        return np.asarray([(scores[signs > 0] - others).min()])
-    return np.asarray((signs * scores).min(axis=0))
