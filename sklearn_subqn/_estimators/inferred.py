@@ -462,7 +462,7 @@ def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool
         return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
     masks = np.array([separating(each, centered=spec.fit_intercept) for each in least])
     if spec.joint:
-        masks = masks.any(axis=0, keepdims=True)
+        masks = np.array([masks.any(axis=0)])
     return np.asarray(masks[:, :-1] | (alone & masks[:, -1:]))
 
 

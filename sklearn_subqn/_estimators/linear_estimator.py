@@ -166,22 +166,22 @@ class LinearEstimator(Estimator):
 
     def _warn_of_separation(self, problems: Any) -> None:
         """Warn of free features along which the loss falls without end."""
-        power = variance_power(self) if hasattr(self, "loss") else None
         only = "log_loss" if hasattr(self, "predict_proba") else None
         loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
         # Offsets are in a second column.
         given = [each.reshape(len(each), -1)[:, 0] for each in problems.targets]
         targets = np.column_stack(given)
-        sides = sides_of_rows(loss, power, targets, n_scores)
+        sides = sides_of_rows(loss, variance_power(self), targets, n_scores)
         if not sides:
             return
         X, used = problems.rows.X, problems.weights > 0.0
-        if not used.all():
-            X, sides = X[used], [each[used] for each in sides]
         free, scores = self._free_features(), self._scores(X).reshape(X.shape[0], -1)
         found = np.array(
             [
-                separating(extremes(X, z, each), centered=bool(self.fit_intercept))
+                separating(
+                    extremes(X, z, np.where(used, each, np.nan)),
+                    centered=bool(self.fit_intercept),
+                )
                 for z, each in zip(scores.T, sides, strict=True)
             ]
         )

@@ -54,6 +54,7 @@ def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
     scores : ndarray of shape (n,)
         Without offsets, which larger coefficients would not multiply.
     sides : ndarray of shape (n,)
+        NaN where a row has no weight.
 
     Returns
     -------

@@ -151,7 +151,7 @@ def assembled(
     for mask in (unknown, fixed):
         covariance[mask], covariance[:, mask] = np.nan, np.nan
     dropped, endless = (
-        dict.fromkeys(features[i] for i in np.flatnonzero(mask))
+        list(dict.fromkeys(features[i] for i in np.flatnonzero(mask)))
         for mask in (unknown, fixed)
     )
     if dropped:

@@ -19,13 +19,14 @@ from .solution import Settings, Solution
 def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None:
     """Warn that a problem is solved, but not proven to be where penalties are zero.
 
-    ``advice`` says what may be done besides, or why there is nothing.
+    ``advice`` is the beginning of the last sentence, which advises a small penalty.
     """
     warnings.warn(
         f"Fitting {label} did not prove tol={tol:g} where features have no penalty, "
         f"and solved it with a tiny one: the objective {solution.objective:.6g} is "
         f"proven to be within {solution.dual_gap:.2g} of the optimum without it, a "
-        f"relative gap of {solution.relative_gap:.1e}. {advice}",
+        f"relative gap of {solution.relative_gap:.1e}. {advice} give these features a "
+        "small penalty.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )
@@ -38,10 +39,11 @@ def warn_of_separation(name: str, features: list[Any], *, together: bool) -> Non
     """
     each = "a combination" if together else "each"
     warnings.warn(
-        f"{name} has no optimal coefficients of {listed(features)}: {each} of these "
-        "separates the samples of a class, or those with y = 0, from all others, so "
-        "that the loss falls however large coefficients become. Give these features a "
-        "penalty, leave some of them out, or merge such categories with others.",
+        f"{name} has no optimal coefficients of {listed(features)}: {each} of "
+        "these features separates the samples of a class, or those with y = 0, from "
+        "all others, so that the loss keeps falling as coefficients grow. Give these "
+        "features a penalty, leave some of them out, or merge such categories with "
+        "others.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )

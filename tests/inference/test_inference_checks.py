@@ -406,7 +406,9 @@ def test_features_that_separate_are_named(name, matrix, kind):
 def test_combinations_that_separate(loss):
     y = SCORES > 0.0
     model = BMRMClassifier(0, loss=loss, tol=1e-8)
-    with pytest.warns(ConvergenceWarning, match="a combination of these separates"):
+    with pytest.warns(
+        ConvergenceWarning, match="a combination of these features separates"
+    ):
         model.fit(X, y)
     with pytest.warns(UserWarning, match="coefficients of x0, x1, x2"):
         found = standard_errors(model, X, y)
