@@ -142,7 +142,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their names.
+        the features. A dict or Series is matched to the features by their
+        names; those that it leaves out have the factor 1.
     positive : bool, default=False
         Whether coefficients must not be negative, those of each class against the rest;
         the intercept may be.
@@ -453,8 +454,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        if offset is not None:
-            offset = self._checked_offset(offset, y, classes)
+        offset = self._checked_offset(offset, len(y), classes)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

@@ -29,7 +29,7 @@ from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
-from ._estimators.regression_losses import EPSILON, check_power, made_loss
+from ._estimators.regression_losses import EPSILON, check_domain, check_power, made_loss
 from ._estimators.regressor import ScoringRegressor
 from ._features.strength import Rule, rule_of_means, rule_of_numbers
 from ._problems import LinearProblems
@@ -89,7 +89,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their names.
+        the features. A dict or Series is matched to the features by their
+        names; those that it leaves out have the factor 1.
     positive : bool, default=False
         Whether coefficients must not be negative; the intercept may be.
     coef_bounds : pair (low, high) or None, default=None
@@ -431,7 +432,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         score : float
             At most 1; 0 for the best constant.
         """
-        check_same_rows(X, sample_weight=sample_weight, offset=offset)
+        check_same_rows(X, y=y, sample_weight=sample_weight, offset=offset)
         if offset is not None:
             y, sample_weight = self._without_offset(y, sample_weight, offset)
             offset = 0.0
@@ -525,8 +526,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         offset = self._checked_offset(offset, len(y))
         return self._problems(X, y, weights, names, offset)
 
-    def _checked_offset(self, offset: Any, n: int) -> Floats | None:
-        """Return the offset of n samples, if there is one; raise if it has no use."""
+    def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
         if offset is None:
             return None
         if not isinstance(self.loss, str):
@@ -535,19 +535,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             )
         return check_offset(offset, n)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return X and y validated."""
-        X, y = self._check_X(X, y, reset=True, several=True)
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=reset, several=True)
         if sparse.issparse(y):
             raise ValueError("Sparse y is not supported; pass an array.")
-        y = check_targets(y)
-        power, least = variance_power(self), y.min()
-        if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
-            sign = ">" if power == 2.0 else ">="
-            raise ValueError(
-                f"loss={self.loss!r} needs y {sign} 0; its least value is {least:g}."
-            )
-        return X, y
+        return X, check_domain(self, check_targets(y))
 
     def _problems(
         self, X: Any, y: Any, weights: Any, names: Any = None, offset: Any = None

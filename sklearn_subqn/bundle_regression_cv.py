@@ -155,6 +155,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     True
     """
 
+    _one_alpha = BMRMRegressor
     _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
 
     # An estimator of a single ``alpha`` has these parameters, which this one has not.
@@ -275,7 +276,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             remember_offset(self, None)
             return self._fit_to_blocks(X, y, sample_weight, groups, offset)
         by_row = {"offset": offset, "groups": groups}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])

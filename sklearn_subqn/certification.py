@@ -155,7 +155,7 @@ def dual_gap(
         finally:
             rows.close()
     else:
-        check_same_rows(X, sample_weight=sample_weight, offset=offset)
+        check_same_rows(X, y=y, sample_weight=sample_weight, offset=offset)
         problems = own._encode(X, y, sample_weight, **others)
         if _leaves_out_some(problems, own, given):
             own._keeps_all_features = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -26,7 +25,7 @@ def standard_errors(
     kind: str = "auto",
     groups: Any = None,
     offset: Any = None,
-    dispersion: float | None = None,
+    dispersion: float | str | None = None,
     weights: str = "precision",
     reference: Any = None,
     feature_names: Any = None,
@@ -70,14 +69,15 @@ def standard_errors(
         - "auto": "cluster" with ``groups``; else "powell" for quantiles, "fisher" for
           likelihoods, and "HC0" for other losses.
     groups : array-like of shape (n_samples,), default=None
-        Names of clusters: rows of one may depend on each other.
+        Names of at least two clusters: rows of one may depend on each other. Clusters
+        of which all rows have weight zero do not count.
     offset : float or array-like of shape (n_samples,), default=None
         Numbers that were added to the scores in the fit.
-    dispersion : float, default=None
-        Factor on the variances of ``kind="fisher"``. By default it is 1 for the log
-        loss and for Poisson regression, and else Pearson's statistic per degree of
-        freedom; a Poisson regression with more variance than that has needs "HC0", or
-        the number of the latter.
+    dispersion : float or "X2", default=None
+        Factor on the variances of ``kind="fisher"``, positive. "X2" is Pearson's
+        statistic per degree of freedom, the default except for the log loss and for
+        Poisson regression, where it is 1: counts with more variance than Poisson's
+        distribution has need "X2" or "HC0".
     weights : {"precision", "frequency"}, default="precision"
         What ``sample_weight`` means: a sample with weight 2 has half the variance of
         one with weight 1, as a mean over two years has; or stands for two equal ones.
@@ -107,16 +107,20 @@ def standard_errors(
     TypeError
         If it is not known what the model minimizes.
     ValueError
-        If there are no standard errors for loss or penalty, or data and model do not
-        fit to each other.
+        If there are no standard errors for loss or penalty; a fit would refuse X, y,
+        weights or offset, or y lacks classes of the model; there are no more samples
+        than coefficients; or most residuals of a quantile are zero, where they have no
+        density, or too few are near it.
 
     Warns
     -----
     ConvergenceWarning
         If the model is more than a tenth of a standard error from its optimum.
     UserWarning
-        If the model has a penalty; or if features are combinations of those before
-        them, which then have no estimates.
+        If the model has a penalty; if features are combinations of those before them,
+        which then have no estimates; if features separate classes or zeros from other
+        samples, which then have no standard errors; or if a quantile in the outer
+        fifths has fewer than 50 samples beyond it.
 
     See Also
     --------
@@ -133,16 +137,22 @@ def standard_errors(
     variables of all categories beside an intercept, are left out, as R does: they have
     NaN, and the others the estimates of the model without them.
 
+    Features that separate the samples of a class, or those with y = 0, from all others
+    have no optimal coefficients without a penalty (Albert and Anderson 1984): these
+    have NaN as standard errors, and the others those of a model without the samples
+    that are separated.
+
     References
     ----------
-    P. J. Huber (1967), The Behavior of Maximum Likelihood Estimates under Nonstandard
-    Conditions, Berkeley Symposium. H. White (1980), A Heteroskedasticity-Consistent
-    Covariance Matrix Estimator, Econometrica 48. K.-Y. Liang, S. L. Zeger (1986),
-    Longitudinal Data Analysis Using Generalized Linear Models, Biometrika 73.
-    J. L. Powell (1991), Estimation of Monotonic Regression Models under Quantile
-    Restrictions. P. Hall, S. J. Sheather (1988), On the Distribution of a Studentized
-    Quantile, JRSS B 50. D. B. Rubin (1981), The Bayesian Bootstrap, Annals of
-    Statistics 9.
+    A. Albert, J. A. Anderson (1984), On the Existence of Maximum Likelihood Estimates
+    in Logistic Regression Models, Biometrika 71. P. J. Huber (1967), The Behavior of
+    Maximum Likelihood Estimates under Nonstandard Conditions, Berkeley Symposium. H.
+    White (1980), A Heteroskedasticity-Consistent Covariance Matrix Estimator,
+    Econometrica 48. K.-Y. Liang, S. L. Zeger (1986), Longitudinal Data Analysis Using
+    Generalized Linear Models, Biometrika 73. J. L. Powell (1991), Estimation of
+    Monotonic Regression Models under Quantile Restrictions. P. Hall, S. J. Sheather
+    (1988), On the Distribution of a Studentized Quantile, JRSS B 50. D. B. Rubin
+    (1981), The Bayesian Bootstrap, Annals of Statistics 9.
 
     Examples
     --------
@@ -172,13 +182,11 @@ def standard_errors(
     warn_of_missing_offset(model, offset)
     if estimator is None:
         estimator = objective_of(model, y, sample_weight)
+    elif has_objective(estimator):
+        estimator._check_parameters()
     if not has_objective(estimator):
         raise TypeError(
             f"estimator must be one of this package with coef_; got {estimator!r}."
-        )
-    if offset is not None and "offset" not in signature(estimator.fit).parameters:
-        raise ValueError(
-            f"The objective of {type(estimator).__name__} has no offset; leave it out."
         )
     options = ErrorOptions(
         kind=kind,
@@ -192,5 +200,5 @@ def standard_errors(
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    given = fitted_attributes(model)
-    return coefficient_errors(estimator, given, X, y, sample_weight, options)
+    fitted = fitted_attributes(model)
+    return coefficient_errors(estimator, fitted, X, y, sample_weight, options)

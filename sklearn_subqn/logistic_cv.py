@@ -9,7 +9,7 @@ import numpy as np
 
 from ._search.cv import SearchCV, fit
 from ._solving.solution import Progress
-from .logistic import BaseL1Logistic
+from .logistic import BaseL1Logistic, L1LogisticOWLQN
 
 
 class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
@@ -118,6 +118,8 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """
 
     fit = fit  # type: ignore[assignment]
+
+    _one_alpha = L1LogisticOWLQN
 
     def __init__(
         self,

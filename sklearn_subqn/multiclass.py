@@ -53,7 +53,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
         place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
         With ``alpha="auto"`` they come on top of the scales of the features. A dict or
-        Series is matched to the features by their names.
+        Series is matched to the features by their names; those
+        that it leaves out have the factor 1.
     solver : str, default="auto"
         Optimization method.
 

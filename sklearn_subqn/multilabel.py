@@ -89,7 +89,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names.
+        the features by their names; those
+        that it leaves out have the factor 1.
     solver : str, default="auto"
         Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and others
         are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
@@ -355,9 +356,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         weights, classes = check_weights(sample_weight, X, y, None)
         return self._problems(X, y, weights, classes)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Return X, and indicators of shape (n, l) or one class per sample."""
-        X, y = self._check_X(X, y, reset=True, several=True)
+        X, y = self._check_X(X, y, reset=reset, several=True)
         kind = type_of_target(y)
         if kind == "multiclass-multioutput":
             dense = y.toarray() if sparse.issparse(y) else np.asarray(y)

@@ -310,7 +310,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         """
         self._check_parameters()
         previous = self._previous()
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -374,7 +374,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         X, y = self._check_X(X, y, reset=first)
         if classes is not None and (first or not self._announced(classes)):
             announced = check_classes(classes)
@@ -671,7 +671,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         """
         self._check_parameters()
         previous = self._previous()
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
@@ -728,7 +728,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
             stays as it was.
         """
         self._check_parameters_once()
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         X, targets = self._checked_targets(X, y, reset=not hasattr(self, "_state"))
         weights = stream_weights(sample_weight, X.shape[0])
         init = coef_init, intercept_init

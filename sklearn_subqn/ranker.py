@@ -85,7 +85,8 @@ class BMRMRanker(BaseRanker):
         Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
         otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
-        A dict or Series is matched to the features by their names.
+        A dict or Series is matched to the features by their
+        names; those that it leaves out have the factor 1.
     solver : str, default="auto"
         Optimization method.
 

@@ -29,6 +29,7 @@ from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
+from .ranker import BMRMRanker
 
 
 class BMRMRankerCV(WarmPaths, BaseRanker):
@@ -136,6 +137,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     """
 
     # Groups go to the splitter of a search around this one.
+    _one_alpha = BMRMRanker
+
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(
@@ -240,7 +243,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         if self.search_tol is not None:
             check_interval(self)
         by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")

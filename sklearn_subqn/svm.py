@@ -69,7 +69,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names.
+        the features by their names; those
+        that it leaves out have the factor 1.
     solver : str, default="auto"
         Optimization method.
 

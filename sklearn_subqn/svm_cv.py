@@ -9,7 +9,7 @@ import numpy as np
 
 from ._search.cv import SearchCV, fit
 from ._solving.solution import Progress
-from .svm import BaseLinearSVC
+from .svm import BaseLinearSVC, SubLBFGSLinearSVC
 
 
 class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
@@ -46,7 +46,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names.
+        the features by their names; those
+        that it leaves out have the factor 1.
     solver : str, default="auto"
         As in :class:`SubLBFGSLinearSVC`.
     fit_intercept : bool, default=True
@@ -120,6 +121,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """
 
     fit = fit  # type: ignore[assignment]
+
+    _one_alpha = SubLBFGSLinearSVC
 
     def __init__(
         self,

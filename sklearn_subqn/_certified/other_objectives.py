@@ -60,8 +60,9 @@ def has_objective(estimator: Any) -> bool:
 
 def objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
     """Return an estimator with the objective that a model was trained for."""
-    if has_objective(model):
-        return model
+    chosen = model._of_chosen() if isinstance(model, LinearEstimator) else model
+    if has_objective(chosen):
+        return chosen
     # A class that scikit-learn derives from another has an objective of its own.
     ours = ("sklearn.", "sklearn_subqn.")
     kinds = (kind for kind in type(model).__mro__ if kind.__module__.startswith(ours))

@@ -21,6 +21,7 @@ from .labels import (
     exact_labels,
     exact_names,
     is_missing,
+    names_of_rows,
 )
 from .parameters import check_parameters, checked_options, warn_of_unused
 from .sparse_matrices import (
@@ -87,6 +88,7 @@ __all__ = [
     "exact_names",
     "is_missing",
     "is_plain",
+    "names_of_rows",
     "non_negative_weights",
     "row_weights",
     "total_of",

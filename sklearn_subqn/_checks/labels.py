@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import check_unmasked
+from .arrays import as_numpy, check_unmasked
 
 
 def check_labels(y: Any) -> None:
@@ -68,6 +68,50 @@ def exact_names(values: Any) -> Any:
     names = np.empty(len(values), dtype=object)
     names[:] = values
     return names
+
+
+def names_of_rows(
+    name: str, values: Any, n: int, instead: str = ""
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return the sorted distinct names of rows, and for each row its place there.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for messages.
+    values : array-like of shape (n,)
+    n : int
+    instead : str
+        Follows the message where the number of entries is not n.
+
+    Raises
+    ------
+    ValueError
+        If there is not one name for each of n rows.
+    """
+    check_unmasked(name, values)
+    values = as_numpy(values)
+    if np.ndim(values) != 1 and np.shape(values) != (n, 1):
+        raise ValueError(
+            f"{name} should be a 1d array, got one of shape {np.shape(values)}."
+        )
+    given = np.ravel(exact_names(values))
+    if len(given) != n:
+        raise ValueError(f"{name} has {len(given)} entries for {n} rows.{instead}")
+    if given.dtype == np.dtype(object):
+        missing = any(map(is_missing, given))
+    else:
+        # Missing values of any type are the only ones that differ from themselves.
+        missing = bool(np.any(given != given))
+    if missing or (given.dtype.kind == "f" and np.any(np.isinf(given))):
+        raise ValueError(f"{name} must not contain NaN, None or infinity.")
+    try:
+        names, codes = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must hold labels of one type, without None: {error}."
+        ) from error
+    return names, codes.astype(np.intp)
 
 
 def exact_labels(name: str, values: Any) -> Any:

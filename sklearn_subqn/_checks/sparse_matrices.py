@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from .._core.names import listed
 from .arrays import LARGEST_VALUE, check_unmasked
 from .weights import NUMERIC
 
@@ -99,7 +100,7 @@ def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
     )
 
 
-def check_range(X: Any, estimator_name: str) -> None:
+def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
     """Raise ValueError if X is not finite, or if products of its values can overflow.
 
     Parameters
@@ -107,13 +108,23 @@ def check_range(X: Any, estimator_name: str) -> None:
     X : array or sparse matrix of floats
     estimator_name : str
         For scikit-learn's advice on missing values.
+    names : ndarray of shape (d,) or None
+        Names of the columns.
     """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
     # The sum of squares takes one reading, and is enough unless it is large itself.
     with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= LARGEST_VALUE:
             return
-    assert_all_finite(X, estimator_name=estimator_name, input_name="X")
+    try:
+        assert_all_finite(X, estimator_name=estimator_name, input_name="X")
+    except ValueError as error:
+        wrong = ~np.isfinite(X.data if sparse.issparse(X) else X)
+        found = np.unique(
+            X.indices[wrong] if sparse.issparse(X) else wrong.nonzero()[1]
+        )
+        found = found if names is None else names[found]
+        raise ValueError(f"{error}\nColumns: {listed(found)}.") from error
     if max(float(values.max()), -float(values.min())) > LARGEST_VALUE:
         raise ValueError(
             f"X contains values beyond {LARGEST_VALUE:g} in magnitude, whose products "

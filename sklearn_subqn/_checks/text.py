@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.names import MOST_NAMED
+from .._core.names import listed
 
 # What names of types of columns of times contain, in pandas, polars and pyarrow.
 _TIMES = re.compile("date|time|duration|period")
@@ -51,7 +51,7 @@ def naming_text(X: Any) -> Iterator[None]:
             ]
             raise ValueError(
                 "Sparse columns of X must have the fill value 0; others are in "
-                f"{_listed(names)} Give X.sparse.to_dense()."
+                f"{listed(names)}. Give X.sparse.to_dense()."
             ) from error
         if "could not convert string to float" not in str(error):
             raise
@@ -59,7 +59,7 @@ def naming_text(X: Any) -> Iterator[None]:
         if _are_numbers(X):
             raise ValueError(f"y must be numbers: {found}.") from error
         names = _columns_of_others(X)
-        where = f" There is text in {_listed(names)}" if names else ""
+        where = f" There is text in {listed(names)}." if names else ""
         raise ValueError(
             f"X must be numbers: {found}.{where} Encode text before, for example by a "
             "OneHotEncoder in a ColumnTransformer."
@@ -68,14 +68,9 @@ def naming_text(X: Any) -> Iterator[None]:
         if "float() argument must be" not in str(error):
             raise
         names = _columns_of_others(X)
-        where = f" See {_listed(names)}" if names else ""
+        where = f" See {listed(names)}." if names else ""
         name = "y" if _are_numbers(X) else "X"
         raise TypeError(f"{name} must be numbers: {error}.{where}") from error
-
-
-def _listed(names: list[str]) -> str:
-    """Return the first few of several names, to end a sentence."""
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else ".")
 
 
 def with_sparse_floats(X: Any) -> Any:
@@ -108,7 +103,7 @@ def check_no_times_in(X: Any) -> None:
         for name, of in _types(X)
         if _are_times(of) or (of == np.dtype(object) and has_times(X[name]))
     ]
-    where = f" There are dates or times in {_listed(names)}" if names else ""
+    where = f" There are dates or times in {listed(names)}." if names else ""
     if not where and has_times(X):
         where = " There are dates or times among its entries."
     if where:

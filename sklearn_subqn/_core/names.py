@@ -228,7 +228,12 @@ def _without(names: Iterable[Any], found: list[Any]) -> list[Any]:
     return [each for each in names if str(each) not in known]
 
 
+def listed(names: Iterable[Any]) -> str:
+    """Return the first names as they are shown in sentences."""
+    shown = list(map(str, names))
+    return ", ".join([*shown[:MOST_NAMED], *["..."] * (len(shown) > MOST_NAMED)])
+
+
 def _shown(labels: list[Any]) -> str:
     """Return the first labels as users write them."""
-    shown = ", ".join(map(repr, labels[:MOST_NAMED]))
-    return shown + (", ..." if len(labels) > MOST_NAMED else "")
+    return listed(map(repr, labels))

@@ -76,6 +76,8 @@ class NoPenalty(Reading):
         Is added to objectives.
     """
 
+    has_free = True
+
     bend: float = 1.0
     totals: list[float] | None = None
     constant: float = 0.0

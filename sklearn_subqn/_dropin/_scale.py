@@ -191,7 +191,7 @@ class ScaleProblem(LinearProblems):
 
         A scale below the least one may go to zero, which the search finds out.
         """
-        X, y, start = dense_rows(self.design.X), self._targets[0], self.starts[0]
+        X, y, start = dense_rows(self.design.X), self.targets[0], self.starts[0]
         edges = self._epsilon, alpha / self._total
         with np.errstate(all="ignore"):
             w, scale = newton(X, y, self.weights, start.w, self._scale, *edges)
@@ -199,7 +199,7 @@ class ScaleProblem(LinearProblems):
             self.starts[0], self._scale = Start(w), scale
 
     def _residuals(self, w: Floats) -> Floats:
-        y: Floats = self._targets[0]
+        y: Floats = self.targets[0]
         return y - self.design.forward(w)
 
     def _scale_of(self, residuals: Floats) -> float:
@@ -248,7 +248,7 @@ class ScaleProblem(LinearProblems):
             return 0.0
         edge = 2.0 * self._epsilon
         weighted = self.weights * v
-        y: Floats = self._targets[0]
+        y: Floats = self.targets[0]
         if self.design.fit_intercept:
             up, down = weighted.clip(min=0.0).sum(), -weighted.clip(max=0.0).sum()
             level = min(up, down)

@@ -190,11 +190,14 @@ class DropInRegressor(ScoringRegressor, DropIn):
         return scores + self.intercept_
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
-        X, y = self._check_X(X, y, reset=True, numeric=True)
-        y = check_targets(y)
+        X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         total = float(as_sample_weights(sample_weight, X.shape[0]).sum())
         return self._problem(X, y, weights, total)
+
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=reset, numeric=True)
+        return X, check_targets(y)
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         """Return the problem of validated data; weights sum to one."""

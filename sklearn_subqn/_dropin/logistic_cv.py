@@ -28,7 +28,7 @@ from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.process import n_threads
 from .._solving.solution import Floats
 from ._logistic_paths import best_place, fold_path, note
-from .logistic import BaseLogistic
+from .logistic import BaseLogistic, LogisticRegression
 
 
 class LogisticRegressionCV(BaseLogistic):
@@ -226,7 +226,7 @@ class LogisticRegressionCV(BaseLogistic):
         self._check_parameters()
         sample_weight = as_numpy(sample_weight)
         of_split, of_score = self._routed(sample_weight, groups, params)
-        check_same_rows(X, sample_weight=sample_weight, groups=groups)
+        check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         _, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -327,7 +327,7 @@ class LogisticRegressionCV(BaseLogistic):
         score : float
             By default the accuracy.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         weights = as_numpy(sample_weight)
         given = {} if weights is None else {"sample_weight": weights}
         return float(self._scorer()(self, X, exact_labels("y", y), **given))
@@ -363,6 +363,15 @@ class LogisticRegressionCV(BaseLogistic):
 
     def _l1_share(self) -> float:
         return self._l1_ratio
+
+    def _of_chosen(self) -> Any:
+        return LogisticRegression(
+            C=self._C,
+            l1_ratio=self._l1_ratio,
+            tol=self.tol,
+            fit_intercept=self.fit_intercept,
+            class_weight=self.class_weight,
+        )
 
     def _with(self, l1_ratio: float) -> Self:
         """Return the model of a fold, silent and of one thread."""

@@ -9,7 +9,7 @@ from scipy.special import xlogy
 
 from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
-from .._estimators.regression_losses import loss_of
+from .._estimators.regression_losses import check_domain, loss_of
 from .._problems import LinearProblems
 from .._solving.solution import Floats
 from ._reading import LessConstant, without_penalty
@@ -44,12 +44,12 @@ class MeanRegressor(DropInRegressor):
         scores = super().predict(X)
         return scores if variance_power(self) is None else np.exp(scores)
 
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        X, y = super()._checked(X, y, reset=reset)
+        return X, check_domain(self, y)
+
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
-        power, least = variance_power(self), y.min()
-        if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
-            sign = ">" if power == 2.0 else ">="
-            raise ValueError(f"y must be {sign} 0; its least value is {least:g}.")
-        model = self._linear_model()
+        power, model = variance_power(self), self._linear_model()
         constant = float(weights @ _least_loss(y, power))
         given: Any = {"reading": LessConstant(constant)}
         if not self.alpha:

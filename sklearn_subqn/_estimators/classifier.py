@@ -172,7 +172,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         score : float
             The share of the samples whose class is predicted.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = exact_labels("y", y)
         if sample_weight is None and has_plain_labels(labels, self):
             predicted = self.predict(X)
@@ -264,11 +264,6 @@ class LinearClassifier(ScoringClassifier):
         X, y = self._checked(X, y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         return self._problems(X, y, weights, classes)
-
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return X and y validated."""
-        checked: tuple[Any, Any] = self._check_X(X, y, reset=True)
-        return checked
 
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         return distinct_classes(y)

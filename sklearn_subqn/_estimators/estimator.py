@@ -129,10 +129,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if not isinstance(X, np.ndarray) and is_collection(X):
             given = coef_init, intercept_init, previous
             return self._fit_to_collection(X, y, sample_weight, *given, **others)
-        if others or sample_weight is not None:
+        if hasattr(X, "index"):
             names = "offset", "qid", "query_weight"
             by_row = {name: others.get(name) for name in names}
-            check_same_rows(X, sample_weight=sample_weight, **by_row)
+            check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         problems = self._encode(X, y, sample_weight, **others)
         self._check_support(problems)
         if previous:

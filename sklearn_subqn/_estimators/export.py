@@ -177,7 +177,8 @@ def coef_table(
         options = ErrorOptions(feature_names=feature_names, **errors)
         warn_of_missing_offset(self, options.offset)
         data = X, y, sample_weight, options
-        return coefficient_errors(self, fitted_attributes(self), *data).table(level)
+        own, given = self._of_chosen(), fitted_attributes(self)
+        return coefficient_errors(own, given, *data).table(level)
     if errors or y is not None or sample_weight is not None:
         names = [*errors, *["y"] * (y is not None)]
         raise ValueError(f"{', '.join(names)} need X, the samples of the fit.")

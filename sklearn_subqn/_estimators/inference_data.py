@@ -11,15 +11,7 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 from .._blocks.row_blocks import RowBlocks
-from .._checks import (
-    as_numpy,
-    as_sample_weights,
-    check_offset,
-    check_targets,
-    exact_labels,
-    exact_names,
-    row_weights,
-)
+from .._checks import names_of_rows, non_negative_weights, row_weights
 from .._core.names import check_same_rows
 from .._inference import TargetedRows
 from .._solving.solution import Floats
@@ -27,7 +19,7 @@ from .block_methods import is_collection
 
 
 class FittedData:
-    """Reads data for a model as they were read for its fit.
+    """Reads data for a model by the checks of its fit.
 
     Parameters
     ----------
@@ -42,6 +34,8 @@ class FittedData:
 
     Attributes
     ----------
+    own : LinearEstimator
+        An unfitted copy that knows the features.
     joint : bool
         Whether the classes share one problem.
     """
@@ -49,10 +43,12 @@ class FittedData:
     def __init__(
         self, own: Any, coef: Floats, classes: Any, names: Any, counts: bool
     ) -> None:
-        self._own = own = clone(own)
+        self.own = own = clone(own)
         own.n_features_in_ = coef.shape[1]
         if names is not None:
             own.feature_names_in_ = names
+        if classes is not None:
+            own.classes_ = classes
         self._n_outputs, self._classes, self._counts = len(coef), classes, counts
         self.joint = (
             is_classifier(own)
@@ -64,18 +60,22 @@ class FittedData:
     def blocks(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any
     ) -> Blocks:
-        """Return all rows in blocks, with targets and weights."""
-        if is_collection(X):
+        """Return all rows with positive weight in blocks, with targets and weights."""
+        by_row = {"sample_weight": sample_weight, "offset": offset, "groups": groups}
+        if not is_collection(X):
+            check_same_rows(X, y=y, **by_row)
+            block = self._block(X, y, **by_row)
+            blocks = Blocks(lambda function: [function(block)], lambda block: block)
+        else:
             for name, value in (("offset", offset), ("groups", groups)):
                 if value is not None:
                     raise ValueError(f"{name} is not supported for data in blocks.")
-            return self._of_collection(X, y, sample_weight)
-        check_same_rows(X, sample_weight=sample_weight, offset=offset, groups=groups)
-        X, y = self._own._check_X(X, y, reset=False, several=True)
-        return Blocks.of(self._block(X, y, sample_weight, offset, groups))
+            blocks = self._of_collection(X, y, sample_weight)
+        self._check_whole(blocks)
+        return blocks
 
     def _of_collection(self, X: Any, y: Any, sample_weight: Any) -> Blocks:
-        if isinstance(getattr(self._own, "class_weight", None), str):
+        if isinstance(getattr(self.own, "class_weight", None), str):
             raise ValueError(
                 "class_weight='balanced' is not supported for data in blocks: give "
                 "weights of the classes as a dict."
@@ -89,63 +89,102 @@ class FittedData:
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TargetedRows | None:
         """Return a block as it comes from elsewhere, None if it has no rows."""
-        if not X.shape[0]:
-            return None
-        X = self._own._check_X(X, reset=False)
-        return self._block(X, as_numpy(y), sample_weight)
+        return self._block(X, y, sample_weight) if X.shape[0] else None
 
     def _block(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, groups: Any = None
     ) -> TargetedRows:
-        """Return checked rows with their targets and weights."""
+        """Return rows with positive weight, with their targets and weights."""
+        X, y = self.own._checked(X, y, reset=False)
         n = X.shape[0]
-        if is_classifier(self._own):
-            targets, weights = self._of_labels(y, sample_weight)
+        weights = non_negative_weights(sample_weight, n)
+        if is_classifier(self.own):
+            targets, weights = self._of_labels(y, weights)
         else:
-            targets, weights = (
-                self._of_numbers(y, n),
-                as_sample_weights(sample_weight, n),
-            )
+            targets = self._of_numbers(y)
         if self._counts and np.any(weights % 1.0):
             raise ValueError(
                 "weights='frequency' needs whole numbers as weights, which count rows."
             )
-        if offset is not None:
-            offset = check_offset(offset, n)
+        offset = self.own._checked_offset(offset, n, self._classes)
         if groups is not None:
-            groups = np.unique(exact_names(groups), return_inverse=True)[1]
-            if groups.shape != (n,):
-                raise ValueError(
-                    f"groups must have one name for each of {n} samples, got "
-                    f"{len(groups)}."
-                )
-        return TargetedRows(X, targets, weights, offset, groups)
-
-    def _of_labels(self, y: Any, sample_weight: Any) -> tuple[Floats, Floats]:
-        """Return numbers of classes, or signs for each, and weights of rows."""
-        classes, labels = self._classes, np.ravel(exact_labels("y", y))
-        class_weight = getattr(self._own, "class_weight", None)
-        known = np.isin(labels, classes)
-        weights = row_weights(class_weight, classes, labels, sample_weight)
-        if not known[weights > 0.0].all():
+            _, groups = names_of_rows("groups", groups, n)
+        rows: tuple[Any, ...] = X, targets, weights, offset, groups
+        used = weights > 0.0
+        if not used.all():
+            rows = tuple(each if each is None else each[used] for each in rows)
+        block = TargetedRows(*rows)
+        if groups is not None and len(np.unique(block.groups)) == 1:
             raise ValueError(
-                "y has classes that the model does not know: it has "
+                "groups must name at least two clusters with positive weight; got one."
+            )
+        return block
+
+    def _check_whole(self, blocks: Blocks) -> None:
+        """Raise unless rows have a weight, and classifiers the classes of the fit."""
+        summaries = blocks.each(self._summary)
+        sums = sum(each for each, _ in summaries)
+        if not np.any(sums):
+            raise ValueError(
+                "Sample weights must contain at least one non-zero number; all are "
+                "zero."
+            )
+        if self._classes is not None and not np.all(sums):
+            raise ValueError(
+                "y must have samples of all classes of the model, "
+                f"{self._classes.tolist()}, with positive weight; there are none of "
+                f"{self._classes[sums == 0.0].tolist()}."
+            )
+        blocks.shift = summaries[0][1]
+
+    def _summary(self, block: TargetedRows) -> tuple[Floats, Floats]:
+        """Return weights of all rows of each class, and means of the features.
+
+        Of numbers it is the weight of all rows; means of sparse features are zeros.
+        """
+        X, targets, weights = block[:3]
+        if self._classes is None:
+            sums = weights.sum(keepdims=True)
+        elif self.joint:
+            codes = targets[:, 0].astype(np.intp)
+            sums = np.bincount(codes, weights, len(self._classes))
+        else:
+            both = np.hstack([-targets, targets]) if self._n_outputs == 1 else targets
+            sums = weights @ (both > 0.0)
+        if sparse.issparse(X) or not len(weights):
+            return sums, np.zeros(X.shape[1])
+        return sums, np.asarray(X.mean(axis=0, dtype=np.float64))
+
+    def _of_labels(self, labels: Any, weights: Floats) -> tuple[Floats, Floats]:
+        """Return numbers of classes, or signs for each, and weights of rows."""
+        self.own._labels_in(labels)
+        classes = self._classes
+        class_weight = getattr(self.own, "class_weight", None)
+        others = np.unique(labels[~np.isin(labels, classes) & (weights > 0.0)]).tolist()
+        if isinstance(class_weight, dict):
+            others = [each for each in others if class_weight.get(each, 1.0)]
+        if others:
+            raise ValueError(
+                f"y has classes that the model does not know, {others}: it has "
                 f"{classes.tolist()}."
             )
+        weights = row_weights(class_weight, classes, labels, weights)
         codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         if self.joint:
             return codes[:, None].astype(np.float64), weights
         numbers = [1] if self._n_outputs == 1 else np.arange(len(classes))
         return np.where(codes[:, None] == numbers, 1.0, -1.0), weights
 
-    def _of_numbers(self, y: Any, n: int) -> Floats:
+    def _of_numbers(self, y: Floats) -> Floats:
         """Return targets of shape (n, k)."""
-        targets = check_targets(y).reshape(n, -1)
-        if targets.shape[1] not in (1, self._n_outputs):
+        targets = y.reshape(len(y), -1)
+        # Several quantiles are those of one column.
+        several = np.ndim(getattr(self.own, "quantile", 0.5)) > 0
+        if targets.shape[1] != (1 if several else self._n_outputs):
             raise ValueError(
                 f"The model has {self._n_outputs} outputs, y {targets.shape[1]}."
             )
-        shape = n, self._n_outputs
+        shape = len(y), self._n_outputs
         return np.asarray(np.broadcast_to(targets, shape), dtype=np.float64)
 
 
@@ -158,31 +197,22 @@ class Blocks:
         Returns the results of a function of X, y and sample_weight for each block.
     read : callable
         Returns what comes from there as a ``TargetedRows``, or None.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (d,)
+        Means of the features in a block; zeros of sparse ones.
     """
+
+    shift: Floats
 
     def __init__(self, mapped: Callable[..., Any], read: Callable[..., Any]) -> None:
         self._mapped, self._read = mapped, read
-
-    @classmethod
-    def of(cls, block: TargetedRows) -> Blocks:
-        """Return all rows in memory as one block."""
-        return cls(lambda function: [function(block)], lambda block: block)
 
     def each(self, function: Callable[[TargetedRows], Any]) -> list[Any]:
         """Return what a function returns for each block that has rows."""
         results = self._mapped(partial(_applied, read=self._read, function=function))
         return [each for each in results if each is not None]
-
-    def shift(self, d: int) -> Floats:
-        """Return the means of the features in a block; zeros of a sparse one."""
-        means: Floats = next(iter(self.each(_means)), np.zeros(d))
-        return means
-
-
-def _means(block: TargetedRows) -> Floats:
-    if sparse.issparse(block.X):
-        return np.zeros(block.X.shape[1])
-    return np.asarray(block.X.mean(axis=0, dtype=np.float64))
 
 
 def _applied(

@@ -11,13 +11,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _num_samples
 
-from .._checks import as_sample_weights, check_number, check_option, exact_names
+from .._checks import (
+    as_sample_weights,
+    check_n_jobs,
+    check_number,
+    check_option,
+    names_of_rows,
+)
 from .._checks.callers import user_level
 from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
+from .._features.separation import extremes, separating, sides_of_rows
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -60,6 +69,10 @@ _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 # Penalties that are no sums of squares of coefficients.
 _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
 
+# With fewer than 50 samples beyond a quantile in the outer fifths, intervals by kernels
+# hold true coefficients of normal and heavy-tailed noise in less than 92 % of samples.
+_TAIL, _FEW_BEYOND = 0.2, 50.0
+
 # A model counts as fitted where it is within a tenth of each standard error of the
 # optimum: intervals of 95 % then hold the true coefficient in 94.9 % of samples.
 _NEAR = 0.1
@@ -82,7 +95,7 @@ class ErrorOptions:
     kind: str = "auto"
     groups: Any = None
     offset: Any = None
-    dispersion: float | None = None
+    dispersion: float | str | None = None
     weights: str = "precision"
     reference: Any = None
     feature_names: Any = None
@@ -118,13 +131,16 @@ def coefficient_errors(
     """
     name = _loss_name(own)
     kind = _kind(name, options)
-    check_option("weights", options.weights, ("precision", "frequency"))
-    _check_model(own, given)
+    _check_options(options, kind, name)
+    if kind == "bootstrap" and is_collection(X):
+        raise ValueError("kind='bootstrap' is not supported for data in blocks.")
     counts = options.weights == "frequency"
     coef = given["coef_"]
     coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
     classes, names = given.get("classes_"), given.get("feature_names_in_")
     data = FittedData(own, coef, classes, names, counts)
+    own = data.own
+    _check_model(own, given)
     blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
     spec = Spec(
         coef,
@@ -134,31 +150,38 @@ def coefficient_errors(
         variance_power(own) if name in _OF_NUMBERS else None,
         _levels(own, name, len(coef)),
         (),
-        kind in ("fisher", "HC0", "HC1") and name in _QUANTILES,
+        kind in ("fisher", "HC0", "HC1", "bootstrap") and name in _QUANTILES,
         kind == "fisher",
         counts,
-        blocks.shift(coef.shape[1]) if own.fit_intercept else np.zeros(coef.shape[1]),
+        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
     )
     if spec.levels:
-        spec = replace(spec, widths=_widths(blocks, spec))
+        spec = replace(spec, widths=_widths(blocks, spec, kind))
     by_names = _names(own, spec, classes, names, options)
-    moments = summed(blocks.each(partial(block_moments, spec=spec)))
+    sums = blocks.each(partial(_sums, name=name, spec=spec))
+    moments = summed(each for each, _ in sums)
+    alone = not _strengths(own, given, 1.0).any()
+    endless = _endless(spec, [each for _, each in sums], alone=alone)
     found = [
-        _covariance(own, spec, each, problem, name, kind, options, given)
+        _covariance(own, spec, each, problem, name, kind, options, given, endless)
         for problem, each in enumerate(moments)
     ]
     if not spec.levels:
-        _check_fitted(found)
+        _check_fitted(found, own.tol)
+    elif any(each.fixed.any() for each in found):
+        raise ValueError(
+            "Too few samples lie near the quantile to say how dense residuals are "
+            "there: take kind='bootstrap', or a quantile nearer to the median."
+        )
     if kind == "bootstrap":
-        if is_collection(X):
-            raise ValueError("kind='bootstrap' is not supported for data in blocks.")
         like = _like_fitted(own, given)
         refit = partial(
             _refit, like, spec, by_names, found, X, y, sample_weight, options
         )
-        resamples = _resamples(refit, X.shape[0], options)
+        resamples = _resamples(refit, _num_samples(X), options)
         return assembled(spec, by_names, found, kind, False, resamples)
-    exact = name == "squared_error" and kind == "fisher" and options.dispersion is None
+    estimates = options.dispersion in (None, "X2")
+    exact = name == "squared_error" and kind == "fisher" and estimates
     return assembled(spec, by_names, found, kind, exact)
 
 
@@ -223,12 +246,37 @@ def _kind(name: str, options: ErrorOptions) -> str:
     return kind
 
 
+def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
+    """Raise for options that are not acceptable, or of no use."""
+    check_option("weights", options.weights, ("precision", "frequency"))
+    check_number("n_resamples", options.n_resamples, low=2, integer=True)
+    check_n_jobs("n_jobs", options.n_jobs)
+    if options.dispersion is None:
+        return
+    if kind != "fisher" or name in _QUANTILES:
+        raise ValueError(
+            "dispersion is for kind='fisher' of losses that are likelihoods; got "
+            f"{options.dispersion!r} with kind={kind!r}, loss={name!r}."
+        )
+    if isinstance(options.dispersion, str):
+        check_option("dispersion", options.dispersion, ("X2",))
+    else:
+        check_number("dispersion", options.dispersion, low=0.0, low_included=False)
+
+
 def _check_model(own: Any, given: dict[str, Any]) -> None:
     """Raise for models without standard errors; warn of penalties."""
     if "scale_" in given:
         raise ValueError(
             "Standard errors of Huber's loss are those of a given scale: fit "
             f"BMRMRegressor(loss='huber') with epsilon={own.epsilon:g} times scale_."
+        )
+    several = len(given.get("classes_", ())) > 2
+    if several and hasattr(own, "_row_weights") and own.class_weight is not None:
+        raise ValueError(
+            f"{type(own).__name__} with class_weight and more than two classes weighs "
+            "samples otherwise for each class, for which there are no standard errors: "
+            "take BMRMClassifier with the same loss."
         )
     names = "coef_bounds", "coef_constraints"
     bounded = any(getattr(own, name, None) is not None for name in names)
@@ -282,16 +330,41 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 
-def _widths(blocks: Blocks, spec: Spec) -> tuple[float, ...]:
-    """Return the half-widths of the kernels of residuals, for each quantile."""
+def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
+    """Return the half-widths of the kernels of residuals, for each quantile.
+
+    Raises
+    ------
+    ValueError
+        If residuals have no density, unless it is the bootstrap that is asked for.
+    """
     parts = blocks.each(partial(_residuals, spec=spec))
     residuals, targets, weights = map(np.concatenate, zip(*parts, strict=True))
-    repeats = (weights if spec.counts else weights > 0.0).astype(np.intp)
-    residuals, targets = (np.repeat(x, repeats, axis=0) for x in (residuals, targets))
-    return tuple(
-        bandwidth(residuals[:, i], targets[:, i], level)
-        for i, level in enumerate(spec.levels)
-    )
+    if spec.counts:
+        repeats = weights.astype(np.intp)
+        residuals = np.repeat(residuals, repeats, axis=0)
+        targets = np.repeat(targets, repeats, axis=0)
+    widths = []
+    n = len(residuals)
+    for i, level in enumerate(spec.levels):
+        try:
+            widths.append(bandwidth(residuals[:, i], targets[:, i], level))
+        except ValueError as error:
+            if kind != "bootstrap":
+                raise
+            widths.append(1.0)
+            warnings.warn(str(error), UserWarning, stacklevel=user_level())
+        tail = min(level, 1.0 - level)
+        if kind != "bootstrap" and tail < _TAIL and n * tail < _FEW_BEYOND:
+            warnings.warn(
+                f"About {n * tail:.0f} of {n} samples are beyond the quantile "
+                f"{level:g}. With so few, densities of residuals are too large there, "
+                "and intervals of 95 % hold the true coefficients in 80 to 92 % of "
+                "samples: take kind='bootstrap'.",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+    return tuple(widths)
 
 
 def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]:
@@ -335,6 +408,7 @@ def _covariance(
     kind: str,
     options: ErrorOptions,
     given: dict[str, Any],
+    endless: npt.NDArray[np.bool_],
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, in shifted features."""
     k, d = spec.coef.shape
@@ -354,18 +428,53 @@ def _covariance(
     dispersion = options.dispersion
     if dispersion is None and name in ("log_loss", "poisson"):
         dispersion = 1.0
-    if spec.common_density:
+    if isinstance(dispersion, str):
+        if spec.joint:
+            raise ValueError(
+                f"dispersion={dispersion!r} is for losses of one score per sample."
+            )
+        dispersion = None
+    if kind == "bootstrap":
+        # Only which estimates are determined is asked for.
+        kind = "HC0" if options.groups is None else "cluster"
+    elif spec.common_density:
         density = moments.chi_square / moments.total
         moments = moments._replace(hessian=density * moments.hessian)
         # The mean square of the derivatives of the pinball loss is q (1 - q).
         level = spec.levels[problem]
         dispersion = level * (1.0 - level) / density
-    elif kind in ("powell", "bootstrap"):
+    elif kind == "powell":
         kind = "HC0"
-    return covariances(moments, penalty, gradient, kind, order, dispersion)
+    fixed = np.zeros(q, dtype=bool)
+    fixed[:d] = endless[problem] & (diagonal[:d] == 0.0)
+    fixed = np.tile(fixed, len(gradient) // q)
+    return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
 
 
-def _check_fitted(found: list[Covariance]) -> None:
+def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
+    """Return along which features the loss of each problem falls without end.
+
+    Where the loss is minimized alone, without a penalty, these are all features if a
+    combination of them separates the rows.
+    """
+    least = np.minimum.reduce(ends)
+    if not len(least):
+        return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
+    masks = np.array([separating(each, centered=spec.fit_intercept) for each in least])
+    if spec.joint:
+        masks = np.array([masks.any(axis=0)])
+    return np.asarray(masks[:, :-1] | (alone & masks[:, -1:]))
+
+
+def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
+    """Return moments, and extremes of features by sides of rows for each problem."""
+    sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
+    scores = block._replace(offset=None).scores(spec).T
+    ends = [extremes(block.X, z, each) for z, each in zip(scores, sides, strict=False)]
+    return block_moments(block, spec), np.array(ends)
+
+
+def _check_fitted(found: list[Covariance], tol: float) -> None:
     """Warn of a model that is far from its optimum beside its standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = [
@@ -376,7 +485,7 @@ def _check_fitted(found: list[Covariance]) -> None:
         warnings.warn(
             f"The model is {largest:.2g} standard errors from its optimum in one of "
             "its coefficients, so that intervals around it are off by as much. Fit it "
-            "with a smaller tol, such as 1e-8, to the same data.",
+            f"to the same data, with a smaller tol, such as {min(1e-8, 1e-2 * tol):g}.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
@@ -398,10 +507,9 @@ def _like_fitted(own: Any, given: dict[str, Any]) -> Any:
 
 
 def _resamples(refit: Any, n_rows: int, options: ErrorOptions) -> Floats:
-    check_number("n_resamples", options.n_resamples, low=2, integer=True)
     groups = options.groups
     if groups is not None:
-        groups = np.unique(exact_names(groups), return_inverse=True)[1]
+        _, groups = names_of_rows("groups", groups, n_rows)
     seeds = options.n_jobs, options.random_state
     return resampled(refit, n_rows, groups, options.n_resamples, *seeds)
 
@@ -418,7 +526,7 @@ def _refit(
 ) -> Any:
     """Return a function from factors of rows to the estimates of a refit."""
     model = clone(like)
-    base = as_sample_weights(sample_weight, X.shape[0])
+    base = as_sample_weights(sample_weight, _num_samples(X))
     others = {} if options.offset is None else {"offset": options.offset}
 
     def estimates_of(factors: Floats) -> Floats:

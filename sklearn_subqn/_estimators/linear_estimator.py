@@ -30,12 +30,14 @@ from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
+from .._features.separation import extremes, separating, sides_of_rows
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
-from .._solving.warnings import warn_of_shares
+from .._solving.solution import Solution
+from .._solving.warnings import warn_of_separation, warn_of_shares
 from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
-from .predictions import is_narrow, rounded_scores
+from .predictions import is_narrow, rounded_scores, variance_power
 
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
@@ -78,9 +80,26 @@ class LinearEstimator(Estimator):
 
         return opened_by_workers(self, X, y, sample_weight)
 
+    def _of_chosen(self) -> Any:
+        """Return an estimator with the objective whose optimum was fitted."""
+        return self
+
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
+        """Return X and y validated; unless reset, X has the features of the fit."""
+        checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
+        return checked
+
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         """Return the labels that occur in targets, or None where these are numbers."""
         return None
+
+    def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
+        """Return the offset of n rows, if there is one; raise if it has no use."""
+        if offset is None:
+            return None
+        raise ValueError(
+            f"The objective of {type(self).__name__} has no offset; leave it out."
+        )
 
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""
@@ -135,6 +154,45 @@ class LinearEstimator(Estimator):
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of this many coefficients."""
         return elastic_net(n_coef, self._l1_share())
+
+    def _store(self, problems: Any, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        reading = problems.reading
+        if reading is None or not reading.has_free or problems.elsewhere is not None:
+            return
+        if self._bounds() is None:
+            self._warn_of_separation(problems)
+
+    def _warn_of_separation(self, problems: Any) -> None:
+        """Warn of free features along which the loss falls without end."""
+        only = "log_loss" if hasattr(self, "predict_proba") else None
+        loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
+        # Offsets are in a second column.
+        given = [each.reshape(len(each), -1)[:, 0] for each in problems.targets]
+        targets = np.column_stack(given)
+        sides = sides_of_rows(loss, variance_power(self), targets, n_scores)
+        if not sides:
+            return
+        X, used = problems.rows.X, problems.weights > 0.0
+        free, scores = self._free_features(), self._scores(X).reshape(X.shape[0], -1)
+        found = np.array(
+            [
+                separating(
+                    extremes(X, z, np.where(used, each, np.nan)),
+                    centered=bool(self.fit_intercept),
+                )
+                for z, each in zip(scores.T, sides, strict=True)
+            ]
+        )
+        mask = found[:, :-1].any(axis=0) & (True if free is None else free)
+        together = not mask.any()
+        if together and (free is None or free.all()):
+            mask = np.any((self.coef_ != 0.0) & found[:, -1:], axis=0)
+        if mask.any():
+            names = getattr(self, "feature_names_in_", None)
+            places = np.flatnonzero(mask)
+            known = [f"x{j}" if names is None else names[j] for j in places]
+            warn_of_separation(type(self).__name__, known, together=together)
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any
@@ -303,7 +361,8 @@ class LinearEstimator(Estimator):
                 X = X.astype(np.float64)
         # Data frames of sparse columns are sparse matrices only now.
         X = canonical_csr(X)
-        check_range(X, type(self).__name__)
+        names = getattr(self, "feature_names_in_", None)
+        check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
 
     def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:

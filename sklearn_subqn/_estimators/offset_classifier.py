@@ -197,7 +197,7 @@ class OffsetClassifier(LinearClassifier):
         score : float
             The share of the samples whose class is predicted.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         labels, weights = exact_labels("y", y), as_numpy(sample_weight)
         predictions = self.predict(X, offset)
         return float(accuracy_score(labels, predictions, sample_weight=weights))
@@ -208,13 +208,13 @@ class OffsetClassifier(LinearClassifier):
         scores = self._raw_scores(X)
         warn_of_missing_offset(self, offset)
         if offset is not None:
-            scores += self._checked_offset(offset, scores, self.classes_)[:, np.newaxis]
+            n = len(scores)
+            scores += self._checked_offset(offset, n, self.classes_)[:, np.newaxis]
         return scores
 
-    def _checked_offset(
-        self, offset: Any, rows: npt.NDArray[Any], classes: npt.NDArray[Any]
-    ) -> npt.NDArray[np.float64]:
-        """Return the offset of rows of the classes; raise where it has no meaning."""
+    def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
+        if offset is None:
+            return None
         if not isinstance(self.loss, str) or self.loss not in WITH_OFFSETS:
             names = " or ".join(map(repr, WITH_OFFSETS))
             raise ValueError(
@@ -222,4 +222,4 @@ class OffsetClassifier(LinearClassifier):
             )
         if len(classes) != 2:
             raise ValueError(f"offset needs two classes; got {len(classes)}.")
-        return check_offset(offset, len(rows))
+        return check_offset(offset, n)

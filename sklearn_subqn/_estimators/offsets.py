@@ -13,7 +13,7 @@ from ..exceptions import MissingOffsetWarning
 
 def remember_offset(model: Any, offset: Any) -> None:
     """Note whether a model was fitted with an offset."""
-    model._fitted_with_offset = offset is not None and bool(np.any(offset))
+    model._fitted_with_offset = offset is not None and bool(np.asarray(offset).any())
 
 
 def warn_of_missing_offset(model: Any, offset: Any) -> None:

@@ -25,10 +25,10 @@ _FEW = 8
 def variance_power(estimator: Any) -> float | None:
     """Return the power of the mean to which variances are proportional.
 
-    That of a regressor whose predictions are exp(f(x)); else None.
+    It is None unless predictions are exp(f(x)).
     """
     powers = {"poisson": 1.0, "gamma": 2.0, "tweedie": getattr(estimator, "power", 1.5)}
-    loss = estimator.loss
+    loss = getattr(estimator, "loss", None)
     return powers.get(loss) if isinstance(loss, str) else None
 
 

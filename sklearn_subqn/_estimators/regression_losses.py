@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._checks import check_metric, check_number
 from .._core.losses import (
@@ -16,6 +17,7 @@ from .._core.losses import (
 )
 from .._core.names import Axis
 from .._problems.quantiles import pinball_loss
+from .predictions import variance_power
 
 # Losses with an ``epsilon``, by what it is where the user does not say.
 EPSILON = {
@@ -46,6 +48,17 @@ def check_power(power: Any) -> None:
             f"power must be between 1 and 2; got {power!r}. loss='poisson' is that of "
             "power 1, loss='gamma' of 2, loss='squared_error' of 0, without logarithms."
         )
+
+
+def check_domain(estimator: Any, y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return targets; raise where the loss has no value at one of them."""
+    power, least = variance_power(estimator), y.min()
+    if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
+        sign = ">" if power == 2.0 else ">="
+        raise ValueError(
+            f"loss={estimator.loss!r} needs y {sign} 0; its least value is {least:g}."
+        )
+    return y
 
 
 def made_loss(estimator: Any, n_targets: int, columns: Axis) -> DualLoss:

@@ -52,7 +52,7 @@ class ScoringRegressor(RegressorMixin):
         UndefinedMetricWarning
             If the score is not finite.
         """
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, y=y, sample_weight=sample_weight)
         return self._score_of(self.predict(X), y, sample_weight)
 
     def _score_of(self, expected: Any, y: Any, sample_weight: Any) -> float:

@@ -59,19 +59,20 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
 
 
 def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
-    """Return ``penalty_factor`` in the order of the features.
+    """Return ``penalty_factor`` in the order of the features, 1 where names lack.
 
     Raises
     ------
     TypeError, ValueError
         As of ``by_feature``, or if a factor is negative or infinite.
     """
+    given = _completed(given, 1.0, axis)
     factors = by_feature("penalty_factor", given, n_features, axis)
     wrong = (factors < 0.0) | np.isinf(factors)
     if wrong.any():
         raise ValueError(
             "penalty_factor must be finite and >= 0 for each feature; got "
-            f"{factors[wrong][0]:g} for the feature {int(np.argmax(wrong))}."
+            f"{factors[wrong][0]:g} for the feature {_first(wrong, axis)}."
         )
     return factors
 
@@ -105,7 +106,8 @@ def coefficient_bounds(
         place = int(np.argmax(wrong))
         raise ValueError(
             "coef_bounds must have low <= 0 <= high; got "
-            f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature {place}."
+            f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature "
+            f"{_first(wrong, axis)}."
         )
     return ends[0], ends[1]
 
@@ -137,6 +139,12 @@ def coefficient_constraints(
             f"row {int(np.argmin(b))}."
         )
     return A, b
+
+
+def _first(mask: npt.NDArray[np.bool_], axis: Axis) -> str:
+    """Return the name of the first feature of a mask, or its number."""
+    place = int(np.argmax(mask))
+    return repr(place if axis.labels is None else axis.labels[place])
 
 
 def _completed(given: Any, default: float, axis: Axis) -> Any:

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks.callers import user_level
+from .._core.names import listed
 from .._solving.solution import Floats
 from .covariances import Covariance
 from .estimates import INTERCEPT, CoefficientErrors
 from .moments import Spec
-
-# A warning names five features.
-_MOST_NAMED = 5
 
 
 class Names(NamedTuple):
@@ -93,6 +91,21 @@ def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[A
     ).astype(bool)
 
 
+def without_variance(
+    spec: Spec, names: Names, found: list[Covariance]
+) -> npt.NDArray[Any]:
+    """Return which estimates have no variance, as a mask."""
+    q = spec.coef.shape[1] + spec.fit_intercept
+    masks = [
+        np.roll(each.fixed.reshape(-1, q), int(spec.fit_intercept), axis=1)
+        for each in found
+    ]
+    if spec.joint and names.outputs is not None:
+        # Estimates are differences of those of all classes.
+        masks = [np.tile(masks[0].any(axis=0), (len(names.outputs), 1))]
+    return np.concatenate(masks).ravel()
+
+
 def assembled(
     spec: Spec,
     names: Names,
@@ -134,9 +147,25 @@ def assembled(
         covariance = np.atleast_2d(np.cov(resamples.T))
     values, unknown = estimated(spec, names, found), left_out(spec, names, found)
     values[unknown] = np.nan
-    covariance[unknown], covariance[:, unknown] = np.nan, np.nan
-    dropped = list(dict.fromkeys(features[i] for i in np.flatnonzero(unknown)))
-    _warn_of_dropped(dropped)
+    fixed = without_variance(spec, names, found) & ~unknown
+    for mask in (unknown, fixed):
+        covariance[mask], covariance[:, mask] = np.nan, np.nan
+    dropped, endless = (
+        list(dict.fromkeys(features[i] for i in np.flatnonzero(mask)))
+        for mask in (unknown, fixed)
+    )
+    if dropped:
+        _warn(
+            "Features that are combinations of those before them have no estimates, "
+            f"and the others have those of the model without them: {listed(dropped)}."
+        )
+    if endless:
+        _warn(
+            "These samples do not say how large the coefficients of "
+            f"{listed(endless)} are: the loss falls, or stays the same, however large "
+            "they become. They have no standard errors, and the others have those of "
+            "a model in which they are given."
+        )
     dispersions = np.array([each.dispersion for each in found])
     return CoefficientErrors(
         np.array(features, dtype=object),
@@ -153,14 +182,5 @@ def assembled(
     )
 
 
-def _warn_of_dropped(dropped: list[Any]) -> None:
-    """Warn of features without estimates, if there are any."""
-    if dropped:
-        more = ", ..." if dropped[_MOST_NAMED:] else ""
-        shown = ", ".join(map(str, dropped[:_MOST_NAMED]))
-        warnings.warn(
-            f"Features that are combinations of those before them have no estimates, "
-            f"and the others have those of the model without them: {shown}{more}.",
-            UserWarning,
-            stacklevel=user_level(),
-        )
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=user_level())

@@ -27,14 +27,18 @@ class Covariance(NamedTuple):
     Attributes
     ----------
     covariance : ndarray of shape (p, p)
-        NaN for estimates that are not determined.
+        NaN for estimates that are not determined, or fixed. That of the others is for
+        given values of the latter.
     recombine : ndarray of shape (p, p)
         What coefficients are multiplied by, so that those that are left out are zero
         and scores remain the same.
     determined : ndarray of bool of shape (p,)
+        Which are no combinations of others before them.
+    fixed : ndarray of bool of shape (p,)
+        Which of these have no variance: the loss does not say how large they are.
     dispersion : float
     df_resid : float
-        Number of rows less number of estimates that are determined.
+        Number of rows less number of estimates that have a variance.
     newton : ndarray of shape (p,)
         The step to the optimum of a quadratic with the same derivatives.
     """
@@ -42,6 +46,7 @@ class Covariance(NamedTuple):
     covariance: Floats
     recombine: Floats
     determined: npt.NDArray[np.bool_]
+    fixed: npt.NDArray[np.bool_]
     dispersion: float
     df_resid: float
     newton: Floats
@@ -54,6 +59,7 @@ def covariances(
     kind: str,
     order: npt.NDArray[Any],
     dispersion: float | None,
+    fixed: npt.NDArray[np.bool_],
 ) -> Covariance:
     """Return the covariance of the estimates of one problem.
 
@@ -70,21 +76,36 @@ def covariances(
         In which parameters are taken in, unless combinations of those before.
     dispersion : float or None
         None if estimated by Pearson's residuals.
+    fixed : ndarray of bool of shape (p,)
+        Which estimates have no variance; those along which the loss is flat are others.
+
+    Raises
+    ------
+    ValueError
+        If there are no more rows than estimates.
     """
     whole = moments.hessian + penalty
     p = len(whole)
-    sizes = np.sqrt(np.maximum(np.diag(whole), 0.0))
-    units = np.where(sizes > 0.0, sizes, 1.0)
-    scaled = whole / units / units[:, None]
-    chosen = independent(scaled[np.ix_(order, order)])
-    used = np.sort(order[chosen])
+    # Features depend on each other by their values, whatever the loss is at them.
+    m = p // len(moments.gram)
+    values, sizes = _in_units(np.kron(np.eye(m), moments.gram) + penalty)
+    determined = np.zeros(p, dtype=bool)
+    determined[order[independent(values[np.ix_(order, order)])]] = True
+    scaled, units = _in_units(whole)
+    used = np.flatnonzero(determined & ~fixed)
+    used = used[independent(scaled[np.ix_(used, used)])]
+    fixed = determined.copy()
+    fixed[used] = False
     inner = np.ix_(used, used)
     factor = linalg.cho_factor(scaled[inner])
-    n, rank = moments.n, float(len(used))
-    df_resid = n - rank
-    with np.errstate(divide="ignore", invalid="ignore"):
-        estimated = float(np.divide(moments.chi_square, df_resid))
-    scale = estimated if dispersion is None else dispersion
+    n, rank = moments.n, np.count_nonzero(determined)
+    if n <= rank:
+        raise ValueError(
+            "Standard errors need more samples than coefficients: there are "
+            f"{n:g} samples with positive weight, and {rank} coefficients."
+        )
+    df_resid = n - float(len(used))
+    scale = moments.chi_square / df_resid if dispersion is None else dispersion
     middle = _middle(moments, kind, scale, df_resid)[inner]
     middle = middle / units[used] / units[used][:, None]
     solved = linalg.cho_solve(factor, middle)
@@ -94,14 +115,22 @@ def covariances(
     covariance[inner] = found
     newton = np.full(p, np.nan)
     newton[used] = -linalg.cho_solve(factor, gradient[used] / units[used]) / units[used]
-    determined = np.isin(np.arange(p), used)
-    recombine = determined.astype(np.float64) * np.eye(p)
-    others = np.flatnonzero(~determined)
+    recombine = np.diag(determined.astype(np.float64))
+    others, kept = np.flatnonzero(~determined), np.flatnonzero(determined)
     if others.size:
-        # Rows of the matrix of second derivatives depend as columns of X do.
-        shares = linalg.cho_solve(factor, scaled[np.ix_(used, others)])
-        recombine[np.ix_(used, others)] = shares * units[others] / units[used][:, None]
-    return Covariance(covariance, recombine, determined, scale, df_resid, newton)
+        # Products of columns of X depend on each other as these do.
+        of_kept = linalg.cho_factor(values[np.ix_(kept, kept)])
+        shares = linalg.cho_solve(of_kept, values[np.ix_(kept, others)])
+        recombine[np.ix_(kept, others)] = shares * sizes[others] / sizes[kept][:, None]
+    known = determined, fixed
+    return Covariance(covariance, recombine, *known, scale, df_resid, newton)
+
+
+def _in_units(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return a matrix with a diagonal of ones or zeros, and what it is divided by."""
+    sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    units = np.where(sizes > 0.0, sizes, 1.0)
+    return matrix / units / units[:, None], units
 
 
 def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, stats
 
-from .._checks import check_number
+from .._checks import check_matrix, check_number
 from .._core import lapack
 from .._solving.solution import Floats
 
@@ -61,7 +61,7 @@ class CoefficientErrors:
         differences from those of a reference class.
     covariance : ndarray of shape (p, p)
         NaN between estimates of separate problems, such as those of one class against
-        the rest.
+        the rest; and for estimates that the samples do not bound.
     kind : str
         How the covariance was found.
     dispersion : float or ndarray
@@ -225,15 +225,24 @@ class CoefficientErrors:
         Raises
         ------
         ValueError
-            If a name is not known or an estimate has no standard error, hypotheses are
-            combinations of each other, or concern several separate problems.
+            If a name is not known or belongs to several features, an estimate has no
+            standard error, numbers are not finite, there are no hypotheses, or they
+            are combinations of each other, or concern several separate problems.
         """
         matrix = self._matrix(hypotheses)
-        used = matrix.any(axis=0)
-        if np.isnan(self.estimates[used]).any():
-            names = self.features[used & np.isnan(self.estimates)].tolist()
+        m = len(matrix)
+        values = check_matrix("values", np.atleast_1d(values), np.shape(values) or (1,))
+        if values.shape not in ((1,), (m,)):
             raise ValueError(
-                f"There are no estimates of {names}, which depend on other features."
+                f"values must be a number, or one for each of {m} hypotheses; got "
+                f"shape {values.shape}."
+            )
+        used = matrix.any(axis=0)
+        unknown = used & np.isnan(np.diag(self.covariance))
+        if unknown.any():
+            raise ValueError(
+                f"There are no standard errors of {self.features[unknown].tolist()}, "
+                "which depend on other features, or are not bounded by the samples."
             )
         covariance = self.covariance[np.ix_(used, used)]
         if np.isnan(covariance).any():
@@ -244,13 +253,17 @@ class CoefficientErrors:
             )
         matrix = matrix[:, used]
         joint = matrix @ covariance @ matrix.T
-        rank = int(lapack.matrix_rank(joint, hermitian=True))
-        if rank < len(matrix):
+        # Units of features have no part in how many hypotheses are independent.
+        sizes = np.sqrt(np.diag(joint))
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
+        joint = joint / sizes / sizes[:, None]
+        rank = int(lapack.matrix_rank(joint, hermitian=True)) if m else 0
+        if rank < max(m, 1):
             raise ValueError(
-                f"Of {len(matrix)} hypotheses {rank} are independent: leave out those "
-                "that follow from the others."
+                f"Of {m} hypotheses {rank} are independent: leave out those that "
+                "follow from the others, and give at least one."
             )
-        differences = matrix @ self.estimates[used] - np.broadcast_to(values, rank)
+        differences = (matrix @ self.estimates[used] - values) / sizes
         statistic = float(
             differences @ linalg.solve(joint, differences, assume_a="pos")
         )
@@ -262,20 +275,21 @@ class CoefficientErrors:
 
     def _matrix(self, hypotheses: Any) -> Floats:
         """Return the matrix of hypotheses, of shape (m, p)."""
-        if isinstance(hypotheses, np.ndarray) and hypotheses.dtype.kind in "fiub":
-            matrix = np.atleast_2d(hypotheses).astype(np.float64)
-            if matrix.shape[1] != len(self.estimates):
-                raise ValueError(
-                    f"hypotheses must have {len(self.estimates)} columns, one for each "
-                    f"estimate; got shape {matrix.shape}."
-                )
-            return matrix
-        if not isinstance(hypotheses, Sequence) or isinstance(hypotheses, (str, tuple)):
+        p = len(self.estimates)
+        rows = hypotheses if isinstance(hypotheses, list) else []
+        nested = any(isinstance(each, (list, np.ndarray)) for each in rows)
+        if nested or hasattr(hypotheses, "__array__"):
+            array = np.atleast_2d(np.asarray(hypotheses))
+            if nested or array.dtype.kind in "fiub":
+                return check_matrix("hypotheses", array, (len(array), p))
+            hypotheses = np.ravel(hypotheses).tolist()
+        if not isinstance(hypotheses, list):
             hypotheses = [hypotheses]
-        matrix = np.zeros((len(hypotheses), len(self.estimates)))
+        matrix = np.zeros((len(hypotheses), p))
         for row, each in zip(matrix, hypotheses, strict=True):
             terms = each if isinstance(each, Mapping) else {each: 1.0}
             for name, factor in terms.items():
+                check_number(f"The factor of {name!r}", factor, low=-np.inf)
                 row[self._place(name)] += factor
         return matrix
 
@@ -284,7 +298,10 @@ class CoefficientErrors:
         known = features
         if self.outputs is not None:
             known = list(zip(features, self.outputs.tolist(), strict=True))
-        if name not in known:
+        if known.count(name) != 1:
             shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
-            raise ValueError(f"There is no coefficient {name!r}; there are {shown}.")
+            number = "no" if name not in known else "more than one"
+            raise ValueError(
+                f"There is {number} coefficient {name!r}; there are {shown}."
+            )
         return known.index(name)

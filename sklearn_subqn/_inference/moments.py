@@ -99,7 +99,10 @@ class RowMoments(NamedTuple):
     Attributes
     ----------
     hessian, squares : ndarray of shape (m * q, m * q)
-        Sums of second derivatives, and of products of first derivatives.
+        Sums of second derivatives, and of products of first derivatives. The latter
+        are zeros where rows have clusters, and where second derivatives are expected.
+    gram : ndarray of shape (q, q)
+        Sum of products of features with each other.
     gradient : ndarray of shape (m * q,)
     chi_square, total, n : float
         Sums of squares of Pearson's residuals, of weights, and the number of rows.
@@ -109,6 +112,7 @@ class RowMoments(NamedTuple):
 
     hessian: Floats
     squares: Floats
+    gram: Floats
     gradient: Floats
     chi_square: float
     total: float
@@ -122,6 +126,7 @@ class RowMoments(NamedTuple):
         return RowMoments(
             self.hessian + other.hessian,
             self.squares + other.squares,
+            self.gram + other.gram,
             self.gradient + other.gradient,
             self.chi_square + other.chi_square,
             self.total + other.total,
@@ -154,16 +159,10 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
         design = SecondMoments(X, fit_intercept=spec.fit_intercept)
         weights, groups = block.weights[rows], block.groups
         groups = None if groups is None else groups[rows]
+        args = design, design.gram(weights), weights, groups, spec
+        targets = block.targets[rows].T.copy()
         part = [
-            _moments(
-                design,
-                _terms(
-                    spec, problem, scores[rows], block.targets[rows, problem].copy()
-                ),
-                weights,
-                groups,
-                spec.counts,
-            )
+            _moments(_terms(spec, problem, scores[rows], targets[problem]), *args)
             for problem in range(spec.n_problems)
         ]
         totals = summed([totals, part]) if totals else part
@@ -188,16 +187,17 @@ def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
 
 
 def _moments(
-    design: SecondMoments,
     found: terms.RowTerms,
+    design: SecondMoments,
+    gram: Floats,
     weights: Floats,
     groups: Any,
-    counts: bool,
+    spec: Spec,
 ) -> RowMoments:
     slopes = found.slopes
     m, q = slopes.shape[1], design.n_params
     # A row that counts twice is two rows, one that weighs twice has half the variance.
-    squared = weights if counts else weights**2
+    squared = weights if spec.counts else weights**2
     hessian, squares = np.zeros((m, q, m, q)), np.zeros((m, q, m, q))
     gradient = np.zeros((m, q))
     for a in range(m):
@@ -205,10 +205,10 @@ def _moments(
         for b in range(a + 1):
             product = _gram(design, weights * found.curvatures[:, a, b])
             hessian[a, :, b], hessian[b, :, a] = product, product.T
-            if groups is None:
+            if groups is None and not spec.expected:
                 product = _gram(design, squared * slopes[:, a] * slopes[:, b])
                 squares[a, :, b], squares[b, :, a] = product, product.T
-    n = float(weights.sum()) if counts else float(np.count_nonzero(weights))
+    n = float(weights.sum()) if spec.counts else float(len(weights))
     clusters: dict[int, Floats] = {}
     if groups is not None:
         names, codes = np.unique(groups, return_inverse=True)
@@ -221,6 +221,7 @@ def _moments(
     return RowMoments(
         hessian.reshape(m * q, m * q),
         squares.reshape(m * q, m * q),
+        gram,
         gradient.ravel(),
         float(weights @ found.chi_squares),
         float(weights.sum()),

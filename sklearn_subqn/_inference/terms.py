@@ -104,13 +104,33 @@ def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
 
     It is a share of quantiles around the level, in units of the smaller one of the
     standard deviation of the targets and of the spread of the residuals.
+
+    Raises
+    ------
+    ValueError
+        If most residuals are zero, or no sample is beyond the quantile.
     """
     n, z = len(residuals), special.ndtri(level)
+    deviation = float(np.std(targets))
+    if np.mean(np.abs(residuals) <= TIES * deviation) > 0.5:
+        raise ValueError(
+            f"Most residuals of the quantile {level:g} are zero. Where it runs through "
+            "equal targets, residuals have no density, and quantiles no standard "
+            "errors by it."
+        )
+    if n * min(level, 1.0 - level) < 1.0:
+        raise ValueError(
+            f"The quantile {level:g} of {n} samples is beyond all of them: it needs "
+            f"{int(np.ceil(1.0 / min(level, 1.0 - level)))} samples or more."
+        )
     density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
     share = (1.5 * density**2 / (2.0 * z * z + 1.0)) ** (1.0 / 3.0)
     share *= n ** (-1.0 / 3.0) * special.ndtri(0.975) ** (2.0 / 3.0)
     low, high = np.quantile(residuals, [0.25, 0.75])
-    spread = min(float(np.std(targets)), float(high - low) / 1.34)
+    spread = min(deviation, float(high - low) / 1.34)
+    if spread <= TIES * deviation:
+        # Half of the residuals are the same number, at another quantile.
+        spread = deviation
     # Shares beyond the ends of (0, 1) occur in samples of few rows.
     edge = 0.5 / n
     ends = special.ndtri(np.clip([level + share, level - share], edge, 1.0 - edge))

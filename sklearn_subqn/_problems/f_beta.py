@@ -127,7 +127,7 @@ class FBetaProblems(LinearProblems):
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:
         """Return the objective for weights of rows, times the weight of the class."""
-        positive = self._targets[index] > 0.0
+        positive = self.targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)
         weights = read_only(weights / weights.sum())
@@ -160,7 +160,7 @@ class FBetaProblems(LinearProblems):
 
     def _held_out_scores(self, index: int, alpha: float, solution: Solution) -> Floats:
         """Return scores by fits to the rows of other folds, if the class has folds."""
-        positive = self._targets[index] > 0.0
+        positive = self.targets[index] > 0.0
         folds = folds_of_rows(self.design, positive, n_folds=5)
         if not folds.any():
             warnings.warn(
@@ -188,7 +188,7 @@ class FBetaProblems(LinearProblems):
 
     def _best_threshold(self, index: int, scores: Floats) -> tuple[float, float]:
         """Return the best threshold of a problem, and its F-beta."""
-        positive = self._targets[index] > 0.0
+        positive = self.targets[index] > 0.0
         return best_threshold(scores, positive, self.weights, self._beta)
 
     def _found(self, index: int) -> Pair:

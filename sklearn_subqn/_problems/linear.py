@@ -117,6 +117,7 @@ class LinearProblems(Problems):
     regularizer : Regularizer
     rows : Rows
         Those that were given.
+    targets : list of ndarray
     columns : ndarray of int or slice
         The features of which the problems are.
     sizes : ndarray or None
@@ -196,7 +197,7 @@ class LinearProblems(Problems):
         elif units is not None:
             self.sizes = units[self.columns]
             X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
-        self._targets = targets
+        self.targets = targets
         self._risks: dict[int, tuple[tuple[Any, ...], Risk]] = {}
         self._scores, self._level = scores, level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
@@ -304,7 +305,7 @@ class LinearProblems(Problems):
         w = self.starts[index].w
         coef, intercept = self._rows(w)
         if self._open is not None:
-            intercept = self._open(self._targets[index], w)
+            intercept = self._open(self.targets[index], w)
         return coef, intercept
 
     def _reported(self, found: Iterable[Pair]) -> Pair:
@@ -352,14 +353,14 @@ class LinearProblems(Problems):
 
     def _curvature(self, index: int) -> float:
         """Return about the second derivative of the loss of a problem."""
-        return self._model.rule(self._targets[index], self.weights).squares
+        return self._model.rule(self.targets[index], self.weights).squares
 
     def risk(self, index: int) -> Risk:
         """Return the risk of a problem."""
         if self.elsewhere is not None:
             return self.elsewhere.risk(index)
         # Sizes of columns, which a risk keeps, are the same for every alpha.
-        given = self._losses[index], self._targets[index], self._weights[index]
+        given = self._losses[index], self.targets[index], self._weights[index]
         known, risk = self._risks.get(index, ((), None))
         if risk is None or any(a is not b for a, b in zip(known, given, strict=True)):
             data = given if given[0].is_ours else with_shield(*given)
@@ -461,6 +462,6 @@ class LinearProblems(Problems):
         return np.array(
             [
                 scales.strength(model.rule(target, self.weights), model.l1_share, total)
-                for target in self._targets
+                for target in self.targets
             ]
         )

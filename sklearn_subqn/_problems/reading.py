@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
@@ -18,7 +19,15 @@ Run = Callable[..., Solution]
 
 
 class Reading:
-    """Objectives as they are solved."""
+    """Objectives as they are solved.
+
+    Attributes
+    ----------
+    has_free : bool
+        Whether some features have no penalty.
+    """
+
+    has_free: ClassVar[bool] = False
 
     def strength(self, index: int, alpha: float) -> float:
         """Return the strength of the penalty against the mean loss of a problem."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .._core.objectives.free_columns import lower_bound
+from .._core.objectives.free_columns import is_close, lower_bound
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
 from .._core.solvers import Stopping
@@ -42,6 +42,8 @@ class FreeFeatures(Reading):
     coef : ndarray of bool, of shape (n_coef,)
         Which coefficients have no penalty.
     """
+
+    has_free = True
 
     def __init__(
         self,
@@ -81,13 +83,8 @@ class FreeFeatures(Reading):
             # Smaller objectives need no proof.
             least_size=1e-6 * abs(real.origin().value),
         )
-        bounds = [real.least]
-
-        def prove(point: Point, *duals: Floats) -> float:
-            enough = point.value - rule.allowed_gap(point.value)
-            if bounds[-1] < enough:
-                bounds.append(max(bounds[-1], lower_bound(point, [*duals], enough)))
-            return bounds[-1]
+        proofs = _Proofs(rule, real.least)
+        prove = proofs.bound
 
         def prove_during(point: Point) -> float:
             # Bounds without the small penalty are bounds with it.
@@ -96,6 +93,7 @@ class FreeFeatures(Reading):
         # Subgradients of smooth losses are dual points near the optimum.
         during = prove_during if objective.loss.smooth else None
         # Where the bound without the penalty is no good, the problem is solved anew.
+        advice = "Decrease tol, or"
         for more in (1.0, 1e-2, 1e-4):
             closer = changed(settings, tol=more * settings.tol)
             # What a closer run misses is no concern of the user's.
@@ -109,16 +107,57 @@ class FreeFeatures(Reading):
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven
             # A run that missed its tolerance misses smaller ones, too.
-            if not solution.proven:
-                if more == 1.0:
-                    return proven
-                break
+            if more == 1.0 and not solution.proven:
+                return proven
             # Losses of several scores are known by their infimum only.
             if point.dual.ndim > 1 or not objective.loss.has_leeway:
-                return proven
-        warn_of_gap(self._labels[index], proven, settings.tol)
+                advice = "Nothing else is known of this loss without a penalty:"
+                break
+            if proofs.rounded:
+                advice = "Rounding allows for no better proof: increase tol, or"
+            if proofs.rounded or not solution.proven:
+                break
+        warn_of_gap(self._labels[index], proven, settings.tol, advice)
         return proven
 
     def _without_free(self, objective: Objective) -> Objective:
         """Return the objective without the small penalty of free features."""
         return objective.with_regularizer(PartlyFree(objective.regularizer, self.coef))
+
+
+class _Proofs:
+    """Lower bounds without the small penalty, one after the other.
+
+    Parameters
+    ----------
+    rule : Stopping
+        What gap is enough.
+    least : float
+        A lower bound that is known.
+
+    Attributes
+    ----------
+    rounded : bool
+        Whether further bounds would gain nothing: from the last point to this
+        one, the objective changed by less than a tenth of the gap, and the gap, at most
+        a millionth of the objective, did not halve. Bounds found before remain valid.
+    """
+
+    def __init__(self, rule: Stopping, least: float) -> None:
+        self._rule, self._best = rule, least
+        self._last = np.inf, np.inf
+        self.rounded = False
+
+    def bound(self, point: Point, *duals: Floats) -> float:
+        """Return the best bound so far, of dual points near this point too."""
+        value = point.value
+        enough = value - self._rule.allowed_gap(value)
+        if self._best < enough and not self.rounded:
+            found = lower_bound(point, [*duals], enough)
+            self._best = max(self._best, found)
+            gap, (before, at) = value - found, self._last
+            moved = abs(at - value)
+            stays = is_close(point, found) and 0.5 * before < gap > 10.0 * moved
+            self.rounded = stays and self._best < enough
+            self._last = gap, value
+        return self._best

@@ -158,7 +158,7 @@ class BaseRanker(BundleEstimator):
             sample_weight = X._all("sample_weight", sample_weight)
             X = X._without_targets()
         by_row = {"qid": qid, "query_weight": query_weight}
-        check_same_rows(X, sample_weight=sample_weight, **by_row)
+        check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
         if y is None:
             raise ValueError("score needs the relevances y of the rows, got None.")
         scores = self.predict(X)
@@ -199,9 +199,9 @@ class BaseRanker(BundleEstimator):
             **queries,
         )
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Floats]:
+    def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Floats]:
         """Return the rows of a block validated, and numbers of its rows."""
-        X, y = self._check_X(X, y, reset=True)
+        X, y = self._check_X(X, y, reset=reset)
         return X, _as_numbers(y)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:

@@ -17,8 +17,7 @@ from .._checks import (
     as_sample_weights,
     check_sample_weight,
     check_unmasked,
-    exact_names,
-    is_missing,
+    names_of_rows,
 )
 from .._core.lazy import cached_property
 from .._core.losses import Groups, Ndcg
@@ -307,32 +306,14 @@ def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
     ValueError
         If there is not one query for each of n rows.
     """
-    check_unmasked("qid", qid)
     if qid is None:
         return np.zeros(n, dtype=np.intp), _axis(None)
-    qid = as_numpy(qid)
-    if np.ndim(qid) != 1 and np.shape(qid) != (n, 1):
-        raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
-    queries = np.ravel(exact_names(qid))
-    if len(queries) != n:
-        raise ValueError(
-            f"qid has {len(queries)} entries for {n} rows. It holds the query of each "
-            "row; numbers of rows of the queries are given as group."
-        )
-    if queries.dtype == np.dtype(object):
-        missing = any(map(is_missing, queries))
-    else:
-        # Missing values of any type are the only ones that differ from themselves.
-        missing = bool(np.any(queries != queries))
-    if missing or (queries.dtype.kind == "f" and np.any(np.isinf(queries))):
-        raise ValueError("qid must not contain NaN, None or infinity.")
-    try:
-        names, codes = np.unique(queries, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(
-            f"qid must hold labels of one type, without None: {error}."
-        ) from error
-    return codes.astype(np.intp), _axis(names)
+    instead = (
+        " It holds the query of each row; numbers of rows of the queries are given as "
+        "group."
+    )
+    names, codes = names_of_rows("qid", qid, n, instead)
+    return codes, _axis(names)
 
 
 def _query_weights(

@@ -378,7 +378,7 @@ def fit(
     self._check_parameters()
     if is_collection(X):
         return self._fit_to_blocks(X, y, sample_weight, groups)
-    check_same_rows(X, sample_weight=sample_weight, groups=groups)
+    check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
     weights, classes = check_weights(sample_weight, X, y, self.class_weight)

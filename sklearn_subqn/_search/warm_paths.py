@@ -6,7 +6,7 @@ import copy
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,12 +70,24 @@ class WarmPaths(LinearEstimator):
     cv: Any
     refit: bool
 
+    #: The estimator of the same objective for one ``alpha``.
+    _one_alpha: ClassVar[Any]
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if isinstance(self.alphas, numbers.Integral):
             check_number("alphas", self.alphas, low=1, integer=True)
         else:
             check_alphas(self.alphas)
+
+    def _of_chosen(self) -> Any:
+        kind: Any = self._one_alpha
+        known, given = kind().get_params(deep=False), self.get_params(deep=False)
+        chosen = {name: given[name] for name in known.keys() & given.keys()}
+        for name in ("alpha", "l1_ratio"):
+            if hasattr(self, f"{name}_"):
+                chosen[name] = getattr(self, f"{name}_")
+        return kind(**chosen)
 
     def _for_fold(self) -> Self:
         """Return the model of a fold, silent and of one thread."""

@@ -10,19 +10,40 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks.callers import in_search, user_level
 from .._checks.signatures import parameters_of
-from .._core.names import MOST_NAMED
+from .._core.names import listed
 from .._core.solvers import Status
 from ..exceptions import ConstantModelWarning, UnderfittingWarning
 from .solution import Settings, Solution
 
 
-def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
-    """Warn that a problem is solved, but not proven to be where penalties are zero."""
+def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None:
+    """Warn that a problem is solved, but not proven to be where penalties are zero.
+
+    ``advice`` is the beginning of the last sentence, which advises a small penalty.
+    """
     warnings.warn(
-        f"Fitting {label} did not prove tol={tol:g} where features have no penalty: "
-        f"the objective {solution.objective:.6g} is proven to be within "
-        f"{solution.dual_gap:.2g} of the optimum. Decrease tol, or give these features "
-        "a small penalty.",
+        f"Fitting {label} did not prove tol={tol:g} where features have no penalty, "
+        f"and solved it with a tiny one: the objective {solution.objective:.6g} is "
+        f"proven to be within {solution.dual_gap:.2g} of the optimum without it, a "
+        f"relative gap of {solution.relative_gap:.1e}. {advice} give these features a "
+        "small penalty.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_separation(name: str, features: list[Any], *, together: bool) -> None:
+    """Warn of features whose coefficients have no optimum without a penalty.
+
+    ``together`` says whether it is a combination of them that separates samples.
+    """
+    each = "a combination" if together else "each"
+    warnings.warn(
+        f"{name} has no optimal coefficients of {listed(features)}: {each} of "
+        "these features separates the samples of a class, or those with y = 0, from "
+        "all others, so that the loss keeps falling as coefficients grow. Give these "
+        "features a penalty, leave some of them out, or merge such categories with "
+        "others.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )
@@ -58,9 +79,7 @@ def warn_of_constants(
     of = ""
     if len(solutions) > 1:
         names = [str(i if outputs is None else outputs[i]) for i in found]
-        shown = ", ".join(names[:MOST_NAMED])
-        shown += ", ..." if len(names) > MOST_NAMED else ""
-        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+        of = f" for {len(found)} of {len(solutions)} problems ({listed(names)})"
     reason = "its objective is proven to be about as small with all coefficients zero"
     left = [solutions[i] for i in found if solutions[i].status is Status.AT_ZERO]
     if left:

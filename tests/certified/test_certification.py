@@ -360,8 +360,6 @@ def test_offsets_of_samples():
 @pytest.mark.parametrize(
     "model",
     [
-        sklearn_subqn.BMRMRegressorCV([0.1]),
-        sklearn_subqn.SubLBFGSLinearSVCCV([0.1]),
         sklearn_subqn.BMRMRanker(),
         sklearn_subqn.OnlineLBFGSClassifier(),
     ],

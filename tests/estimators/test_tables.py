@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import GroupKFold
@@ -333,6 +334,7 @@ def test_rows_without_names_are_taken_in_their_order():
 def test_what_else_is_given_by_rows_has_their_names():
     offset = pd.Series(np.zeros(60), index=NAMED.index)
     other = offset[::-1]
+    counts = pd.Series(COUNTS, index=NAMED.index)[::-1]
     match = "has another index than X"
     model = BMRMRegressor().fit(NAMED, COUNTS, offset=offset)
     classifier = BMRMClassifier().fit(NAMED, LABELS, offset=offset)
@@ -340,6 +342,13 @@ def test_what_else_is_given_by_rows_has_their_names():
     stream = OnlineLBFGSRegressor()
     calls = [
         lambda: BMRMRegressor().fit(NAMED, COUNTS, offset=other),
+        lambda: BMRMRegressor().fit(NAMED, counts),
+        lambda: BMRMRegressorCV([0.1]).fit(NAMED, counts),
+        lambda: model.score(NAMED, counts),
+        lambda: dual_gap(model, NAMED, counts),
+        lambda: classifier.fit(NAMED, counts > 0),
+        lambda: classifier.score(NAMED, counts > 0),
+        lambda: stream.partial_fit(NAMED, counts),
         lambda: model.predict(NAMED, offset=other),
         lambda: model.score(NAMED, COUNTS, offset=other),
         lambda: model.score(NAMED, COUNTS, other),
@@ -361,6 +370,21 @@ def test_what_else_is_given_by_rows_has_their_names():
     for call in calls:
         with pytest.raises(ValueError, match=match):
             call()
+
+
+@pytest.mark.parametrize("Kind", [BMRMRegressor, OnlineLBFGSRegressor])
+def test_columns_with_missing_values_are_named(Kind):
+    table = NAMED.copy()
+    table.iloc[3, 1] = np.nan
+    table.iloc[4, 2] = np.inf
+    names = f"{NAMED.columns[1]}, {NAMED.columns[2]}"
+    for X, columns in (
+        (table, names),
+        (table.to_numpy(), "1, 2"),
+        (sparse.csr_array(table.to_numpy()), "1, 2"),
+    ):
+        with pytest.raises(ValueError, match=rf"Columns: {columns}\.$"):
+            Kind().fit(X, COUNTS)
 
 
 @pytest.mark.parametrize("Kind", [BMRMRegressor, OnlineLBFGSRegressor])

@@ -144,8 +144,17 @@ def test_factors_by_names(given):
     unknown = given({**dict(named), "z": 1.0})
     with pytest.raises(ValueError, match=r"do not match the features.*unknown: 'z'"):
         BMRMRegressor(penalty_factor=unknown).fit(frame, y)
-    with pytest.raises(ValueError, match=r"do not match the features.*missing: 'a'"):
-        BMRMRegressor(penalty_factor=given({"b": 1.0})).fit(frame, y)
+    # Features without a factor have one.
+    some = BMRMRegressor(0.1, penalty_factor=given({"b": 2.0})).fit(frame, y)
+    ones = np.where(frame.columns == "b", 2.0, 1.0)
+    expected = BMRMRegressor(0.1, penalty_factor=ones).fit(frame, y)
+    np.testing.assert_array_equal(some.coef_, expected.coef_)
+    negative = BMRMRegressor(penalty_factor=given({"b": -1.0}))
+    with pytest.raises(ValueError, match="got -1 for the feature 'b'"):
+        negative.fit(frame, y)
+    bounded = BMRMRegressor(coef_bounds=(given({"b": 1.0}), None))
+    with pytest.raises(ValueError, match=r"got \(1, inf\) for the feature 'b'"):
+        bounded.fit(frame, y)
     with pytest.raises(ValueError, match="the features have none"):
         BMRMRegressor(penalty_factor=named).fit(X, y)
     numbers = pd.Series(FACTORS)

@@ -1,0 +1,101 @@
+"""Features along which a loss falls without end, so that coefficients have no optimum.
+
+Such a feature separates two classes, or samples whose target is zero from all others
+(Albert and Anderson 1984, Biometrika 71; Correia, Guimaraes and Zylkin 2019).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Floats = npt.NDArray[np.float64]
+
+#: What rows allow: scores may fall, have to stay, or may rise.
+_SIDES = (-1, 0, 1)
+
+
+def sides_of_rows(
+    loss: Any, power: float | None, targets: Floats, n_scores: int
+) -> list[npt.NDArray[Any]]:
+    """Return the side of each row for each problem, nothing for losses with optima.
+
+    Parameters
+    ----------
+    loss : str or object
+    power : float or None
+        Variances are proportional to this power of the mean exp(z).
+    targets : ndarray of shape (n, number of problems)
+        Signs of classes, numbers, or one column with the numbers of k > 1 classes.
+    n_scores : int
+        Number of scores of a row.
+    """
+    if power is not None and power < 2.0:
+        return list(np.where(targets == 0.0, -1, 0).T)
+    if loss not in ("log_loss", "exponential"):
+        return []
+    if n_scores > 1 and targets.shape[1] == 1:
+        # Of several classes, each may be separated from the others.
+        targets = np.where(targets == np.arange(n_scores), 1.0, -1.0)
+    return list(targets.T)
+
+
+def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
+    """Return minima and negative maxima of features, and of scores, on each side.
+
+    Minima of what is returned for several blocks of rows are those of all rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    scores : ndarray of shape (n,)
+        Without offsets, which larger coefficients would not multiply.
+    sides : ndarray of shape (n,)
+        NaN where a row has no weight.
+
+    Returns
+    -------
+    extremes : ndarray of shape (3, 2, d + 1)
+        Infinite where a side has no rows.
+    """
+    found = np.full((len(_SIDES), 2, X.shape[1] + 1), np.inf)
+    for side, ends in zip(_SIDES, found, strict=True):
+        rows = sides == side
+        if not rows.any():
+            continue
+        if sparse.issparse(X):
+            part = X[rows]
+            low, high = (
+                each(axis=0).toarray().ravel() for each in (part.min, part.max)
+            )
+        else:
+            low = X.min(axis=0, where=rows[:, np.newaxis], initial=np.inf)
+            high = X.max(axis=0, where=rows[:, np.newaxis], initial=-np.inf)
+        ends[0] = np.append(low, scores[rows].min())
+        ends[1] = -np.append(high, scores[rows].max())
+    return found
+
+
+def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
+    """Return which features alone, or scores, separate the sides: shape (d + 1,).
+
+    Parameters
+    ----------
+    ends : ndarray of shape (3, 2, d + 1)
+        As of ``extremes``.
+    centered : bool
+        Whether there is an intercept, so that features may be moved by any number.
+    """
+    low, fixed, high = ends
+    # Without an intercept, zero is the only number that features may be moved by.
+    fixed = fixed if centered else np.minimum(fixed, 0.0)
+    # That number is not on the wrong side of any value, and equal to all that stay.
+    least, most = fixed[0], -fixed[1]
+    along = np.maximum(-low[1], most) <= np.minimum(high[0], least)
+    against = np.maximum(-high[1], most) <= np.minimum(low[0], least)
+    all_rows = np.minimum(ends.min(axis=0), fixed)
+    varies = all_rows[0] < -all_rows[1]
+    return np.asarray((along | against) & varies)
