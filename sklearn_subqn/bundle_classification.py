@@ -407,6 +407,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 f"which take losses that are sums over samples: {known}."
             )
 
+    def _is_chosen(self) -> bool:
+        known = isinstance(self.loss, str) and self.loss in BINARY_LOSSES
+        return known and not self._has_offset
+
     def _instead(self) -> str:
         known = INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not separate the classes by this loss"
@@ -455,6 +459,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         if offset is not None:
             offset = self._checked_offset(offset, y, classes)
+        # Samples of the rows have no offsets.
+        self._has_offset = offset is not None
+        self._choose(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

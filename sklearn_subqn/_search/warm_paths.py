@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,18 +75,6 @@ class WarmPaths(LinearEstimator):
             check_number("alphas", self.alphas, low=1, integer=True)
         else:
             check_alphas(self.alphas)
-
-    def _for_fold(self) -> Self:
-        """Return the model of a fold, silent and of one thread."""
-        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
-        model.penalty_factor = self._penalty_factors()
-        if (bounds := self._bounds()) is not None:
-            model.set_params(coef_bounds=bounds)
-        if (constraints := self._constraints()) is not None:
-            model.set_params(coef_constraints=constraints)
-        # Arrays are passed on, whose columns have no names.
-        vars(model).pop("feature_names_in_", None)
-        return model
 
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         """Return the values of ``alpha`` for problems, in descending order."""
