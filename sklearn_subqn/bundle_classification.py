@@ -461,7 +461,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             offset = self._checked_offset(offset, y, classes)
         # Samples of the rows have no offsets.
         self._has_offset = offset is not None
-        self._choose(X, y, weights, classes, sample_weight)
+        self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

@@ -264,10 +264,10 @@ class LinearClassifier(ScoringClassifier):
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        self._choose(X, y, weights, classes, sample_weight)
+        self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes)
 
-    def _choose(
+    def _choose_strength(
         self, X: Any, y: Any, weights: Any, classes: Any, sample_weight: Any
     ) -> None:
         """Choose the strength of the penalty, if that is automatic, on held-out rows.

@@ -20,8 +20,8 @@ from .._solving.process import ignoring_errors
 
 Floats = npt.NDArray[np.float64]
 
-# With fewer rows the rule decides: fits of a millisecond stay so.
-_LEAST_ROWS = 200
+# With fewer rows, and entries, the rule decides: fits of a millisecond stay so.
+_LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
 # Rows of the sample: this many, or a tenth of them.
 _SAMPLE, _SHARE = 3000, 10
@@ -79,7 +79,8 @@ def choose(
     used = np.flatnonzero(weights)
     n = len(used)
     # Weights whose sum is out of range have no strength.
-    if not (n >= _LEAST_ROWS and 1.0 <= total <= 1e100):
+    size = X.nnz if sparse.issparse(X) else X.size
+    if (n < _LEAST_ROWS and size < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
         return Choice(), []
     size = min(n, max(_SAMPLE, n // _SHARE))
     order = np.random.default_rng(0).permutation(used)[:size]
@@ -98,7 +99,8 @@ def choose(
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = np.sqrt(of_held @ (gain - mean) ** 2 / len(held))
-        least = _GAIN * float(of_held @ old.losses)
+        # Rows that are all predicted well tell nothing of the next one.
+        least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least))
 
     def best(start: Choice) -> HeldOut:

@@ -153,8 +153,10 @@ class StreamEstimator(StreamModel):
         if columns is not None:
             # Batches to come may have entries in columns that a fit left out.
             penalty = self._penalty()
+            state: Any = self._state
             k, d = stream.n_outputs or 1, self.n_features_in_
-            self._state = ColumnState.among(self._state, columns, d, penalty, k)
+            of_all: Any = ColumnState.among(state, columns, d, penalty, k)
+            self._state = of_all
             self._columns = None
         if bool(self.fit_intercept) != stream.fit_intercept:
             raise ValueError(
