@@ -277,7 +277,9 @@ class LinearClassifier(ScoringClassifier):
         self._choice = Choice()
         forget(self, "auto_scores_")
         if isinstance(getattr(self, "alpha", None), str) and self._is_chosen():
-            total = row_weights(self.class_weight, classes, y, sample_weight).sum()
+            each = row_weights(self.class_weight, classes, y, sample_weight)
+            with np.errstate(over="ignore"):
+                total = each.sum()
             found = choose(self, X, y, weights, float(total))
             self._choice, self.auto_scores_ = found
 

@@ -113,8 +113,7 @@ class ReadDesign(Design):
 
     @property
     def matrix(self) -> Any:
-        X = Design.matrix.func(self)
-        return X.copy() if isinstance(X, SomeRows) else X
+        return Design.matrix.func(self)
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
         subset = super().rows(rows, copy=False)

@@ -17,8 +17,8 @@ from ..memory import BLOCK_SIZE, COPY_SIZE
 from .coded_rows import CodedRows
 from .linear_map import LinearMap
 from .row_views import (
-    SomeRows,
     add_rows_times,
+    array_of,
     dense_rows,
     products_of_rows,
     row_view,
@@ -90,7 +90,7 @@ class SecondMoments(LinearMap):
         multiply = partial(coded.gram, weights)
         total[:d, :d] = sum(self.each(multiply, self.row_slices))
         if self.fit_intercept:
-            total[d, :d] = total[:d, d] = self._products_of_columns(weights)
+            total[d, :d] = total[:d, d] = self.products_of_columns(weights)
             total[d, d] = weights.sum()
         return total
 
@@ -104,8 +104,7 @@ class SecondMoments(LinearMap):
             return self._row_gram[np.ix_(rows, rows)]
         some = self._map_of_rows(rows)
         self.count(some)
-        copied = isinstance(some.X, SomeRows)
-        return products_of_rows(some.X.copy() if copied else some.X)
+        return products_of_rows(some.X)
 
     @cached_property
     def _row_gram(self) -> Floats:
@@ -271,7 +270,9 @@ class SecondMoments(LinearMap):
     @cached_property
     def matrix(self) -> Any:
         """X of shape (n, d), each entry stored once, for kernels that visit rows."""
-        if not sparse.issparse(self.X) or self.X.has_canonical_format:
+        if not sparse.issparse(self.X):
+            return array_of(self.X)
+        if self.X.has_canonical_format:
             return self.X
         X = self.X.copy()
         X.sum_duplicates()
@@ -280,11 +281,16 @@ class SecondMoments(LinearMap):
     @cached_property
     def squares(self) -> Floats:
         """Squared norms of the rows, of shape (n,)."""
-        dense = self.holds_rows and not sparse.issparse(self.X)
-        X = self.X if dense else self.matrix
-        if not sparse.issparse(X):
-            return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         squares = np.empty(self.n_rows)
+        if not self.is_sparse:
+            for part in self._blocks_of_threads:
+                for start, stop, block in part:
+                    rows = array_of(block)
+                    squares[start:stop] = np.einsum(
+                        "ij,ij->i", rows, rows, dtype=np.float64
+                    )
+            return squares
+        X = self.matrix
         products.squares_of_rows(X.indptr, X.data, squares)
         return squares
 
