@@ -106,6 +106,8 @@ def choose(
     def best(start: Choice) -> HeldOut:
         """Return the best multiple, beginning at a choice."""
         model = estimator._for_fold()
+        # The choice is the same for all solvers.
+        model.set_params(solver="auto", solver_options=None)
         model.tol, model._choice = max(float(model.tol), _TOL), start
         problems = model._problems(*rows)
         rule = problems.strengths(total * share)

@@ -232,7 +232,9 @@ class KeptColumns:
         self._place = np.full(design.n_features, -1)
         self.features = np.empty(0, dtype=np.intp)
         self._centers = np.empty(0)
-        self._rows, self._gram = np.empty((0, len(weights))), np.empty((0, 0))
+        # Memory is taken by the rows that are written to alone.
+        self._rows = np.empty((design.n_features, len(weights)))
+        self._gram = np.empty((0, 0))
 
     def gram(self, features: Rows) -> tuple[Floats, Floats]:
         """Return products of some of the columns with each other, and their means."""
@@ -268,12 +270,11 @@ class KeptColumns:
 
     def _add(self, new: Rows) -> None:
         design, roots, m = self._design, self._roots, len(self.features)
-        if len(self._rows) < m + len(new):
-            rows = np.empty((max(m + len(new), 2 * m), len(roots)))
-            rows[:m] = self._rows[:m]
-            self._rows = rows
         added = self._rows[m : m + len(new)]
-        added[:] = columns_of(design.X, new).T
+        n_rows = max(1, COPY_SIZE // len(new))
+        for start in range(0, len(roots), n_rows):
+            some = slice(start, min(start + n_rows, len(roots)))
+            added[:, some] = columns_of(design.X[some], new).T
         centers = np.zeros(len(new))
         if design.fit_intercept:
             centers = added @ np.square(roots) / self._total
