@@ -276,7 +276,10 @@ class LinearClassifier(ScoringClassifier):
         """
         self._choice = Choice()
         forget(self, "auto_scores_")
-        if isinstance(getattr(self, "alpha", None), str) and self._is_chosen():
+        if not isinstance(getattr(self, "alpha", None), str):
+            return
+        self.auto_scores_: list[tuple[float, bool, float]] = []
+        if self._is_chosen():
             each = row_weights(self.class_weight, classes, y, sample_weight)
             with np.errstate(over="ignore"):
                 total = each.sum()

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .._core.records import stored
 from .._solving.callbacks import FitTask
 from .._solving.process import ignoring_errors
 
@@ -36,6 +37,7 @@ _GAIN = 0.01
 _TOL = 1e-2
 
 
+@stored
 class Choice(NamedTuple):
     """The strength in units of the rule, and how features are measured.
 
