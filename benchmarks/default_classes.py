@@ -118,7 +118,7 @@ def _categories(n: int, sizes: tuple[int, ...], seed: int) -> tuple[Any, Any]:
 
 def _claims(n: int, seed: int) -> tuple[Any, Any]:
     policies = _generated.insurance(n, seed)
-    return policies.X, (policies.claims > 0).astype(int)
+    return policies.X, (policies.n_claims > 0).astype(int)
 
 
 def _table(n: int, d: int, informative: int, flip: float, k: int) -> tuple[Any, Any]:

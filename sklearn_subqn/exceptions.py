@@ -7,6 +7,10 @@ class ConstantModelWarning(UserWarning):
     Raised where the objective is proven to be about as small with all coefficients
     zero, or where bounds of measures such as precision at k have not left zero.
 
+    See Also
+    --------
+    BMRMClassifier : Its losses and class weights are what to change then.
+
     Examples
     --------
     >>> import warnings

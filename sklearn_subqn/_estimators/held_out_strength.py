@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 # With fewer rows, and entries, the rule decides: fits of a millisecond stay so.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
-# Rows of the sample: this many, or a tenth of them.
+# The sample has 3000 rows, or a tenth of all if these are more.
 _SAMPLE, _SHARE = 3000, 10
 
 # Multiples go by half a power of ten. Each step has to lower the mean loss by a
@@ -33,7 +33,7 @@ _STEP = 10.0**0.5
 _MOST_STEPS = 4
 _GAIN = 0.01
 
-# Held-out losses tell strengths apart long before gaps are proven to more digits.
+# Held-out losses differ by more than that from one strength to the next.
 _TOL = 1e-2
 
 
@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     scaled: bool = True
 
 
-class HeldOut(NamedTuple):
+class Tried(NamedTuple):
     """A choice and the loss of each row that was held out."""
 
     choice: Choice
@@ -97,15 +97,15 @@ def choose(
     score = _Score(X[held], y[held])
     tried: list[tuple[float, bool, float]] = []
 
-    def better(new: HeldOut, old: HeldOut) -> bool:
+    def better(new: Tried, old: Tried) -> bool:
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = np.sqrt(of_held @ (gain - mean) ** 2 / len(held))
-        # Rows that are all predicted well tell nothing of the next one.
+        # Where all rows are predicted well, smaller losses are chance.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least))
 
-    def best(start: Choice) -> HeldOut:
+    def best(start: Choice) -> Tried:
         """Return the best multiple, beginning at a choice."""
         model = estimator._for_fold()
         # The choice is the same for all solvers.
@@ -114,10 +114,10 @@ def choose(
         problems = model._problems(*rows)
         rule = problems.strengths(total * share)
 
-        def fitted(multiple: float) -> HeldOut:
+        def fitted(multiple: float) -> Tried:
             problems.solve(multiple * rule, FitTask.silent())
             vars(model).update(problems.attributes())
-            found = HeldOut(Choice(multiple, start.scaled), score(model))
+            found = Tried(Choice(multiple, start.scaled), score(model))
             tried.append((*found.choice, float(of_held @ found.losses)))
             return found
 

@@ -93,8 +93,13 @@ class WarmPaths(LinearEstimator):
     def _grid_of_squares(
         self, problems: LinearProblems, n: int
     ) -> npt.NDArray[np.float64]:
-        """Return n values in descending order where the penalty has no L1 norm."""
-        return np.geomspace(1e-2, 1e-6, n)
+        """Return n values in descending order where the penalty has no L1 norm.
+
+        They are for factors of one: all factors a hundred times smaller change nothing.
+        """
+        factors = self._penalty_factors()
+        factors = np.ones(1) if factors is None else factors[factors > 0.0]
+        return np.geomspace(1e-2, 1e-6, n) / (np.median(factors) if len(factors) else 1)
 
     def _searched(
         self,

@@ -458,10 +458,10 @@ class LinearMap:
         return block.astype(np.float64) if self._promote else block
 
     def _undivided(self, block: Any) -> Any:
-        """Return rows as float64, but for the sizes of columns."""
-        if self._column_sizes is None:
-            return self._float64(block)
-        return block.undivided().astype(np.float64, copy=False)
+        """Return rows as float64, not divided by the sizes of columns."""
+        if isinstance(block, SomeRows):
+            block = block.undivided()
+        return block if block.dtype == np.float64 else block.astype(np.float64)
 
     def _divided(self, coef: Floats) -> Floats:
         """Return numbers of each feature, of shape (d,) or (d, k), divided by sizes."""
