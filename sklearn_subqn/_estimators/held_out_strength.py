@@ -101,9 +101,10 @@ def choose(
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = np.sqrt(of_held @ (gain - mean) ** 2 / len(held))
-        # Where all rows are predicted well, smaller losses are chance.
+        # One row alone does not decide, and where all rows are predicted well, smaller
+        # losses are chance.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
-        return bool(mean > max(error, least))
+        return bool(mean > max(error, least, float((of_held * gain).max())))
 
     def best(start: Choice) -> Tried:
         """Return the best multiple, beginning at a choice."""
