@@ -24,13 +24,17 @@ Floats = npt.NDArray[np.float64]
 # With fewer rows, and entries, the rule decides: fits of a millisecond stay so.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
-# The sample has 3000 rows, or a tenth of all if these are more.
-_SAMPLE, _SHARE = 3000, 10
+# The sample has 3000 rows, or a tenth of all if these are more. docs/constants.md has
+# the figures.
+_SAMPLE = 3000
+_SHARE = 10
 
-# Multiples go by half a power of ten. Each step has to lower the mean loss by a
-# hundredth, and by a standard error of the difference.
+# Multiples go by half a power of ten.
 _STEP = 10.0**0.5
 _MOST_STEPS = 4
+
+# A step has to lower the mean loss by a hundredth, and by a standard error of the
+# difference. docs/constants.md has the figures.
 _GAIN = 0.01
 
 # Held-out losses differ by more than that from one strength to the next.
