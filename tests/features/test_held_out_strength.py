@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import (
     BMRMClassifier,
+    BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
@@ -177,3 +181,36 @@ def test_large_dense_data_in_any_units_are_not_copied(kind, order, l1_ratio, k):
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-5)
     atol = 1e-2 if kind is np.float32 else 1e-3
     np.testing.assert_allclose(model.coef_ * factors, expected.coef_, atol=atol)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(),
+        L1LogisticOWLQN(l1_ratio=0.0),
+        L1LogisticOWLQN(),
+        BMRMRegressor(loss="squared_error"),
+        BMRMRegressor(loss="quantile"),
+    ],
+    ids=repr,
+)
+def test_scales_take_no_copy_of_large_dense_data(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 100)) * 10.0 ** rng.integers(-2, 3, 100)
+    y = (X[:, 0] / X[:, 0].std() + rng.normal(size=40_000) > 0).astype(int)
+    peak = peak_of(model, X, y)
+    # Beside a fit that needs no scales.
+    sizes = model.penalty_factor_
+    scales = sizes if getattr(model, "l1_ratio", 0.0) == 1.0 else np.sqrt(sizes)
+    number = clone(model).set_params(alpha=float(model.alpha_))
+    assert peak < peak_of(number, X / scales, y) + 0.5 * X.nbytes
+
+
+def peak_of(model, X, y):
+    """Return the most memory that a fit takes."""
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
