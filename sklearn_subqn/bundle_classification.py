@@ -62,9 +62,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ----------
     alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        With "auto" it follows from the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters; from 200 samples on,
+        some of them are held out to choose a multiple of it, and whether sparse
+        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        ``auto_scores_`` and the notes.
     loss : str or Loss, default="log_loss"
         With labels y of -1 and +1 and the margin ``m = y f(x)``:
 
@@ -242,6 +244,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
         the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
+    auto_scores_ : list of tuple
+        With ``alpha="auto"``, what was tried on samples that were held out: multiples
+        of the strength of the rule, whether features had scales of their own, and the
+        mean loss, that of probabilities or else the share of errors. Empty for
+        losses that are no sums over samples, and with an ``offset``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -306,8 +313,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
     squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
     weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers. A copy
-    of X in these scales is made, in float64.
+    depends on the loss; the user guide has the numbers.
+    Large dense data are not copied for these scales, and entries of sparse ones are.
 
     References
     ----------
@@ -408,6 +415,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 f"which take losses that are sums over samples: {known}."
             )
 
+    def _is_chosen(self) -> bool:
+        known = isinstance(self.loss, str) and self.loss in BINARY_LOSSES
+        return known and not self._has_offset
+
     def _instead(self) -> str:
         known = INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not separate the classes by this loss"
@@ -455,6 +466,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         offset = self._checked_offset(offset, len(y), classes)
+        # Samples of the rows have no offsets.
+        self._has_offset = offset is not None
+        self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

@@ -224,8 +224,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     the share of its entries that are not zero, and ``alpha_`` is ``k u d / n`` for
     squares and ``k u sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
     weights of the samples, d the mean number of entries of one that are not zero, k
-    depends on the loss, and u on the unit of y. The user guide has the numbers. A copy
-    of X in these scales is made, in float64.
+    depends on the loss, and u on the unit of y. The user guide has the numbers.
+    Large dense data are not copied for these scales, and entries of sparse ones are.
 
     References
     ----------

@@ -24,7 +24,8 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     alphas : int or array-like of shape (n_alphas,), default=20
         The grid, or its size: then the values fall from the smallest one for which all
         coefficients are zero to a thousandth of it in geometric progression, or, with
-        ``l1_ratio=0``, from 1e-2 to 1e-6.
+        ``l1_ratio=0``, from 1e-2 to 1e-6 divided by the median of the positive factors
+        of ``penalty_factor``.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None

@@ -29,9 +29,11 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        With "auto" it follows from the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters; from 200 samples on,
+        some of them are held out to choose a multiple of it, and whether sparse
+        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        ``auto_scores_`` and the notes.
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
         Cost of predicting the class of the column for a sample of the class of the row,
         in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
@@ -116,6 +118,10 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
         scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
         factors of ``w_j²``, and scales are squared.
+    auto_scores_ : list of tuple
+        With ``alpha="auto"``, what was tried on samples that were held out: multiples
+        of the strength of the rule, whether features had scales of their own, and the
+        mean loss, that of probabilities or else the share of errors.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -154,8 +160,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
     squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
     weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers. A copy
-    of X in these scales is made, in float64.
+    depends on the loss; the user guide has the numbers.
+    Large dense data are not copied for these scales, and entries of sparse ones are.
 
     References
     ----------

@@ -63,7 +63,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         others one binary loss for each class against the rest is summed.
         Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
         for several classes over their sum, of "modified_huber" (Zhang 2004).
-    alpha : float, default=1e-4
+    alpha : float, default=1e-5
         Strength of the regularization against the *mean* loss, not negative. It weighs
         coefficients by the units of their features: where standard deviations are far
         below one, take less.
@@ -222,7 +222,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         self,
         loss: str = "log_loss",
         *,
-        alpha: float = 1e-4,
+        alpha: float = 1e-5,
         l1_ratio: float = 0.0,
         solver: str = "auto",
         batch_size: int = 256,

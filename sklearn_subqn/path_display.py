@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from ._checks import check_number
 from ._checks.plotting import axes, check_matplotlib, check_records, styled
 from ._search.warm_paths import check_alphas
-from .exceptions import ConstantModelWarning, UnderfittingWarning
+from .exceptions import ConstantModelWarning
 
 Floats = npt.NDArray[np.float64]
 
@@ -357,8 +357,7 @@ class CoefficientPathDisplay:
             model.set_params(alpha=float(alpha))
             with warnings.catch_warnings():
                 # The path may begin where all coefficients are zero.
-                for category in (ConstantModelWarning, UnderfittingWarning):
-                    warnings.simplefilter("ignore", category)
+                warnings.simplefilter("ignore", ConstantModelWarning)
                 model.fit(X, y, **fit_params)
             if not hasattr(model, "coef_"):
                 raise ValueError(

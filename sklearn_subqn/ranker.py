@@ -190,8 +190,8 @@ class BMRMRanker(BaseRanker):
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
     squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
     weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers. A copy
-    of X in these scales is made, in float64.
+    depends on the loss; the user guide has the numbers.
+    Large dense data are not copied for these scales, and entries of sparse ones are.
 
     References
     ----------

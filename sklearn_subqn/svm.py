@@ -61,9 +61,11 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        With "auto" it follows from the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters; from 200 samples on,
+        some of them are held out to choose a multiple of it, and whether sparse
+        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        ``auto_scores_`` and the notes.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
@@ -146,6 +148,10 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     penalty_factor_ : ndarray of shape (n_features,)
         Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
         times squared scales of the features with ``alpha="auto"``.
+    auto_scores_ : list of tuple
+        With ``alpha="auto"``, what was tried on samples that were held out: multiples
+        of the strength of the rule, whether features had scales of their own, and the
+        mean loss, that of probabilities or else the share of errors.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -184,8 +190,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
     squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
     weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers. A copy
-    of X in these scales is made, in float64.
+    depends on the loss; the user guide has the numbers.
+    Large dense data are not copied for these scales, and entries of sparse ones are.
 
     References
     ----------

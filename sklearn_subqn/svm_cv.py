@@ -24,7 +24,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
         The grid, or its size: then the values lie between 1e-2 and 1e-6 in geometric
-        progression.
+        progression, divided by the median of the positive factors of
+        ``penalty_factor``.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None

@@ -28,8 +28,9 @@ from .._problems import LinearProblems, Problems
 from .._solving.callbacks import with_callbacks
 from .._solving.solution import Progress
 from .block_methods import blockwise, scored
-from .estimator import loss_name
+from .estimator import forget, loss_name
 from .export import coef_table, to_sklearn
+from .held_out_strength import Choice, choose
 from .linear_estimator import LinearEstimator
 from .predictions import log_probabilities
 
@@ -263,7 +264,31 @@ class LinearClassifier(ScoringClassifier):
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes)
+
+    def _choose_strength(
+        self, X: Any, y: Any, weights: Any, classes: Any, sample_weight: Any
+    ) -> None:
+        """Choose the strength of the penalty, if that is automatic, on held-out rows.
+
+        For losses that are sums over rows of one class each.
+        """
+        self._choice = Choice()
+        forget(self, "auto_scores_")
+        if not isinstance(getattr(self, "alpha", None), str):
+            return
+        self.auto_scores_: list[tuple[float, bool, float]] = []
+        if self._is_chosen():
+            each = row_weights(self.class_weight, classes, y, sample_weight)
+            with np.errstate(over="ignore"):
+                total = each.sum()
+            found = choose(self, X, y, weights, float(total))
+            self._choice, self.auto_scores_ = found
+
+    def _is_chosen(self) -> bool:
+        """Whether held-out rows choose the strength of the penalty."""
+        return True
 
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
         return distinct_classes(y)

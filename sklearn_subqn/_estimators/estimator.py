@@ -188,10 +188,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes, and warn of models that are of no use."""
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        for solution in solutions:
-            if solution.constant or solution.shrinkage is not None:
-                self._warn_of_use(problems, solutions)
-                break
+        if any(solution.constant for solution in solutions):
+            self._warn_of_use(problems, solutions)
         store_solutions(self, solutions, several=problems.several)
 
     def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:

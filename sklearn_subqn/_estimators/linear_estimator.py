@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ from .._solving.solution import Solution
 from .._solving.warnings import warn_of_separation, warn_of_shares
 from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
+from .held_out_strength import Choice
 from .predictions import is_narrow, rounded_scores, variance_power
 
 #: Types of X that are kept as they are; everything else becomes float64.
@@ -48,6 +50,9 @@ class LinearEstimator(Estimator):
 
     loss: Any
     alpha_: Any
+
+    #: The strength beside that of the rule, where ``alpha="auto"``.
+    _choice: Choice = Choice()
 
     # Whether features without entries are part of the problems.
     _keeps_all_features: bool = False
@@ -64,6 +69,7 @@ class LinearEstimator(Estimator):
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         if not self._takes_collections:
             return super()._opened(X, y, sample_weight, **others)
+        self._choice = Choice()
         self._check_collection()
         for name, value in others.items():
             if value is not None:
@@ -123,6 +129,18 @@ class LinearEstimator(Estimator):
         given: Any = self.penalty_factor
         return np.array(list(given.values()) if isinstance(given, Mapping) else given)
 
+    def _for_fold(self) -> Self:
+        """Return a model of some of the rows, silent and of one thread."""
+        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        model.penalty_factor = self._penalty_factors()
+        if (bounds := self._bounds()) is not None:
+            model.set_params(coef_bounds=bounds)
+        if (constraints := self._constraints()) is not None:
+            model.set_params(coef_constraints=constraints)
+        # Arrays are passed on, whose columns have no names.
+        vars(model).pop("feature_names_in_", None)
+        return model
+
     def _linear_model(self) -> LinearModel:
         """Return what the parameters say of the model, for checked features."""
         auto = getattr(self, "alpha", None) == AUTO
@@ -142,7 +160,7 @@ class LinearEstimator(Estimator):
             self._regularizer,
             self._l1_share(),
             self._has_squares(),
-            auto and self._has_scales(),
+            auto and self._choice.scaled and self._has_scales(),
             sizes,
             free,
             bounds,
@@ -214,6 +232,7 @@ class LinearEstimator(Estimator):
         with np.errstate(all="ignore"):
             total = self._total_weight(problems, y, sample_weight)
             strengths: npt.NDArray[np.float64] = problems.strengths(total)
+            strengths = self._choice.multiple * strengths
         if not np.all((strengths > 0.0) & np.isfinite(strengths)):
             raise ValueError(
                 f"alpha='auto' is out of range, as sample weights sum to {total:g}. "

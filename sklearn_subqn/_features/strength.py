@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 # numbers: log loss .036, its L1 .032, hinge .007, squared hinge .005, squares .003,
 # absolute .003, quantile .9 .012.
 _K = {
-    "log_loss": (0.1, 0.05),
+    "log_loss": (0.03, 0.04),
     "hinge": (0.2, 0.05),
     "squared_hinge": (1.0, 0.1),
     "squared_error": (0.2, 0.2),
@@ -75,12 +75,15 @@ class Scales(NamedTuple):
         Mean number of entries of a row that are not zero, of features that vary.
     n_features : int
         Number of features that vary.
+    unit : float
+        The mean size of entries where units are ones.
     """
 
     sizes: Floats
     shares: Floats
     n_entries: float
     n_features: int
+    unit: float = 1.0
 
     @classmethod
     def of(cls, X: Any, weights: Floats, *, centered: bool) -> Scales:
@@ -113,9 +116,10 @@ class Scales(NamedTuple):
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
     def plain(self) -> Scales:
-        """Return units of one, with as many entries as make an equal sum of squares."""
-        n_entries = float(self.sizes**2 @ self.shares)
-        return self._replace(sizes=np.ones_like(self.sizes), n_entries=n_entries)
+        """Return units of one, for entries of the same root mean square."""
+        total = float(self.sizes**2 @ self.shares)
+        unit = np.sqrt(total / self.n_entries) if total else 1.0
+        return self._replace(sizes=np.ones_like(self.sizes), unit=float(unit))
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:
         """Return alpha, of whose parts none is stronger than it would be by itself.
@@ -132,8 +136,9 @@ class Scales(NamedTuple):
         total : float
             n, the sum of the weights of the rows.
         """
-        squares = np.float64(rule.squares) * max(self.n_entries, 1.0) / total
-        norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
+        squares = np.float64(rule.squares) * self.unit**2 / total
+        squares *= max(self.n_entries, 1.0)
+        norm = rule.norm * self.unit * np.sqrt(np.log(max(self.n_features, 2)) / total)
         return float(1.0 / (l1_share / norm + (1.0 - l1_share) / squares))
 
 

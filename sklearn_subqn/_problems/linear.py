@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._checks import check_start
 from .._core.losses import DualLoss, with_shield
+from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import (
@@ -20,6 +21,7 @@ from .._core.regularizers import (
     Regularizer,
 )
 from .._core.rows.design import Design
+from .._core.rows.row_views import SomeRows
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales
@@ -193,7 +195,7 @@ class LinearProblems(Problems):
                 self.sizes, unit = None, float(own.min())
         dtype = dtype or X.dtype
         if self.sizes is not None:
-            X = Units(self.sizes).adjoint(X)
+            X = self._divided(X, self.sizes)
         elif units is not None:
             self.sizes = units[self.columns]
             X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
@@ -236,6 +238,13 @@ class LinearProblems(Problems):
         self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
+
+    @staticmethod
+    def _divided(X: Any, sizes: Floats) -> Any:
+        """Return X in other units, of large dense data without a copy."""
+        if sparse.issparse(X) or X.size <= COPY_SIZE:
+            return Units(sizes).adjoint(X)
+        return SomeRows(X, range(len(X)), sizes=sizes)
 
     def _map(
         self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None
@@ -457,7 +466,9 @@ class LinearProblems(Problems):
         """Return alpha of each problem by rule, for rows of a total weight."""
         model, scales = self._model, self.scales
         if scales is None:
-            scales = self._own_rows.scales(self.design.X, self.weights, centered=False)
+            scales = self._own_rows.scales(
+                self.design.matrix, self.weights, centered=False
+            )
             scales = scales.plain()
         return np.array(
             [

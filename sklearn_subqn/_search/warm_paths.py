@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -89,18 +88,6 @@ class WarmPaths(LinearEstimator):
                 chosen[name] = getattr(self, f"{name}_")
         return kind(**chosen)
 
-    def _for_fold(self) -> Self:
-        """Return the model of a fold, silent and of one thread."""
-        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
-        model.penalty_factor = self._penalty_factors()
-        if (bounds := self._bounds()) is not None:
-            model.set_params(coef_bounds=bounds)
-        if (constraints := self._constraints()) is not None:
-            model.set_params(coef_constraints=constraints)
-        # Arrays are passed on, whose columns have no names.
-        vars(model).pop("feature_names_in_", None)
-        return model
-
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         """Return the values of ``alpha`` for problems, in descending order."""
         if np.ndim(self.alphas) > 0:
@@ -118,8 +105,13 @@ class WarmPaths(LinearEstimator):
     def _grid_of_squares(
         self, problems: LinearProblems, n: int
     ) -> npt.NDArray[np.float64]:
-        """Return n values in descending order where the penalty has no L1 norm."""
-        return np.geomspace(1e-2, 1e-6, n)
+        """Return n values in descending order where the penalty has no L1 norm.
+
+        They are for factors of one: all factors a hundred times smaller change nothing.
+        """
+        factors = self._penalty_factors()
+        factors = np.ones(1) if factors is None else factors[factors > 0.0]
+        return np.geomspace(1e-2, 1e-6, n) / (np.median(factors) if len(factors) else 1)
 
     def _searched(
         self,

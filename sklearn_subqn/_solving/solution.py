@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective
 from .._core.solvers import History, SolverSpec, Start, Status, size_of
-from .tolerance import Shrinkage, gap_between, relative
+from .tolerance import gap_between, relative
 
 Floats = npt.NDArray[np.float64]
 
@@ -169,7 +169,6 @@ class Solution:
     ``size`` is what ``relative_gap`` is relative to.
     ``proven`` says whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well,
-    ``shrinkage`` whether much larger ones would do much better without the penalty,
     ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
     for which the parameter ``asked`` was given. ``sums`` are numbers that an estimator
     asks for of the scores of all rows.
@@ -183,7 +182,6 @@ class Solution:
     proven: bool
     constant: bool
     size: float
-    shrinkage: Shrinkage | None = None
     plan: str = ""
     status: Status = Status.STOPPED
     asked: str = ""

@@ -246,7 +246,7 @@ def _certified(
     rounded = raised and problem.dtype == np.float32
     if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
         proven, status = False, Status.ROUNDED
-    solution = Solution(
+    return Solution(
         Start(w, result.dual, end.scores, end.drift),
         value,
         gap,
@@ -258,6 +258,3 @@ def _certified(
         status=status,
         asked=target.name,
     )
-    if reached and not solution.constant:
-        solution.shrinkage = scale.shrinkage(end)
-    return solution

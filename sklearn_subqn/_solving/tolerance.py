@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,7 +9,7 @@ from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective, Point
 from .._core.rounding import CLOSE
 from .._core.solvers import Result, Stopping, size_of
-from .._core.steps.line_search import minimizer, rounding_of
+from .._core.steps.line_search import rounding_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,71 +134,6 @@ class Scale:
         # _SAME_OBJECTIVE of its size. A fall by over 0.1 % of the size is useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
-
-    def shrinkage(self, end: Point) -> Shrinkage | None:
-        """Return how much better larger coefficients would be, where that is much.
-
-        Along t w the risk is convex, and for a penalty of squares falls at t = 1 by
-        2 alpha Omega(w) a step still: by no more than it has on the way from t = 0. The
-        nearer these two are, the farther the minimum of the risk.
-        """
-        objective = self._objective
-        penalty = objective.alpha * objective.regularizer.value(end.w)
-        if objective.regularizer.center(len(end.w)).any() or penalty <= 0.0:
-            return None
-        # Intercepts are those for these coefficients: without, multiples are better.
-        free = end.w[objective.regularizer.n_penalized :]
-        if free.any() and self._least_exceeds(end.w, end.risk + penalty / 0.45):
-            return None
-        start = self._origin
-        start = minimizer(start.along_free(free)) if free.any() else start
-        # A strong one is nearly half of what the coefficients gain.
-        if penalty < 0.45 * (start.risk - end.risk):
-            return None
-        line = start.towards(end)
-        # Larger coefficients would lower the loss by a share of that of no features.
-        much = 0.1 * (start.risk - objective.risk_infimum)
-        # The risk is convex: once it does not fall any more, it will not.
-        factor, before, larger = 1.0, np.inf, end.risk
-        with np.errstate(over="ignore"):
-            while larger < before and end.risk - larger <= much:
-                factor, before = 4.0 * factor, larger
-                larger = line.point(factor).risk
-        if end.risk - larger > much:
-            return Shrinkage(factor, end.risk, larger)
-        return None
-
-    def _least_exceeds(self, w: Floats, risk: float) -> bool:
-        """Whether all multiples of the free parameters have a risk above this one.
-
-        The risk is convex along them: as far as the tangent at w is above that risk, so
-        is the risk, and beyond where it rises.
-        """
-        point = self._without_features(w)
-        slope, excess = _slope(point, point.scores), point.risk - risk
-        if excess <= 0.0:
-            return False
-        # Far away exponentials may overflow.
-        with np.errstate(all="ignore"):
-            step = 1.0 - excess / slope if slope else 0.0
-            if step <= 0.0:
-                return True
-            scores = point.objective.risk.scaled(step, point.scores)
-            other = point.objective.at(step * point.w, scores)
-            return _slope(other, point.scores) * slope <= 0.0
-
-
-def _slope(point: Point, dscores: Floats) -> float:
-    """Return a directional derivative of the risk at a point."""
-    return point.objective.risk.inner(point.dual, dscores)
-
-
-class Shrinkage(NamedTuple):
-    """The mean loss of the coefficients, and of the coefficients times a factor."""
-
-    factor: float
-    loss: float
-    loss_of_larger: float
 
 
 def relative(gap: float, size: float) -> float:

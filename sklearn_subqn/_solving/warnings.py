@@ -12,7 +12,7 @@ from .._checks.callers import in_search, user_level
 from .._checks.signatures import parameters_of
 from .._core.names import listed
 from .._core.solvers import Status
-from ..exceptions import ConstantModelWarning, UnderfittingWarning
+from ..exceptions import ConstantModelWarning
 from .solution import Settings, Solution
 
 
@@ -71,10 +71,7 @@ def warn_of_constants(
         How to make more use of the features.
     """
     found = [index for index, solution in enumerate(solutions) if solution.constant]
-    if not found:
-        _warn_of_shrinkage(name, solutions, weaker)
-        return
-    if in_search():
+    if not found or in_search():
         return
     of = ""
     if len(solutions) > 1:
@@ -90,21 +87,6 @@ def warn_of_constants(
         "tiny, and "
         f"{weaker}. Where that changes nothing, {instead}.",
         ConstantModelWarning,
-        stacklevel=user_level(),
-    )
-
-
-def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
-    """Warn once if the penalty leaves little of the coefficients of a problem."""
-    found = [s.shrinkage for s in solutions if s.shrinkage is not None]
-    if not found or in_search():
-        return
-    worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
-    warnings.warn(
-        f"{name} underfits: its coefficients times {worst.factor:g} would have a mean "
-        f"loss of {worst.loss_of_larger:.4g} on the training data in place of "
-        f"{worst.loss:.4g}. To weaken the penalty, {weaker}.",
-        UnderfittingWarning,
         stacklevel=user_level(),
     )
 

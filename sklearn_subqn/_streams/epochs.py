@@ -16,7 +16,7 @@ from .._core.losses._base import Rows
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
-from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
+from .._core.online.sparse_columns import ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
 from .._core.solvers import History, Start, Status, size_of
 from .._estimators.estimator import store_solutions
@@ -107,15 +107,6 @@ class OnlineEstimator(StreamEstimator):
         self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
-        if columns is not None and isinstance(self._state, AutoState):
-            self._columns = None
-            of_all: Any = ColumnState.among(
-                self._state, columns, self.n_features_in_, whole.penalty, whole.n_scores
-            )
-            self._state = of_all
-            self._show()
-            free = self.intercept_ if self.fit_intercept else ()
-            w = np.append(self.coef_.T[columns], free).astype(np.float64)
         if self._shift is not None:
             coef = np.atleast_2d(self.coef_).astype(np.float64)
             w = np.append(coef.T, self._shift.inward(coef, self.intercept_))

@@ -142,6 +142,7 @@ class StreamModel(LinearEstimator):
         """Return what is pickled: all, except for what the rest can make anew."""
         state = super().__getstate__()
         state.pop("_accepted", None)
-        if isinstance(getattr(self, "_state", None), ColumnState):
+        of_few = self._columns is not None
+        if of_few or isinstance(getattr(self, "_state", None), ColumnState):
             state.pop("_coef", None)
         return state

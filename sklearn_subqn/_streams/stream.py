@@ -29,6 +29,7 @@ from .._core.online import (
 from .._core.online.auto import AutoState
 from .._core.online.batch import LinearBatch, Penalty, SparseRows
 from .._core.online.losses_with_curvature import OnlineLoss
+from .._core.online.sparse_columns import ColumnState
 from .._core.options import Option
 from .._estimators.estimator import FOUND, forget
 from .._features.shift import Shift
@@ -148,7 +149,15 @@ class StreamEstimator(StreamModel):
 
     def _go_on(self) -> None:
         """Let a stream follow changed parameters; another method begins anew."""
-        stream = self._stream
+        stream, columns = self._stream, self._columns
+        if columns is not None:
+            # Batches to come may have entries in columns that a fit left out.
+            penalty = self._penalty()
+            state: Any = self._state
+            k, d = stream.n_outputs or 1, self.n_features_in_
+            of_all: Any = ColumnState.among(state, columns, d, penalty, k)
+            self._state = of_all
+            self._columns = None
         if bool(self.fit_intercept) != stream.fit_intercept:
             raise ValueError(
                 "fit_intercept cannot change between calls of partial_fit; it was "
@@ -198,10 +207,13 @@ class StreamEstimator(StreamModel):
             targets,
             weights,
             loss,
-            Penalty(float(self.alpha), float(self.l1_ratio)),
+            self._penalty(),
             bool(self.fit_intercept),
             self._stream.n_outputs,
         )
+
+    def _penalty(self) -> Penalty:
+        return Penalty(float(self.alpha), float(self.l1_ratio))
 
     def _partial_fit(
         self,

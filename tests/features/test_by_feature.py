@@ -1,5 +1,7 @@
 """Factors of the penalty of each feature."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -201,3 +203,17 @@ def test_float32_and_warm_start_with_factors():
     model.fit(X.astype(np.float32), y)
     assert model.coef_.dtype == np.float32
     np.testing.assert_allclose(model.coef_, first, rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e3])
+@pytest.mark.parametrize(
+    "kind", [SubLBFGSLinearSVCCV, partial(L1LogisticOWLQNCV, l1_ratio=0.0)]
+)
+def test_grids_are_in_units_of_the_factors(kind, unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    one = kind(alphas=5).fit(X, y)
+    other = kind(alphas=5, penalty_factor=np.full(4, unit)).fit(X, y)
+    np.testing.assert_allclose(other.alphas_ * unit, one.alphas_, rtol=1e-12)
+    np.testing.assert_allclose(other.coef_, one.coef_, atol=1e-3)

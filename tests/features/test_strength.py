@@ -9,10 +9,8 @@ from scipy import sparse
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRegressor,
-    MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn.exceptions import ConstantModelWarning, UnderfittingWarning
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(80, 4)) * [1e-6, 1.0, 1e3, 1e8]
@@ -123,25 +121,6 @@ def test_weights_whose_sum_is_out_of_range(penalty, weight):
     y = (SCORES > 0).astype(int)
     with pytest.raises(ValueError, match="alpha='auto' is out of range"):
         BMRMClassifier(penalty=penalty).fit(X, y, sample_weight=np.full(80, weight))
-
-
-@pytest.mark.parametrize("alpha", [10.0, 1e2, 1e3, 1e4, 1e8])
-def test_warning_of_any_strength_that_is_too_large(alpha):
-    # However strong, either the features do nothing or they would do much more.
-    y = (SCORES > 0).astype(int)
-    with pytest.warns((UnderfittingWarning, ConstantModelWarning)):
-        BMRMClassifier(alpha).fit(X / X.std(axis=0), y)
-
-
-@pytest.mark.parametrize("shares", [(1, 1, 1), (7, 2, 1), (45, 45, 10), (18, 1, 1)])
-@pytest.mark.parametrize("alpha", [10.0, 1e3])
-def test_warning_of_joint_hinges_whatever_their_intercepts(shares, alpha):
-    # Intercepts for these coefficients are not the best ones without features.
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], np.multiply(shares, 300) // np.sum(shares))
-    features = rng.normal(size=(len(y), 5)) + 2.0 * np.eye(3, 5)[y]
-    with pytest.warns(UnderfittingWarning):
-        MulticlassHingeClassifier(alpha).fit(features, y)
 
 
 @pytest.mark.parametrize("model", [BMRMRegressor(), BMRMClassifier()])

@@ -438,7 +438,10 @@ def test_defaults_of_all_solvers_do_on_standardized_data(solver, loss):
         X, y = labelled(1200, seed=seed)
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         exact = SubLBFGSLinearSVC(alpha=1e-4).fit(X, y).score(X, y)
-        model = OnlineLBFGSClassifier(loss, solver=solver, max_iter=10, tol=0.0)
+        # Regularized BFGS (Mokhtari and Ribeiro 2014) needs a penalty that counts.
+        options = {"alpha": 1e-4} if solver == "res-lbfgs" else {}
+        options |= {"solver": solver, "max_iter": 10, "tol": 0.0}
+        model = OnlineLBFGSClassifier(loss, **options)
         assert model.fit(X, y).score(X, y) > exact - 0.03
 
 
@@ -709,7 +712,7 @@ def test_fits_repeat_themselves_and_say_what_they_did():
     assert one.t_ == 12 * one.n_iter_
     z = one.decision_function(X)
     objective = np.logaddexp(0.0, np.where(y == 1, -z, z)).mean()
-    objective += 0.5e-4 * float((one.coef_**2).sum())
+    objective += 0.5e-5 * float((one.coef_**2).sum())
     assert_allclose(one.objective_, objective, rtol=1e-9)
     with pytest.warns(ConvergenceWarning, match="reached max_iter=1"):
         short = OnlineLBFGSClassifier(max_iter=1, tol=1e-9).fit(X, y)

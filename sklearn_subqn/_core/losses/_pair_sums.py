@@ -181,8 +181,7 @@ class PairCurvature(Curvature):
         higher = bool(np.count_nonzero(used[1]) < np.count_nonzero(used[0]))
         d = X.shape[1]
         matrix = np.zeros((d, d))
-        dense = isinstance(X, np.ndarray)
-        if not dense and X.indptr.dtype == np.int32:
+        if design.is_sparse and X.indptr.dtype == np.int32:
             factors = np.where(used[higher], self._rows.pairs.factors, 0.0)
             self._rows.crossed(X, factors, self._window, higher, matrix)
             return matrix
@@ -193,12 +192,9 @@ class PairCurvature(Curvature):
         height = max(1, BLOCK_SIZE // max(d, 1))
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))
-            part = X[:, columns]
-            part = part if dense else part.toarray()
-            sums = self._partners(
-                np.ascontiguousarray(part, dtype=np.float64), higher, rows
-            )
+            part = design.dense_columns(columns)
+            sums = self._partners(np.ascontiguousarray(part), higher, rows)
             for start in range(0, len(rows), height):
                 some = slice(start, start + height)
-                matrix[:, columns] += X[rows[some]].T @ sums[some]
+                matrix[:, columns] += design.rows(rows[some]).X.T @ sums[some]
         return matrix

@@ -102,13 +102,17 @@ class Softmax(FlowOracle):
         heavy, light = np.maximum(excess, 0.0), np.maximum(-excess, 0.0)
         if not heavy.any() or not light.any():
             return dual
-        moved = dual.copy()
-        moved[_own(targets)] += weights
         ratios = np.zeros_like(heavy)
         np.divide(heavy, shares + heavy, out=ratios, where=heavy > 0.0)
-        freed = moved * ratios
-        change = np.outer(freed.sum(axis=1), light / light.sum()) - freed
-        return dual + change
+        freed = dual.copy()
+        freed[_own(targets)] += weights
+        freed *= ratios
+        sums = freed.sum(axis=1)
+        # As many numbers as all scores are not held more often than twice.
+        balanced = np.subtract(dual, freed, out=freed)
+        for k in np.flatnonzero(light):
+            balanced[:, k] += sums * (light[k] / light.sum())
+        return balanced
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

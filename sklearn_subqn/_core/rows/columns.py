@@ -16,7 +16,7 @@ from ..memory import BLOCK_SIZE, COPY_SIZE
 from ..rounding import TINY
 from .column_maps import InPlace
 from .design import Design
-from .row_views import dense_rows, row_view
+from .row_views import columns_of, dense_rows, row_view
 
 # Columns of entries are sorted, rather than marked among all, if there are over 2000
 # times more columns than entries. docs/constants.md has the figures.
@@ -50,8 +50,20 @@ class MatrixColumns:
     def block(self) -> Any:
         """A, an ndarray or a CSC array of shape (n, m)."""
         if len(self._columns) == self._design.n_features:
-            return self._matrix
-        return _some_columns(self._matrix, self._columns)
+            return self._matrix if self.sparse else self._design.matrix
+        return columns_of(self._matrix, self._columns)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether a copy takes little memory, or little beside that of X."""
+        m, design = len(self._columns), self._design
+        return m * design.n_rows <= COPY_SIZE or 8 * m <= design.n_features
+
+    def _rows(self, rows: slice) -> Any:
+        """Return some rows of A, dense."""
+        if self._is_small or "block" in vars(self):
+            return self.block[rows]
+        return dense_rows(columns_of(self._design.X[rows], self._columns))
 
     @cached_property
     def arrays(self) -> tuple[Any, Any, Any]:
@@ -116,11 +128,11 @@ class MatrixColumns:
     def forward(self, coef: Floats) -> Floats:
         """Return the product with coefficients of shape (m,) or (m, k), if dense."""
         self._design.passes += len(self._columns) / self._design.n_features
-        block, scores = self.block, np.empty((self._design.n_rows, *coef.shape[1:]))
+        scores = np.empty((self._design.n_rows, *coef.shape[1:]))
 
         def multiply(part: slice) -> None:
             for rows in self._cached(part):
-                scores[rows] = block[rows] @ coef
+                scores[rows] = self._rows(rows) @ coef
 
         self._design.each(multiply, self._design.row_slices)
         return scores
@@ -135,13 +147,11 @@ class MatrixColumns:
         """Return the product of the transpose with u of shape (n,), as float64."""
         if self.sparse:
             return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
-        if (
-            "block" not in vars(self)
-            and 2 * len(self._columns) >= self._design.n_features
+        if "block" not in vars(self) and not (
+            self._is_small and 2 * len(self._columns) < self._design.n_features
         ):
             # A copy of most of X takes longer than the product with all of it.
-            X = self._design.X
-            return np.asarray(X.T @ dual.astype(X.dtype), np.float64)[self._columns]
+            return self._design.products_of_columns(dual)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
     @property
@@ -157,7 +167,7 @@ class MatrixColumns:
         X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):
             rows = slice(start, min(start + n_rows, part.stop))
-            yield rows, dense_rows(_some_columns(X[rows], self._columns))
+            yield rows, dense_rows(columns_of(X[rows], self._columns))
 
     def gram(self, weights: Floats, center: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m), of columns less their center.
@@ -167,12 +177,12 @@ class MatrixColumns:
         m = len(self._columns)
         if self.sparse:
             return self._gram_by_pairs(weights, center)
-        block, roots = self.block, np.sqrt(weights)
+        roots = np.sqrt(weights)
 
         def multiply(part: slice) -> Floats:
             total = np.zeros((m, m))
             for rows in self._cached(part):
-                some = block[rows].T
+                some = self._rows(rows).T
                 if center.any():
                     some = some - center[:, np.newaxis]
                 some = some * roots[rows]
@@ -222,7 +232,9 @@ class KeptColumns:
         self._place = np.full(design.n_features, -1)
         self.features = np.empty(0, dtype=np.intp)
         self._centers = np.empty(0)
-        self._rows, self._gram = np.empty((0, len(weights))), np.empty((0, 0))
+        # Memory is taken by the rows that are written to alone.
+        self._rows = np.empty((design.n_features, len(weights)))
+        self._gram = np.empty((0, 0))
 
     def gram(self, features: Rows) -> tuple[Floats, Floats]:
         """Return products of some of the columns with each other, and their means."""
@@ -258,12 +270,11 @@ class KeptColumns:
 
     def _add(self, new: Rows) -> None:
         design, roots, m = self._design, self._roots, len(self.features)
-        if len(self._rows) < m + len(new):
-            rows = np.empty((max(m + len(new), 2 * m), len(roots)))
-            rows[:m] = self._rows[:m]
-            self._rows = rows
         added = self._rows[m : m + len(new)]
-        added[:] = _some_columns(design.X, new).T
+        n_rows = max(1, COPY_SIZE // len(new))
+        for start in range(0, len(roots), n_rows):
+            some = slice(start, min(start + n_rows, len(roots)))
+            added[:, some] = columns_of(design.X[some], new).T
         centers = np.zeros(len(new))
         if design.fit_intercept:
             centers = added @ np.square(roots) / self._total
@@ -311,13 +322,3 @@ def distinct_columns(
     places = np.empty(len(touched), dtype=np.int32)
     count = kernel.distinct(touched, n, columns, places)
     return columns[:count], places[: len(indices)]
-
-
-def _some_columns(X: Any, columns: Rows) -> Any:
-    if sparse.issparse(X):
-        return X[:, columns]
-    # Columns that lie apart are copied one by one.
-    if X.flags.f_contiguous:
-        return X.T.take(columns, axis=0, mode="clip").T
-    # A third of the time of X[:, columns], which checks each index for each row.
-    return X.take(columns, axis=1, mode="clip")

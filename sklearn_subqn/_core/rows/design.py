@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..losses._base import Floats, Rows
-from .row_views import SomeRows, dense_rows
+from .row_views import SomeRows, array_of, columns_of, dense_rows
 from .second_moments import SecondMoments
 
 
@@ -70,7 +70,7 @@ class Design(SecondMoments):
         matrices = [self.X, *(other.X for other in others)]
         if sparse.issparse(self.X):
             return self._like(sparse.vstack(matrices, format="csr"), None)
-        return self._like(np.concatenate(matrices), None)
+        return self._like(np.concatenate(list(map(array_of, matrices))), None)
 
     def _like(self, X: Any, parent: Design | None) -> Design:
         """Return the design of other rows of the same features."""
@@ -99,7 +99,7 @@ class Design(SecondMoments):
             X = sparse.vstack(parts, format="csr")
         else:
             X = np.empty((len(rows) + len(further), self.n_features), dtype)
-            self.X.take(rows, axis=0, mode="clip", out=X[: len(rows)])
+            X[: len(rows)] = self._some_rows(rows).copy()
             X[len(rows) :] = further
         return Design(
             X,
@@ -117,7 +117,7 @@ class Design(SecondMoments):
         if sparse.issparse(self.X):
             X = sparse.vstack([self.X, other.X], format="csr")[order]
         else:
-            X = np.concatenate([self.X, other.X])[order]
+            X = np.concatenate([array_of(self.X), array_of(other.X)])[order]
         return Design(X, fit_intercept=False, n_threads=self._n_threads)
 
     def zeros(self) -> Design:
@@ -138,6 +138,8 @@ class Design(SecondMoments):
             data = X.data / units[X.indices]
             X = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
             return self._like(X, None)
+        if isinstance(X, SomeRows):
+            return self._like(X.divided(units), None)
         return self._like(X / units, None)
 
     def in_row_space(self) -> tuple[Design, Floats]:
@@ -167,16 +169,15 @@ class Design(SecondMoments):
 
     def dense_columns(self, columns: Rows) -> Floats:
         """Return a copy of some of the features, of shape (n, c)."""
-        some = self.X[:, columns]
-        dense = some.toarray() if sparse.issparse(some) else some
-        return np.asarray(dense, dtype=np.float64)
+        return dense_rows(columns_of(self.X, columns))
 
     def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
         """Return the design of some of the features, for one score per row.
 
         They are copied, unless they are all.
         """
-        X = self.X if len(columns) == self.n_features else self.X[:, columns]
+        X = self.X
+        X = X if len(columns) == self.n_features else columns_of(X, columns)
         return Design(
             X,
             fit_intercept=fit_intercept,

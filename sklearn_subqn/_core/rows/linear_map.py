@@ -105,6 +105,8 @@ class LinearMap:
         self.n_entries = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
         self._promote = self.X.dtype != np.float64
         self._in_blocks = self._promote or isinstance(self.X, SomeRows)
+        # Sizes divide coefficients, which are few, in place of columns.
+        self._column_sizes = self.X.sizes if isinstance(self.X, SomeRows) else None
         self._is_narrow = self._promote and sparse.issparse(self.X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
@@ -167,6 +169,7 @@ class LinearMap:
     def forward(self, w: Floats) -> Floats:
         """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
         coef, intercept = self.split(w)
+        coef = self._divided(coef)
         self.passes += 1.0
         if self._are_few:
             scores = self.X @ coef
@@ -186,7 +189,7 @@ class LinearMap:
                     arrays = block.indptr, block.indices, block.data
                     products.multiply_several(*arrays, coef, scores[start:stop])
                 else:
-                    scores[start:stop] = self._float64(block) @ coef
+                    scores[start:stop] = self._undivided(block) @ coef
 
         self.each(multiply, self._blocks_of_threads)
         if self.fit_intercept:
@@ -217,16 +220,22 @@ class LinearMap:
                 return self._add_rows(rows, dual)
             some = self._map_of_rows(rows)
             self.count(some)
-            return self._with_intercepts(some._products_of_columns(dual), dual)
+            return self._with_intercepts(some.products_of_columns(dual), dual)
         self.passes += 1.0
-        return self._with_intercepts(self._products_of_columns(dual), dual)
+        return self._with_intercepts(self.products_of_columns(dual), dual)
 
     @property
     def is_plain(self) -> bool:
         """Whether X is an array of float64 with one row after the other in memory."""
         own = self.in_one_place and self.holds_rows and not self.shares_coef
-        plain = isinstance(self.X, np.ndarray) and not self._in_blocks
-        return own and plain and bool(self.X.flags.c_contiguous)
+        X = self._undivided_rows
+        plain = isinstance(X, np.ndarray) and X.dtype == np.float64
+        return own and plain and bool(X.flags.c_contiguous)
+
+    @property
+    def _undivided_rows(self) -> Any:
+        """X, or the rows of which it is made by sizes alone."""
+        return self.X if self._column_sizes is None else self.X.undivided()
 
     def through(self, w: Floats, change: Callable[[slice, Floats], Floats]) -> Floats:
         """Return the product of the transpose with what ``change`` makes of scores.
@@ -242,6 +251,7 @@ class LinearMap:
             From a slice of the rows and their scores to numbers of the same shape.
         """
         coef, intercept = self.split(w)
+        coef, X = self._divided(coef), self._undivided_rows
         n_rows = max(1, BLOCK_SIZE // 2 // max(self.n_features, 1))
 
         def multiply(part: slice) -> Floats:
@@ -250,7 +260,7 @@ class LinearMap:
             sums = total[self.n_coef :]
             for start in range(part.start, part.stop, n_rows):
                 rows = slice(start, min(start + n_rows, part.stop))
-                block = self.X[rows]
+                block = X[rows]
                 scores = block @ coef
                 if self.fit_intercept:
                     scores += intercept
@@ -258,6 +268,7 @@ class LinearMap:
                 products += (dual.T @ block).T
                 if self.fit_intercept:
                     sums += dual.sum(axis=0)
+            products[:] = self._divided(products)
             return total
 
         self.passes += 2.0
@@ -356,7 +367,8 @@ class LinearMap:
             return None
         return CodedRows.of(self.X)
 
-    def _products_of_columns(self, dual: Floats) -> Floats:
+    def products_of_columns(self, dual: Floats) -> Floats:
+        """Return Xᵀu without intercepts, which does not count as a pass."""
         coded = self.coded if dual.ndim == 1 else None
         if coded is None and "by_columns" in vars(self) and dual.ndim == 1:
             X = self.by_columns
@@ -383,8 +395,8 @@ class LinearMap:
                         product += some
                     else:
                         copied = isinstance(block, SomeRows)
-                        some = block.copy(rows) if copied else row_view(block, rows)
-                        some = self._float64(some)
+                        some = block[rows] if copied else row_view(block, rows)
+                        some = self._undivided(some)
                         if dual.ndim == 1 or sparse.issparse(some):
                             product += some.T @ u
                         else:
@@ -395,7 +407,7 @@ class LinearMap:
         product, *others = self.each(multiply, self._blocks_of_threads)
         for other in others:
             product += other
-        return np.asarray(product)
+        return self._divided(np.asarray(product))
 
     @property
     def _summed_rows(self) -> int:
@@ -443,3 +455,17 @@ class LinearMap:
         if isinstance(block, SomeRows):
             block = block.copy()
         return block.astype(np.float64) if self._promote else block
+
+    def _undivided(self, block: Any) -> Any:
+        """Return rows as float64, not divided by the sizes of columns."""
+        if isinstance(block, SomeRows):
+            block = block.undivided()
+        return block if block.dtype == np.float64 else block.astype(np.float64)
+
+    def _divided(self, coef: Floats) -> Floats:
+        """Return numbers of each feature, of shape (d,) or (d, k), divided by sizes."""
+        if self._column_sizes is None:
+            return coef
+        return coef / (
+            self._column_sizes if coef.ndim == 1 else self._column_sizes[:, np.newaxis]
+        )

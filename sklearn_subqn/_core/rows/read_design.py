@@ -111,11 +111,6 @@ class ReadDesign(Design):
     def nbytes(self) -> int:
         return self._size
 
-    @property
-    def matrix(self) -> Any:
-        X = self.X
-        return X.copy() if isinstance(X, SomeRows) else X
-
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
         subset = super().rows(rows, copy=False)
         # Rows that are not to be copied are used at once.

@@ -18,9 +18,9 @@ from ..memory import BLOCK_SIZE, COPY_SIZE
 from .coded_rows import CodedRows
 from .linear_map import LinearMap
 from .row_views import (
-    SomeRows,
     absolute,
     add_rows_times,
+    array_of,
     dense_rows,
     products_of_rows,
     row_view,
@@ -92,7 +92,7 @@ class SecondMoments(LinearMap):
         multiply = partial(coded.gram, weights)
         total[:d, :d] = sum(self.each(multiply, self.row_slices))
         if self.fit_intercept:
-            total[d, :d] = total[:d, d] = self._products_of_columns(weights)
+            total[d, :d] = total[:d, d] = self.products_of_columns(weights)
             total[d, d] = weights.sum()
         return total
 
@@ -106,8 +106,7 @@ class SecondMoments(LinearMap):
             return self._row_gram[np.ix_(rows, rows)]
         some = self._map_of_rows(rows)
         self.count(some)
-        copied = isinstance(some.X, SomeRows)
-        return products_of_rows(some.X.copy() if copied else some.X)
+        return products_of_rows(some.X)
 
     @cached_property
     def _row_gram(self) -> Floats:
@@ -273,15 +272,21 @@ class SecondMoments(LinearMap):
     @property
     def matrix(self) -> Any:
         """X of shape (n, d), in memory, for kernels that visit rows."""
-        return self.X
+        return self.X if sparse.issparse(self.X) else array_of(self.X)
 
     @cached_property
     def squares(self) -> Floats:
         """Squared norms of the rows, of shape (n,)."""
-        X = self.matrix
-        if not sparse.issparse(X):
-            return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         squares = np.empty(self.n_rows)
+        if not self.is_sparse:
+            for part in self._blocks_of_threads:
+                for start, stop, block in part:
+                    rows = array_of(block)
+                    squares[start:stop] = np.einsum(
+                        "ij,ij->i", rows, rows, dtype=np.float64
+                    )
+            return squares
+        X = self.matrix
         products.squares_of_rows(X.indptr, X.data, squares)
         return squares
 

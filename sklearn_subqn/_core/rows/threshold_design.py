@@ -66,7 +66,7 @@ class ThresholdDesign(Design):
         d = self.n_coef
         total = super().gram(weights.sum(axis=1))
         self.passes += 1.0
-        total[:d, d:] = self._products_of_columns(weights)
+        total[:d, d:] = self.products_of_columns(weights)
         total[d:, :d] = total[:d, d:].T
         total[d:, d:] = np.diag(weights.sum(axis=0))
         return total

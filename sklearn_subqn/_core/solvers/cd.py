@@ -11,6 +11,7 @@ import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..losses._base import Floats, Rows
+from ..memory import COPY_SIZE
 from ..objectives.objective import Dual, Line, Objective, Point
 from ..objectives.risk import Risk
 from ..rounding import ROUNDED
@@ -448,8 +449,9 @@ def at_sample(point: Point, stride: int) -> Point:
         return_counts=True,
     )
     weights = o.weights[rows] * counts / (n * share[rows])
+    design = o.design.rows(rows, copy=o.design.row_size * len(rows) <= COPY_SIZE)
     sample = Objective(
-        Risk(o.design.rows(rows), o.loss.of_rows(rows), o.targets[rows], weights),
+        Risk(design, o.loss.of_rows(rows), o.targets[rows], weights),
         o.regularizer,
         o.alpha,
     )

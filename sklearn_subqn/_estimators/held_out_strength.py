@@ -1,0 +1,162 @@
+"""The strength of ``alpha="auto"``, chosen on rows that are held out of a sample.
+
+Which strength predicts best depends on how well the features predict, which no shape of
+the data shows. So multiples of the strength of the rule, and sparse features both in
+scales of their own and as they are, are fitted to two thirds of a sample of the rows,
+each fit starting where the one before ended, and scored on the others. A multiple takes
+the place of another one where the mean loss is smaller by more than chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._core.records import stored
+from .._solving.callbacks import FitTask
+from .._solving.process import ignoring_errors
+
+Floats = npt.NDArray[np.float64]
+
+# With fewer rows, and entries, the rule decides: fits of a millisecond stay so.
+_LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
+
+# The sample has 3000 rows, or a tenth of all if these are more. docs/constants.md has
+# the figures.
+_SAMPLE = 3000
+_SHARE = 10
+
+# Multiples go by half a power of ten.
+_STEP = 10.0**0.5
+_MOST_STEPS = 4
+
+# A step has to lower the mean loss by a hundredth, and by a standard error of the
+# difference. docs/constants.md has the figures.
+_GAIN = 0.01
+
+# Held-out losses differ by more than that from one strength to the next.
+_TOL = 1e-2
+
+
+@stored
+class Choice(NamedTuple):
+    """The strength in units of the rule, and how features are measured.
+
+    Attributes
+    ----------
+    multiple : float
+        Of the strength of the rule.
+    scaled : bool
+        Whether the penalty measures features in scales of their own.
+    """
+
+    multiple: float = 1.0
+    scaled: bool = True
+
+
+class Tried(NamedTuple):
+    """A choice and the loss of each row that was held out."""
+
+    choice: Choice
+    losses: Floats
+
+
+@ignoring_errors
+def choose(
+    estimator: Any, X: Any, y: npt.NDArray[Any], weights: Floats, total: float
+) -> tuple[Choice, list[tuple[float, bool, float]]]:
+    """Return what predicts best, and all that was tried with its mean loss.
+
+    Parameters
+    ----------
+    estimator : LinearClassifier
+        Its parameters are acceptable.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    y : ndarray of shape (n,)
+        Labels.
+    weights : ndarray of shape (n,)
+        Sum to one.
+    total : float
+        The sum of the weights before.
+    """
+    used = np.flatnonzero(weights)
+    n = len(used)
+    # Weights whose sum is out of range have no strength.
+    size = X.nnz if sparse.issparse(X) else X.size
+    if (n < _LEAST_ROWS and size < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
+        return Choice(), []
+    size = min(n, max(_SAMPLE, n // _SHARE))
+    order = np.random.default_rng(0).permutation(used)[:size]
+    held, train = np.sort(order[: size // 3]), np.sort(order[size // 3 :])
+    classes = np.unique(y[train])
+    held = held[np.isin(y[held], classes)]
+    if len(classes) < 2 or not len(held):
+        return Choice(), []
+    of_held = weights[held] / weights[held].sum()
+    share = float(weights[train].sum())
+    rows = X[train], y[train], weights[train] / share, classes
+    score = _Score(X[held], y[held])
+    tried: list[tuple[float, bool, float]] = []
+
+    def better(new: Tried, old: Tried) -> bool:
+        gain = old.losses - new.losses
+        mean = float(of_held @ gain)
+        error = np.sqrt(of_held @ (gain - mean) ** 2 / len(held))
+        # One row alone does not decide, and where all rows are predicted well, smaller
+        # losses are chance.
+        least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
+        return bool(mean > max(error, least, float((of_held * gain).max())))
+
+    def best(start: Choice) -> Tried:
+        """Return the best multiple, beginning at a choice."""
+        model = estimator._for_fold()
+        # The choice is the same for all solvers.
+        model.set_params(solver="auto", solver_options=None)
+        model.tol, model._choice = max(float(model.tol), _TOL), start
+        problems = model._problems(*rows)
+        rule = problems.strengths(total * share)
+
+        def fitted(multiple: float) -> Tried:
+            problems.solve(multiple * rule, FitTask.silent())
+            vars(model).update(problems.attributes())
+            found = Tried(Choice(multiple, start.scaled), score(model))
+            tried.append((*found.choice, float(of_held @ found.losses)))
+            return found
+
+        found = fitted(start.multiple)
+        for step in (1.0 / _STEP, _STEP):
+            before = found
+            for _ in range(_MOST_STEPS):
+                new = fitted(found.choice.multiple * step)
+                if not better(new, found):
+                    break
+                found = new
+            if found is not before:
+                break
+        return found
+
+    found = best(Choice())
+    if sparse.issparse(X) and estimator._has_scales():
+        plain = best(Choice(found.choice.multiple, scaled=False))
+        gain = of_held @ (found.losses - plain.losses)
+        found = plain if gain > 0.0 else found
+    # The best L1 norm falls like the number of rows, its rule like the root of that.
+    multiple, scaled = found.choice
+    return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
+
+
+class _Score:
+    """Losses of rows: of their probabilities where there are any, else wrong or not."""
+
+    def __init__(self, X: Any, y: npt.NDArray[Any]) -> None:
+        self._X, self._y = X, y
+
+    def __call__(self, model: Any) -> Floats:
+        if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
+            return (model.predict(self._X) != self._y).astype(np.float64)
+        logarithms = model.predict_log_proba(self._X)
+        places = np.searchsorted(model.classes_, self._y)
+        return -logarithms[np.arange(len(places)), places].astype(np.float64)
