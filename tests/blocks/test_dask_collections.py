@@ -65,15 +65,17 @@ LIMIT = 300.0
 
 CLASSIFIERS = {
     "hinge": SubLBFGSLinearSVC(0.01, tol=TOL),
-    "squared hinge": SubLBFGSLinearSVC(loss="squared_hinge", tol=TOL),
-    "balanced": SubLBFGSLinearSVC(tol=TOL, class_weight="balanced"),
-    "dict": SubLBFGSLinearSVC(tol=TOL, class_weight={"a": 1.0, "b": 2.0, "c": 0.0}),
-    "no intercept": SubLBFGSLinearSVC(tol=TOL, fit_intercept=False),
+    "squared hinge": SubLBFGSLinearSVC(0.01, loss="squared_hinge", tol=TOL),
+    "balanced": SubLBFGSLinearSVC(0.01, tol=TOL, class_weight="balanced"),
+    "dict": SubLBFGSLinearSVC(
+        0.01, tol=TOL, class_weight={"a": 1.0, "b": 2.0, "c": 0.0}
+    ),
+    "no intercept": SubLBFGSLinearSVC(0.01, tol=TOL, fit_intercept=False),
     "factors": SubLBFGSLinearSVC(0.1, tol=TOL, penalty_factor=np.arange(1.0, 6.0)),
-    "L1 logistic": L1LogisticOWLQN(tol=TOL),
+    "L1 logistic": L1LogisticOWLQN(1e-3, tol=TOL),
     "OWL-QN": L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5),
-    "multiclass": MulticlassHingeClassifier(tol=TOL),
-    "log loss": BMRMClassifier(tol=TOL),
+    "multiclass": MulticlassHingeClassifier(0.01, tol=TOL),
+    "log loss": BMRMClassifier(1e-3, tol=TOL),
     "modified Huber": BMRMClassifier(loss="modified_huber", penalty="l1", tol=TOL),
     "L1 hinge": BMRMClassifier(0.02, loss="hinge", penalty="l1", tol=1e-4),
 }
@@ -194,7 +196,7 @@ def test_sparse_blocks(dtype):
     X[:, 2] -= 1000.0
     X = (X * (np.abs(X) > 0.5)).astype(dtype)
     dX, dy = blocks(7, X, y)
-    model = SubLBFGSLinearSVC(tol=1e-6).fit(sparse.csr_array(X), y)
+    model = SubLBFGSLinearSVC(0.01, tol=1e-6).fit(sparse.csr_array(X), y)
     expected, gap = model.objective_, model.dual_gap_
     model.fit(dX.map_blocks(sparse.csr_matrix), dy)
     assert model.coef_.dtype == dtype
@@ -209,7 +211,7 @@ def test_dataframes():
     frame["label"], frame["weight"] = y, weights
     collection = dd.from_pandas(frame, npartitions=3)
     dX = collection[list("vwxyz")]
-    model = L1LogisticOWLQN(tol=TOL)
+    model = L1LogisticOWLQN(1e-3, tol=TOL)
     dask_data = dX, collection["label"], collection["weight"]
     assert_same_optimum(model, frame[list("vwxyz")], y, weights, dask_data)
     assert_array_equal(model.feature_names_in_, list("vwxyz"))
