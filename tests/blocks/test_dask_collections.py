@@ -76,7 +76,9 @@ CLASSIFIERS = {
     "OWL-QN": L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5),
     "multiclass": MulticlassHingeClassifier(0.01, tol=TOL),
     "log loss": BMRMClassifier(1e-3, tol=TOL),
-    "modified Huber": BMRMClassifier(loss="modified_huber", penalty="l1", tol=TOL),
+    "modified Huber": BMRMClassifier(
+        0.01, loss="modified_huber", penalty="l1", tol=TOL
+    ),
     "L1 hinge": BMRMClassifier(0.02, loss="hinge", penalty="l1", tol=1e-4),
 }
 REGRESSORS = {
@@ -234,7 +236,7 @@ def test_lists_of_delayed_blocks(kind):
         [dask.delayed(make)(x[a:b]) for a, b in pairwise(ends)]
         for make, x in ((kind, X), (np.asarray, y), (pd.Series, weights))
     ]
-    model = BMRMClassifier(tol=TOL)
+    model = BMRMClassifier(1e-3, tol=TOL)
     assert_same_optimum(model, kind(X), y, weights, rows)
     result = model.predict_proba(rows[0])
     assert isinstance(result, da.Array)
