@@ -3,9 +3,12 @@
 Arrays are C-contiguous. With q = d + 1 parameters the last is an intercept.
 """
 
+from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
+
+from .standard cimport INFINITY
+
 cdef extern from *:
     """
-    #include <math.h>
     #include <stddef.h>
     #include <string.h>
     #include "widest.h"
@@ -81,48 +84,6 @@ cdef extern from *:
                 for (int m = 0; m < 8; m++) H[d * q + d] += c[m];
         }
     }
-
-    /* Make the upper half of H the R of H = R'R. Return whether that is positive
-       definite. */
-    WIDEST static int dense_factor(double *H, ptrdiff_t q)
-    {
-        for (ptrdiff_t i = 0; i < q; i++) {
-            double *row = H + i * q;
-            double a = row[i];
-            if (!(a > 0.0 && a < INFINITY)) return 0;
-            a = 1.0 / sqrt(a);
-            for (ptrdiff_t j = i; j < q; j++) row[j] *= a;
-            for (ptrdiff_t k = i + 1; k < q; k++) {
-                const double factor = row[k];
-                double *below = H + k * q;
-                for (ptrdiff_t j = k; j < q; j++) below[j] -= factor * row[j];
-            }
-        }
-        return 1;
-    }
-
-    /* Replace p by the inverse of R'R times p. */
-    WIDEST static void dense_substitute(const double *R, double *p, ptrdiff_t q)
-    {
-        for (ptrdiff_t i = 0; i < q; i++) {
-            const double *row = R + i * q;
-            p[i] /= row[i];
-            for (ptrdiff_t j = i + 1; j < q; j++) p[j] -= row[j] * p[i];
-        }
-        for (ptrdiff_t i = q - 1; i >= 0; i--) {
-            const double *row = R + i * q;
-            for (ptrdiff_t j = i + 1; j < q; j++) p[i] -= row[j] * p[j];
-            p[i] /= row[i];
-        }
-    }
-
-    /* Replace p by the inverse of H times p, and the upper half of H by its R. */
-    static int dense_solve(double *H, double *p, ptrdiff_t q)
-    {
-        if (!dense_factor(H, q)) return 0;
-        dense_substitute(H, p, q);
-        return 1;
-    }
     """
     void dense_forward(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
@@ -136,6 +97,31 @@ cdef extern from *:
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* bend, Py_ssize_t stride, double* H,
     ) noexcept nogil
-    bint dense_factor(double* H, Py_ssize_t q) noexcept nogil
-    void dense_substitute(const double* R, double* p, Py_ssize_t q) noexcept nogil
-    bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil
+
+
+cdef inline bint dense_factor(double* H, Py_ssize_t q) noexcept nogil:
+    """Make the upper half of H the R of H = RᵀR; return whether that is possible."""
+    cdef int size = <int> q, info = 0
+    cdef Py_ssize_t i
+    # The upper half is the lower one to LAPACK, which goes by columns.
+    dpotrf("L", &size, H, &size, &info)
+    if info != 0:
+        return False
+    for i in range(q):
+        if not 0.0 < H[i * q + i] < INFINITY:
+            return False
+    return True
+
+
+cdef inline void dense_substitute(double* R, double* p, Py_ssize_t q) noexcept nogil:
+    """Replace p by the inverse of RᵀR times p."""
+    cdef int size = <int> q, one = 1, info
+    dpotrs("L", &size, &one, R, &size, p, &size, &info)
+
+
+cdef inline bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil:
+    """Replace p by the inverse of H times p, and the upper half of H by its R."""
+    if not dense_factor(H, q):
+        return False
+    dense_substitute(H, p, q)
+    return True

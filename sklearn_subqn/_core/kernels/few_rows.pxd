@@ -10,9 +10,11 @@ y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of co
 else zero.
 """
 
-from .dense_rows cimport dense_adjoint, dense_forward, dense_gram
+from scipy.linalg.cython_blas cimport dsyrk
+
+from .dense_rows cimport dense_adjoint, dense_forward
 from .exponentials cimport exponentials
-from .standard cimport fabs, log
+from .standard cimport fabs, log, memset, sqrt
 
 cdef enum:
     BOX
@@ -20,6 +22,8 @@ cdef enum:
     EXPONENTIAL
     # Exponential functions go on as their tangents from here on.
     STEEPEST = 50
+    # Rows of a Gram matrix that are multiplied at once.
+    ROWS_AT_ONCE = 128
 
 
 cdef struct FewRows:
@@ -40,6 +44,8 @@ cdef struct FewRows:
     double* bend
     double* e
     double* u
+    # Room for ROWS_AT_ONCE rows of q numbers.
+    double* block
 
 
 cdef inline double change(const FewRows* o, Py_ssize_t i) noexcept nogil:
@@ -110,4 +116,24 @@ cdef inline void curvature(
 
     With a stride that is an estimate from some of the rows.
     """
-    dense_gram(o.X, o.n, o.d, o.q, o.bend, stride, H)
+    cdef double root, one = 1.0
+    cdef Py_ssize_t i = 0, j
+    cdef int m, q = <int> o.q
+    cdef double* row
+    cdef const double* x
+    memset(H, 0, o.q * o.q * sizeof(double))
+    while i < o.n:
+        m, row = 0, o.block
+        while i < o.n and m < ROWS_AT_ONCE:
+            if o.bend[i] > 0.0:
+                root, x = sqrt(stride * o.bend[i]), o.X + i * o.d
+                for j in range(o.d):
+                    row[j] = root * x[j]
+                if o.q > o.d:
+                    row[o.d] = root
+                row += o.q
+                m += 1
+            i += stride
+        # The rows of the block are columns to BLAS, and the upper half is the lower.
+        if m > 0:
+            dsyrk("L", "N", &q, &m, &one, o.block, &q, &one, H, &q)

@@ -30,10 +30,11 @@ gap only says when to stop.
 """
 
 from .box_rows cimport Box, box_evaluate, box_line, box_slopes
-from .dense_rows cimport dense_solve
+from .dense_rows cimport dense_factor, dense_substitute
 from .few_rows cimport (
     BOX,
     EXPONENTIAL,
+    ROWS_AT_ONCE,
     FewRows,
     adjoint,
     argument,
@@ -45,27 +46,36 @@ from .few_rows cimport (
     subgradient,
     variable,
 )
+from .limited_memory cimport (
+    MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
+)
 from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
-from .standard cimport INFINITY, fabs, free, sqrt
+from .standard cimport INFINITY, fabs, free, memcpy, memset, sqrt
 
 cdef enum:
-    # Centers, Newton steps for each, and trials of a line search, at most.
+    # Centers, steps for each, and trials of a line search, at most.
     MOST_CENTERS = 60
-    MOST_STEPS = 50
+    MOST_STEPS = 500
     MOST_TRIALS = 60
-    # At first the curvature of smooth losses is that of 8 rows for each parameter.
+    # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
     # docs/constants.md has the figures.
     SAMPLED = 8
 
-# A line search may leave 1 % of the slope, and Newton steps may leave half of the gap.
-cdef double LEFT = 1e-2, SHARE = 0.05
+# A line search may leave 1 % of the slope for a loss with kinks, and 30 % for a smooth one.
+cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 
-# A full step may climb with half of the slope with which it began.
-cdef double TOO_FAR = 0.5
+# Inner problems are solved to a twentieth of the outer gap.
+cdef double SHARE = 0.05
 
-# All rows have part in the curvature once a step leaves more than a quarter of the gap.
-# docs/constants.md has the figures.
+# A Hessian costs one product with X for each six parameters, by BLAS.
+cdef double PRICE = 10.0
+
+# The first Hessian may cost four products with X.
+cdef double FIRST = 4.0
+
+# Steps end where a step with a Hessian leaves more than a quarter of a gap that may be
+# rounding.
 cdef double SLOW = 0.25
 
 # Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
@@ -87,6 +97,13 @@ cdef struct Problem:
     FewRows rows
     double l1, l2, tol, infimum
     Py_ssize_t q, n_penalized, stride
+    # Products with X since the last Hessian, whether there is one, and L-BFGS' pairs.
+    double spent
+    bint has_factor
+    Pairs pairs
+    # Means and squares of the columns, for the metric before there is a Hessian.
+    double* mean
+    double* square
     # Parameters, gradient of all but the L1 norm, direction and its scores.
     double* w
     double* g
@@ -162,7 +179,7 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 10 * n + q * (2 * q + 6)
+    cdef Py_ssize_t size = 10 * n + q * (2 * q + 8 + ROWS_AT_ONCE + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
@@ -173,9 +190,16 @@ def minimize(
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
     rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
+    rows.block = o.room + q * (q + 3)
+    o.mean = rows.block + q * ROWS_AT_ONCE
+    o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
+    o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
-    o.stride = max(n // (SAMPLED * q), 1) if kind != BOX and l1 == 0.0 else 1
+    o.stride = 1
+    if width == 0.0:
+        o.stride = max(min(n // (SAMPLED * q), <Py_ssize_t> (q / (PRICE * FIRST))), 1)
+    o.spent, o.has_factor = FIRST, False
     try:
         with nogil:
             forward(rows, o.w, rows.z)
@@ -183,6 +207,7 @@ def minimize(
                 rows.z[i] += offsets[i]
                 o.dz[i] = 0.0
             find_least(&o)
+            find_moments(&o)
             for k in range(MOST_CENTERS):
                 last = gap
                 done = minimize_envelope(&o, &gap)
@@ -224,15 +249,30 @@ cdef void find_least(Problem* o) noexcept nogil:
             o.least[j] = 1.0
 
 
+cdef void find_moments(Problem* o) noexcept nogil:
+    """Fill in means and mean squares of the columns, of a few hundred rows."""
+    cdef Py_ssize_t i = 0, j, d = o.rows.d, m = 0
+    cdef const double* x
+    memset(o.mean, 0, 2 * o.q * sizeof(double))
+    while i < o.rows.n:
+        x = o.rows.X + i * d
+        for j in range(d):
+            o.mean[j] += x[j]
+            o.square[j] += x[j] * x[j]
+        m += 1
+        i += max(o.rows.n // 512, 1)
+    for j in range(d):
+        o.mean[j] /= m
+        o.square[j] /= m
+
+
 cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
-    """Take Newton steps for one center; return whether the gap is small enough."""
+    """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
-    cdef double least = LEAST_SMOOTH, last = gap[0], most, step, slope, ignored
-    cdef double before = INFINITY
-    cdef Py_ssize_t j
+    cdef double last = gap[0], slope, ignored, before = INFINITY
     cdef int k
-    if rows.kind == BOX:
-        least = LEAST / (rows.ridge + rows.width)
+    cdef bint bought, exact
+    o.pairs.n = 0
     evaluate(o)
     for k in range(MOST_STEPS):
         gap[0] = min(gap[0], o.left + o.excess)
@@ -242,36 +282,57 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
-        if rows.width == 0.0 and o.left > SLOW * before:
-            if o.stride == 1 and o.left <= NEARLY_ROUNDED * fabs(o.value):
+        bought = o.spent >= price(o) or (o.l1 > 0.0 and not o.has_factor)
+        if bought:
+            exact = o.stride == 1
+            if rows.width == 0.0 and o.left > SLOW * before and exact:
+                if o.left <= NEARLY_ROUNDED * fabs(o.value):
+                    return False
+            if not buy(o):
                 return False
-            o.stride = 1
-        before = o.left
-        curvature(rows, o.stride, o.H)
-        for j in range(o.q):
-            if j < o.n_penalized:
-                o.H[j * o.q + j] += o.l2
-            if o.l2 > 0.0:
-                o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
-            else:
-                o.H[j * o.q + j] += least * o.least[j]
+            before = o.left
         if not find_direction(o):
             return False
         forward(rows, o.p, o.dz)
         slope_along(o, 0.0, &ignored, &slope)
-        step, most = 1.0, o.value + ROUNDED * fabs(o.value)
-        if rows.width > 0.0:
-            step = line_search(o, slope)
-        if not (slope < 0.0 and move(o, step)):
+        begin_step(&o.pairs, o.w, o.g)
+        if not (slope < 0.0 and move(o, line_search(o, slope))):
             return False
         evaluate(o)
-        slope_along(o, 0.0, &step, &ignored)
-        if rows.width == 0.0 and not (step <= TOO_FAR * -slope and o.value <= most):
-            move(o, -1.0)
-            if not move(o, line_search(o, slope)):
-                return False
-            evaluate(o)
+        end_step(&o.pairs, o.w, o.g)
+        o.spent += 2.0
     return False
+
+
+cdef double price(const Problem* o) noexcept nogil:
+    """Return how many products with X the next Hessian costs."""
+    cdef Py_ssize_t i = 0, used = 0
+    while i < o.rows.n:
+        used += o.rows.bend[i] > 0.0
+        i += o.stride
+    return <double> (o.q * (used + o.q)) / (PRICE * o.rows.n)
+
+
+cdef double least_bend(const Problem* o) noexcept nogil:
+    if o.rows.kind == BOX:
+        return LEAST / (o.rows.ridge + o.rows.width)
+    return LEAST_SMOOTH
+
+
+cdef bint buy(Problem* o) noexcept nogil:
+    """Find the Hessian, and factorize it where there is no L1 norm."""
+    cdef Py_ssize_t j
+    cdef double least = least_bend(o)
+    curvature(&o.rows, o.stride, o.H)
+    for j in range(o.q):
+        if j < o.n_penalized:
+            o.H[j * o.q + j] += o.l2
+        if o.l2 > 0.0:
+            o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
+        else:
+            o.H[j * o.q + j] += least * o.least[j]
+    o.spent, o.has_factor, o.stride, o.pairs.n = 0.0, True, 1, 0
+    return o.l1 > 0.0 or dense_factor(o.H, o.q)
 
 
 cdef bint move(Problem* o, double step) noexcept nogil:
@@ -336,13 +397,45 @@ cdef void evaluate(Problem* o) noexcept nogil:
 cdef bint find_direction(Problem* o) noexcept nogil:
     """Fill in the step to the minimum of the quadratic model."""
     cdef Py_ssize_t j
-    cdef double least
+    cdef int last = (o.pairs.n - 1) % MEMORY
+    cdef double scale = ROUNDED * ROUNDED * fabs(o.value)
+    cdef double* dg = o.pairs.dg + last * o.q
     if o.l1 > 0.0:
-        least = ROUNDED * ROUNDED * fabs(o.value)
-        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, least, o.p, o.room)
+        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, scale, o.p, o.room)
     for j in range(o.q):
         o.p[j] = -o.g[j]
-    return dense_solve(o.H, o.p, o.q)
+    first_loop(&o.pairs, o.p)
+    if o.has_factor:
+        dense_substitute(o.H, o.p, o.q)
+    else:
+        by_columns(o, o.p)
+        if o.pairs.n > 0:
+            # The estimate is as large as the last pair says.
+            memcpy(o.room, dg, o.q * sizeof(double))
+            by_columns(o, o.room)
+            scale = o.pairs.curvature[last] / inner(dg, o.room, o.q)
+            for j in range(o.q):
+                o.p[j] *= scale
+    second_loop(&o.pairs, o.p)
+    return True
+
+
+cdef void by_columns(Problem* o, double* p) noexcept nogil:
+    """Multiply by the inverse of a Hessian of columns that are independent."""
+    cdef Py_ssize_t i, j, d = o.rows.d
+    cdef double bend = 0.0, intercept = 0.0, h, least = least_bend(o)
+    for i in range(o.rows.n):
+        bend += o.rows.bend[i]
+    if o.q > d:
+        bend = max(bend, least)
+        intercept = p[d]
+    for j in range(d):
+        h = bend * max(o.square[j] - o.mean[j] * o.mean[j], 0.0)
+        if j < o.n_penalized:
+            h += o.l2
+        p[j] = (p[j] - o.mean[j] * intercept) / max(h, least * o.least[j])
+    if o.q > d:
+        p[d] = intercept / bend - inner(o.mean, p, d)
 
 
 cdef void slope_along(
@@ -373,6 +466,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     cdef double bend, dt, t, left, right, squares = 0.0
     cdef double[2] sums
     cdef int k
+    cdef double accuracy = LEFT if rows.width > 0.0 else LEFT_SMOOTH
     for j in range(o.n_penalized):
         squares += o.l2 * o.p[j] * o.p[j]
     for i in range(rows.n):
@@ -395,7 +489,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         slope_along(o, step, &left, &right)
         left += sums[0]
         right += sums[0]
-        if left <= LEFT * -slope and right >= LEFT * slope:
+        if left <= accuracy * -slope and right >= accuracy * slope:
             break
         if right < 0.0:
             low, sums[0] = step, right

@@ -106,13 +106,20 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Problems of at most 400,000 entries, zeros included, are solved in one compiled loop,
-# without BLAS. docs/constants.md has the figures.
-MOST_ENTRIES = 400_000
+# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop, which
+# knows no threads and shows no progress: it takes a second at most.
+MOST_ENTRIES = 1 << 24
 
-# Problems of at most 100 columns are solved in the compiled loop. docs/constants.md has
-# the figures.
-_MOST_COLUMNS = 100
+# Rows are copied for the loop, or converted, where they have at most 400,000 entries.
+# docs/constants.md has the figures.
+_MOST_COPIED = 400_000
+
+# The loop is for at most 100 columns under an L1 norm, and 300 where the loss has kinks.
+# docs/constants.md has the figures.
+_MOST_COLUMNS_L1, _MOST_COLUMNS = 100, 300
+
+# The matrices of the loop take at most about half of the memory of X.
+_ROWS_PER_COLUMN = 4
 
 # With several scores the loop is for at most 200 parameters in all. docs/constants.md
 # has the figures.
@@ -120,19 +127,25 @@ _MOST_JOINT = 200
 
 
 def is_small(f: Facts) -> bool:
-    """The problem is small enough for one compiled loop, which has its loss."""
+    """One compiled loop has the loss, for few entries or rows as they are in memory."""
     o = f.objective
-    fits = f.in_one_place and f.n_rows * f.n_params <= MOST_ENTRIES
+    size = f.n_rows * f.n_params
+    if not f.in_one_place or size > MOST_ENTRIES or o.loss.oracle.looped is None:
+        return False
+    few = size <= _MOST_COPIED
     if f.several:
-        fits = fits and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
+        fits = few and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
         # In large units its proof is not that of the user's penalty.
-        fits = fits and not has_large_units(f)
-    else:
-        # With an L1 norm a loss without curvature at first is left to its asymptote,
-        # and a tiny alpha to larger ones.
-        l1 = f.l1 and not (is_linear(f) or has_small_l1(f))
-        fits = fits and (f.l2 or l1) and f.n_params <= _MOST_COLUMNS
-    return fits and o.loss.oracle.looped is not None
+        return fits and not has_large_units(f)
+    if f.l2:
+        most = _MOST_COLUMNS if f.kinks else f.n_rows // _ROWS_PER_COLUMN
+        most = max(most, 101) if few else most
+        fits = few or (f.as_loops_read and not (f.kinks and is_tall(f)))
+        return fits and f.n_params <= most
+    # With an L1 norm a loss without curvature at first is left to its asymptote, and a
+    # tiny alpha to larger ones.
+    fits = f.l1 and (few or f.as_loops_read) and f.n_params <= _MOST_COLUMNS_L1 + 1
+    return fits and not (is_linear(f) or has_small_l1(f))
 
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
