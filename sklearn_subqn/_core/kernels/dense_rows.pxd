@@ -3,9 +3,10 @@
 Arrays are C-contiguous. With q = d + 1 parameters the last is an intercept.
 """
 
+from scipy.linalg.cython_blas cimport dsyrk
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
 
-from .standard cimport INFINITY
+from .standard cimport INFINITY, memset, sqrt
 
 cdef extern from *:
     """
@@ -46,44 +47,6 @@ cdef extern from *:
         }
         if (q > d) g[d] = total;
     }
-
-    /* Fill the upper half of H, q x q, with the transpose of X times bend X, eight rows
-       at once. With a stride that is an estimate from some of the rows. */
-    WIDEST static void dense_gram(
-        const double *X, ptrdiff_t n, ptrdiff_t d, ptrdiff_t q,
-        const double *bend, ptrdiff_t stride, double *H)
-    {
-        ptrdiff_t i = 0;
-        memset(H, 0, q * q * sizeof(double));
-        while (i < n) {
-            const double *x[8];
-            double c[8], a[8];
-            int size = 0;
-            for (; i < n && size < 8; i += stride)
-                if (bend[i] > 0.0) {
-                    x[size] = X + i * d;
-                    c[size++] = (double) stride * bend[i];
-                }
-            if (!size) return;
-            for (int m = size; m < 8; m++) {
-                x[m] = x[0];
-                c[m] = 0.0;
-            }
-            for (ptrdiff_t j = 0; j < d; j++) {
-                double *row = H + j * q;
-                for (int m = 0; m < 8; m++) a[m] = c[m] * x[m][j];
-                for (ptrdiff_t k = j; k < d; k++)
-                    row[k] += ((a[0] * x[0][k] + a[1] * x[1][k])
-                               + (a[2] * x[2][k] + a[3] * x[3][k]))
-                              + ((a[4] * x[4][k] + a[5] * x[5][k])
-                                 + (a[6] * x[6][k] + a[7] * x[7][k]));
-                if (q > d)
-                    for (int m = 0; m < 8; m++) row[d] += a[m];
-            }
-            if (q > d)
-                for (int m = 0; m < 8; m++) H[d * q + d] += c[m];
-        }
-    }
     """
     void dense_forward(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
@@ -93,10 +56,48 @@ cdef extern from *:
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* u, double* g,
     ) noexcept nogil
-    void dense_gram(
-        const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
-        const double* bend, Py_ssize_t stride, double* H,
-    ) noexcept nogil
+
+cdef enum:
+    # Rows that are multiplied with each other at once.
+    GRAM_ROWS = 128
+
+
+cdef inline void dense_gram(
+    const double* X,
+    Py_ssize_t n,
+    Py_ssize_t d,
+    Py_ssize_t q,
+    const double* bend,
+    Py_ssize_t stride,
+    double* H,
+    double* room,
+) noexcept nogil:
+    """Fill the upper half of H = Xᵀ diag(bend) X, of shape (q, q).
+
+    With a stride that is an estimate from some of the rows. The room is for
+    GRAM_ROWS rows of q numbers.
+    """
+    cdef int m, width = <int> q
+    cdef Py_ssize_t i = 0, j
+    cdef double root, one = 1.0
+    cdef double* row
+    cdef const double* x
+    memset(H, 0, q * q * sizeof(double))
+    while i < n:
+        m, row = 0, room
+        while i < n and m < GRAM_ROWS:
+            if bend[i] > 0.0:
+                root, x = sqrt(stride * bend[i]), X + i * d
+                for j in range(d):
+                    row[j] = root * x[j]
+                if q > d:
+                    row[d] = root
+                row += q
+                m += 1
+            i += stride
+        # BLAS goes by columns: rows are columns, and the upper half is the lower one.
+        if m > 0:
+            dsyrk("L", "N", &width, &m, &one, room, &width, &one, H, &width)
 
 
 cdef inline bint dense_factor(double* H, Py_ssize_t q) noexcept nogil:

@@ -6,24 +6,22 @@ The loss of a row is the maximum over its dual variable v in [low, high] of
 
 where h is ridge / 2 v² and t = sign (y - z), as in ``box.pyx``; or the entropy of v in
 [0, 1] and t = -y z; or v ln v - v and t = -y z of labels, t = z of counts y, from which
-y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of counts and
-else zero.
+y t is subtracted. Subgradients by z are u = s (v - c) dt/dz, where c is y of counts and
+else zero. The loss y exp(-z) + z of the gamma distribution is that of counts y = 1 with
+t = ln y - z, except for ln y.
 """
 
-from scipy.linalg.cython_blas cimport dsyrk
-
-from .dense_rows cimport dense_adjoint, dense_forward
+from .dense_rows cimport dense_adjoint, dense_forward, dense_gram
 from .exponentials cimport exponentials
-from .standard cimport fabs, log, memset, sqrt
+from .standard cimport fabs, log
 
 cdef enum:
     BOX
     LOGISTIC
     EXPONENTIAL
+    GAMMA = 4
     # Exponential functions go on as their tangents from here on.
     STEEPEST = 50
-    # Rows of a Gram matrix that are multiplied at once.
-    ROWS_AT_ONCE = 128
 
 
 cdef struct FewRows:
@@ -44,7 +42,7 @@ cdef struct FewRows:
     double* bend
     double* e
     double* u
-    # Room for ROWS_AT_ONCE rows of q numbers.
+    # Room of ``dense_gram``.
     double* block
 
 
@@ -93,7 +91,7 @@ cdef inline double loss_at(const FewRows* o, Py_ssize_t i, double t) noexcept no
 
 cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:
     """Return u."""
-    return o.s[i] * (change(o, i) * o.v[i] - o.linear * o.y[i])
+    return o.s[i] * change(o, i) * (o.v[i] - o.linear * o.y[i])
 
 
 cdef inline void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
@@ -116,24 +114,4 @@ cdef inline void curvature(
 
     With a stride that is an estimate from some of the rows.
     """
-    cdef double root, one = 1.0
-    cdef Py_ssize_t i = 0, j
-    cdef int m, q = <int> o.q
-    cdef double* row
-    cdef const double* x
-    memset(H, 0, o.q * o.q * sizeof(double))
-    while i < o.n:
-        m, row = 0, o.block
-        while i < o.n and m < ROWS_AT_ONCE:
-            if o.bend[i] > 0.0:
-                root, x = sqrt(stride * o.bend[i]), o.X + i * o.d
-                for j in range(o.d):
-                    row[j] = root * x[j]
-                if o.q > o.d:
-                    row[o.d] = root
-                row += o.q
-                m += 1
-            i += stride
-        # The rows of the block are columns to BLAS, and the upper half is the lower.
-        if m > 0:
-            dsyrk("L", "N", &q, &m, &one, o.block, &q, &one, H, &q)
+    dense_gram(o.X, o.n, o.d, o.q, o.bend, stride, H, o.block)

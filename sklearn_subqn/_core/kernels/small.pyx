@@ -30,11 +30,11 @@ gap only says when to stop.
 """
 
 from .box_rows cimport Box, box_evaluate, box_line, box_slopes
-from .dense_rows cimport dense_factor, dense_substitute
+from .dense_rows cimport GRAM_ROWS, dense_factor, dense_substitute
 from .few_rows cimport (
     BOX,
     EXPONENTIAL,
-    ROWS_AT_ONCE,
+    GAMMA,
     FewRows,
     adjoint,
     argument,
@@ -51,7 +51,7 @@ from .limited_memory cimport (
 )
 from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
-from .standard cimport INFINITY, fabs, free, memcpy, memset, sqrt
+from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 
 cdef enum:
     # Centers, steps for each, and trials of a line search, at most.
@@ -147,7 +147,8 @@ def minimize(
     targets, offsets, weights : ndarray of shape (n,)
         y, o and s.
     kind, labels, low, high, tube, ridge
-        The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions.
+        The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions, 4
+        for the gamma distribution.
     l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
@@ -179,23 +180,26 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 10 * n + q * (2 * q + 8 + ROWS_AT_ONCE + 2 * MEMORY)
+    cdef Py_ssize_t size = 11 * n + q * (2 * q + 8 + GRAM_ROWS + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
     rows.n, rows.d, rows.q = n, d, q
     rows.kind, rows.labels, rows.low, rows.high = kind, labels, low, high
-    rows.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
+    rows.linear = 1.0 if kind == GAMMA or (kind == EXPONENTIAL and not labels) else 0.0
     rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
     rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
     rows.block = o.room + q * (q + 3)
-    o.mean = rows.block + q * ROWS_AT_ONCE
+    o.mean = rows.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
+    cdef double* ones = o.pairs.dg + MEMORY * q
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
+    if kind == GAMMA:
+        rows.kind, rows.labels, rows.y = EXPONENTIAL, 1.0, ones
     o.stride = 1
     if width == 0.0:
         o.stride = max(min(n // (SAMPLED * q), <Py_ssize_t> (q / (PRICE * FIRST))), 1)
@@ -205,6 +209,10 @@ def minimize(
             forward(rows, o.w, rows.z)
             for i in range(n):
                 rows.z[i] += offsets[i]
+                ones[i] = 1.0
+                if kind == GAMMA:
+                    rows.z[i] -= log(targets[i])
+                    o.infimum -= weights[i] * log(targets[i])
                 o.dz[i] = 0.0
             find_least(&o)
             find_moments(&o)
@@ -352,7 +360,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w, over
-    cdef double moved = 0.0
+    cdef double moved = 0.0, bend = 0.0
     cdef double[3] sums
     sums[0] = sums[1] = sums[2] = o.left = 0.0
     if rows.kind == BOX:
@@ -369,6 +377,8 @@ cdef void evaluate(Problem* o) noexcept nogil:
             sums[0] += rows.s[i] * loss_at(rows, i, t)
             sums[2] += rows.s[i] * fabs(t)
     o.value, o.excess, reach = sums[0], sums[1], sums[2]
+    for i in range(rows.n):
+        bend += rows.bend[i]
     adjoint(rows, o.g)
     for j in range(o.n_penalized):
         w, r = o.w[j], -o.g[j]
@@ -384,9 +394,13 @@ cdef void evaluate(Problem* o) noexcept nogil:
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
             moved += over * over / o.least[j]
-    # What balancing u may take: variables shrink by as much as these sum to.
+    # Variables of a loss with kinks shrink by as much as they sum to. Those of a smooth one
+    # move, which costs the intercept, and the square by the curvature of the conjugate.
     for j in range(o.n_penalized, o.q):
-        o.left += fabs(o.g[j]) * reach
+        if rows.width > 0.0 or not bend > 0.0:
+            o.left += fabs(o.g[j]) * reach
+        else:
+            o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
     if steepest > o.l1:
         c = o.l1 / steepest
         o.left = min(
@@ -470,7 +484,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     for j in range(o.n_penalized):
         squares += o.l2 * o.p[j] * o.p[j]
     for i in range(rows.n):
-        linear -= rows.s[i] * rows.linear * rows.y[i] * o.dz[i]
+        linear -= rows.s[i] * rows.linear * rows.y[i] * change(rows, i) * o.dz[i]
     if rows.kind == BOX:
         box_line(
             rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line

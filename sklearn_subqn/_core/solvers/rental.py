@@ -1,9 +1,11 @@
-"""Prototype: L-BFGS that buys a Hessian."""
+"""Prototype: L-BFGS around a metric that is bought when steps have cost as much."""
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from ..driver import Iterate, Solver, Status, Stopping
 from ..losses._base import Floats
@@ -11,43 +13,66 @@ from ..objectives.objective import Dual, Objective
 from ..rounding import EPS
 from ..rows.row_views import dense_rows
 from ..steps.intercepts import minimize_intercept
+from ..steps.one_dimension import NEAR, minimize_smooth
 from ..steps.quasi_newton import Pair
 
-
-from ..steps.one_dimension import NEAR, minimize_smooth
-import os
-RPP = int(os.environ.get("RPP", "8"))
-MOSTP = float(os.environ.get("MOSTP", "4"))
-KEEP = int(os.environ.get("KEEP", "1"))
-EX = float(os.environ.get("EX", "0"))
+EX = float(os.environ.get("EX", "0.3"))
+FIRST = float(os.environ.get("FIRST", "4"))
+MEM = int(os.environ.get("MEM", "10"))
 
 
-class Diagonal:
-    def __init__(self, point, n_rows=500):
-        o = point.objective
-        d = o.design.n_features
-        X = o.design.X
-        step = max(1, X.shape[0] // n_rows)
-        some = dense_rows(X[::step])
-        self.m = some.mean(0) if o.n_free else np.zeros(d)
-        self.v = np.einsum("ij,ij->j", some, some) / len(some) - self.m**2
-        self.a = o.alpha
-        self.free = o.n_free
+class Moments:
+    """(B (x) C + alpha I)^-1 for means C of x xT, or its diagonal."""
+
+    def __init__(self, point, full=False, n_rows=512):
+        o = self.o = point.objective
+        design = o.design
+        d, n = design.n_features, design.n_rows
+        self.k = design.n_outputs or 1
+        X = design.X
+        if sparse.issparse(X):
+            self.m = np.asarray(X.mean(0)).ravel()
+            self.c = np.asarray(X.multiply(X).mean(0)).ravel() - self.m**2
+            self.U = None
+        else:
+            n_rows = 2000 if full else n_rows
+            some = dense_rows(X[:: max(1, n // n_rows)])
+            self.m = some.mean(0)
+            if full:
+                C = some.T @ some / len(some) - np.outer(self.m, self.m)
+                self.c, self.U = linalg.eigh(C, check_finite=False, driver="evd")
+            else:
+                self.c = np.einsum("ij,ij->j", some, some) / len(some) - self.m**2
+                self.U = None
+        self.c = self.c.clip(0)
+        if not o.n_free:
+            self.c = self.c + 0.0
+            self.m[:] = 0.0
         self.refresh(point)
 
     def refresh(self, point):
-        self.h = float(point.curvature.diagonal().sum())
+        B = point.curvature.total()
+        self.l, self.V = linalg.eigh(B)
+        self.l = self.l.clip(0)
+        self.scale = np.multiply.outer(self.c, self.l) + self.o.alpha
+        tol = 1e-12 * self.l.max()
+        self.li = np.where(self.l > tol, 1 / np.maximum(self.l, tol), 0)
 
     def solve(self, g):
-        out = np.empty_like(g)
-        d = len(self.m)
-        if self.free:
-            gb = g[d]
-            out[:d] = (g[:d] - self.m * gb) / (self.h * self.v + self.a)
-            out[d] = gb / self.h - self.m @ out[:d]
-        else:
-            out[:] = g / (self.h * self.v + self.a)
-        return out
+        d, k = len(self.m), self.k
+        G = g.reshape(-1, k)
+        out = np.empty_like(G)
+        G0 = G[:d]
+        if self.o.n_free:
+            gb = G[d]
+            G0 = G0 - np.outer(self.m, gb)
+        T = (self.U.T @ G0 if self.U is not None else G0) @ self.V
+        T /= self.scale
+        T = T @ self.V.T
+        out[:d] = self.U @ T if self.U is not None else T
+        if self.o.n_free:
+            out[d] = self.V @ (self.li * (self.V.T @ gb)) - self.m @ out[:d]
+        return out.ravel()
 
 
 class Factor:
@@ -62,48 +87,56 @@ class Factor:
 
 def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
     o = objective
+    design = o.design
+    d, n, k = design.n_features, design.n_rows, design.n_outputs or 1
     point = minimize_intercept(o.at(w))
     pairs: list[Pair] = []
-    n = o.regularizer.n_penalized
-    price = o.n_params / 8 + 4.0 + o.n_params**2 / 3 / (2.0 * o.design.n_rows)
-    start_passes = o.passes
-    metric = metric0 = None
+    n_pen = o.regularizer.n_penalized
+    several = design.several_scores
+    row = max(design.row_size, 1.0)
+    if several:
+        price = (9.0 * 2 * d**3 + 2000 * d * d) / (16.0 * n * row * k) if d <= 1500 and not sparse.issparse(design.X) else np.inf
+        stride = 1
+    else:
+        price = (row * d / 10.0 + d * d / (10.0 * n)) / max(row / d, 1e-9) / d if d <= 2000 else np.inf
+        price = o.n_params / 10.0 if d <= 2000 and not sparse.issparse(design.X) else np.inf
+        stride = max(1, min(n // (8 * o.n_params), int(o.n_params / 40.0)))
+    spent = FIRST
+    metric = moments = None
+    factor = False
     bound = -np.inf
-    bought = False
+    refresh = {3, 8, 16}
+    it = 0
     while True:
         g = point.gradient
-        r = g[:n] - metric0.m * g[n:].sum() if metric0 is not None else g[:n]
-        gap = float(r @ r) / (2 * o.alpha)
+        if metric is None:
+            metric = moments = Moments(point)
+        G = g.reshape(-1, k)
+        r = G[:d] - np.outer(moments.m, G[d]) if o.n_free else G
+        gap = float(np.vdot(r, r)) / (2 * o.alpha)
         allowed = stopping.allowed_gap(point.value) if stopping else 0.0
-        proof = None
-        if gap <= 1.5*allowed:
+        if gap <= 1.5 * allowed:
             minimal = minimize_intercept(point)
-            bound, proof = minimal.lower_bound, Dual(minimal.dual)
-            yield Iterate(minimal, minimal.cut, bound, "rent", proof)
+            bound = minimal.lower_bound
+            yield Iterate(minimal, minimal.cut, bound, "rent", Dual(minimal.dual))
         else:
             yield Iterate(point, None, -np.inf, "rent")
-        spent = o.passes - start_passes
-        if metric is None:
-            metric = metric0 = Diagonal(point)
-            stride = int(np.ceil(price / MOSTP))
-            sprice = MOSTP * float(os.environ.get("REF", "1"))
-            if o.design.n_rows >= RPP * o.n_params * stride:
-                metric = Factor(point, stride)
-                last = o.passes
-        elif not bought and spent > price:
-            metric, bought = Factor(point), True
-            pairs = pairs if KEEP else []
-        elif not bought and metric is not metric0 and o.passes - last > sprice:
-            metric = Factor(point, stride)
-            last = o.passes
-            pairs = pairs if KEEP else []
+        if spent >= price / stride:
+            if several:
+                metric, price = Moments(point, True), np.inf
+            else:
+                metric, stride, factor = Factor(point, stride), 1, True
+            pairs, spent = [], 0.0
+        elif several and it in refresh:
+            metric.refresh(point)
+        it += 1
         q = g.copy()
         al = []
         for dw, dg, c in reversed(pairs):
             al.append(float(dw @ q) / c)
             q -= al[-1] * dg
         q = metric.solve(q)
-        if pairs and metric is metric0:
+        if pairs and not factor:
             dw, dg, c = pairs[-1]
             q *= c / float(dg @ metric.solve(dg))
         for dw, dg, c in pairs:
@@ -127,5 +160,6 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         c = float(dw @ dg)
         if c > 0:
             pairs.append(Pair(dw, dg, c))
-            pairs = pairs[-10:]
+            pairs = pairs[-MEM:]
+        spent += 2.0
         point = new
