@@ -71,11 +71,13 @@ cdef inline void dense_gram(
     Py_ssize_t stride,
     double* H,
     double* room,
+    const Py_ssize_t* columns=NULL,
 ) noexcept nogil:
     """Fill the upper half of H = Xᵀ diag(bend) X, of shape (q, q).
 
     With a stride that is an estimate from some of the rows. The room is for
-    GRAM_ROWS rows of q numbers.
+    GRAM_ROWS rows of q numbers. If q columns are given, of which number d is that of an
+    intercept, H is of these.
     """
     cdef int m, width = <int> q
     cdef Py_ssize_t i = 0, j
@@ -88,10 +90,14 @@ cdef inline void dense_gram(
         while i < n and m < GRAM_ROWS:
             if bend[i] > 0.0:
                 root, x = sqrt(stride * bend[i]), X + i * d
-                for j in range(d):
-                    row[j] = root * x[j]
-                if q > d:
-                    row[d] = root
+                if columns != NULL:
+                    for j in range(q):
+                        row[j] = root * (x[columns[j]] if columns[j] < d else 1.0)
+                else:
+                    for j in range(d):
+                        row[j] = root * x[j]
+                    if q > d:
+                        row[d] = root
                 row += q
                 m += 1
             i += stride

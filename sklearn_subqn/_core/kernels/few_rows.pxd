@@ -11,7 +11,7 @@ else zero. The loss y exp(-z) + z of the gamma distribution is that of counts y 
 t = ln y - z, except for ln y.
 """
 
-from .dense_rows cimport dense_adjoint, dense_forward, dense_gram
+from .dense_rows cimport dense_adjoint, dense_forward
 from .exponentials cimport exponentials
 from .standard cimport fabs, log
 
@@ -42,8 +42,6 @@ cdef struct FewRows:
     double* bend
     double* e
     double* u
-    # Room of ``dense_gram``.
-    double* block
 
 
 cdef inline double change(const FewRows* o, Py_ssize_t i) noexcept nogil:
@@ -105,13 +103,3 @@ cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
     for i in range(o.n):
         o.u[i] = subgradient(o, i)
     dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
-
-
-cdef inline void curvature(
-    const FewRows* o, Py_ssize_t stride, double* H
-) noexcept nogil:
-    """Fill the upper half of H = Xᵀ diag(bend) X.
-
-    With a stride that is an estimate from some of the rows.
-    """
-    dense_gram(o.X, o.n, o.d, o.q, o.bend, stride, H, o.block)

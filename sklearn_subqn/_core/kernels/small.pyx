@@ -30,7 +30,7 @@ gap only says when to stop.
 """
 
 from .box_rows cimport Box, box_evaluate, box_line, box_slopes
-from .dense_rows cimport GRAM_ROWS, dense_factor, dense_substitute
+from .dense_rows cimport GRAM_ROWS, dense_factor, dense_gram, dense_substitute
 from .few_rows cimport (
     BOX,
     EXPONENTIAL,
@@ -39,7 +39,6 @@ from .few_rows cimport (
     adjoint,
     argument,
     change,
-    curvature,
     exponentials_at,
     forward,
     loss_at,
@@ -58,6 +57,8 @@ cdef enum:
     MOST_CENTERS = 60
     MOST_STEPS = 500
     MOST_TRIALS = 60
+    # A working set begins with 200 columns at most.
+    MOST_FIRST = 200
     # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
     # docs/constants.md has the figures.
     SAMPLED = 8
@@ -70,6 +71,9 @@ cdef double SHARE = 0.05
 
 # A Hessian costs one product with X for each six parameters, by BLAS.
 cdef double PRICE = 10.0
+
+# Columns join the working set once they violate a tenth of the most.
+cdef double OUTSIDE = 0.1
 
 # The first Hessian may cost four products with X.
 cdef double FIRST = 4.0
@@ -112,6 +116,14 @@ cdef struct Problem:
     double* H
     double* least
     double* room
+    # Room of ``dense_gram``.
+    double* block
+    # The m columns of H, and whether each column is one of them: a working set where
+    # there is an L1 norm. The gradient and parameters of these.
+    Py_ssize_t m
+    Py_ssize_t* columns
+    bint* chosen
+    double* part
     # What box_slopes reads.
     double* line
     # What ``evaluate`` finds: J, and the two terms of (3).
@@ -180,7 +192,7 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 11 * n + q * (2 * q + 8 + GRAM_ROWS + 2 * MEMORY)
+    cdef Py_ssize_t size = 11 * n + q * (2 * q + 13 + GRAM_ROWS + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
@@ -191,18 +203,21 @@ def minimize(
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
     rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
-    rows.block = o.room + q * (q + 3)
-    o.mean = rows.block + q * GRAM_ROWS
+    o.block = o.room + q * (q + 3)
+    o.mean = o.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
     cdef double* ones = o.pairs.dg + MEMORY * q
+    o.part = ones + n
+    o.columns = <Py_ssize_t*> (o.part + 3 * q)
+    o.chosen, o.m = <bint*> (o.columns + q), q
+    for i in range(q):
+        o.columns[i], o.chosen[i] = i, l1 == 0.0
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
     if kind == GAMMA:
         rows.kind, rows.labels, rows.y = EXPONENTIAL, 1.0, ones
-    o.stride = 1
-    if width == 0.0:
-        o.stride = max(min(n // (SAMPLED * q), <Py_ssize_t> (q / (PRICE * FIRST))), 1)
+    o.stride = first_stride(&o) if width == 0.0 else 1
     o.spent, o.has_factor = FIRST, False
     try:
         with nogil:
@@ -279,7 +294,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef double last = gap[0], slope, ignored, before = INFINITY
     cdef int k
-    cdef bint bought, exact
+    cdef bint bought, changed, exact
     o.pairs.n = 0
     evaluate(o)
     for k in range(MOST_STEPS):
@@ -290,7 +305,8 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
-        bought = o.spent >= price(o) or (o.l1 > 0.0 and not o.has_factor)
+        changed = o.l1 > 0.0 and change_columns(o)
+        bought = changed or o.spent >= price(o)
         if bought:
             exact = o.stride == 1
             if rows.width == 0.0 and o.left > SLOW * before and exact:
@@ -312,13 +328,65 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     return False
 
 
+cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
+    """Return the stride of a sample for the first Hessian of some columns."""
+    cdef Py_ssize_t most = <Py_ssize_t> (o.m / (PRICE * FIRST))
+    return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
+
+
 cdef double price(const Problem* o) noexcept nogil:
     """Return how many products with X the next Hessian costs."""
     cdef Py_ssize_t i = 0, used = 0
     while i < o.rows.n:
         used += o.rows.bend[i] > 0.0
         i += o.stride
-    return <double> (o.q * (used + o.q)) / (PRICE * o.rows.n)
+    return o.m * (o.m / <double> o.q) * (used + o.m) / (PRICE * o.rows.n)
+
+
+cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:
+    """Return how far the subgradients of a coordinate are from zero."""
+    if j >= o.n_penalized:
+        return fabs(o.g[j])
+    if o.w[j] != 0.0:
+        return fabs(o.g[j] + o.l1 * sign_of(o.w[j]))
+    return max(fabs(o.g[j]) - o.l1, 0.0)
+
+
+cdef bint change_columns(Problem* o) noexcept nogil:
+    """Choose other columns where some beyond those of H violate most; return whether.
+
+    They are those that are in use, and of the others with the largest violations as
+    many again, or MOST_FIRST.
+    """
+    cdef Py_ssize_t j, used = 0, beyond = 0
+    cdef double worst = 0.0, threshold
+    for j in range(o.q):
+        worst = max(worst, violation(o, j))
+        used += o.w[j] != 0.0
+    threshold = OUTSIDE * worst
+    for j in range(o.q):
+        beyond += not o.chosen[j] and violation(o, j) > threshold
+    if o.has_factor and beyond == 0:
+        return False
+    beyond, threshold = o.q, 0.0
+    while True:
+        beyond = 0
+        for j in range(o.q):
+            beyond += o.w[j] == 0.0 and violation(o, j) > threshold
+        if beyond <= max(used, MOST_FIRST):
+            break
+        threshold = max(1.3 * threshold, OUTSIDE * worst)
+    o.m = 0
+    for j in range(o.q):
+        o.chosen[j] = (
+            j >= o.n_penalized or o.w[j] != 0.0 or violation(o, j) > threshold
+        )
+        if o.chosen[j]:
+            o.columns[o.m] = j
+            o.m += 1
+    if o.rows.width == 0.0:
+        o.stride = first_stride(o)
+    return True
 
 
 cdef double least_bend(const Problem* o) noexcept nogil:
@@ -329,16 +397,21 @@ cdef double least_bend(const Problem* o) noexcept nogil:
 
 cdef bint buy(Problem* o) noexcept nogil:
     """Find the Hessian, and factorize it where there is no L1 norm."""
-    cdef Py_ssize_t j
+    cdef Py_ssize_t i, j
+    cdef double* h
     cdef double least = least_bend(o)
-    curvature(&o.rows, o.stride, o.H)
-    for j in range(o.q):
+    dense_gram(
+        o.rows.X, o.rows.n, o.rows.d, o.m, o.rows.bend, o.stride, o.H, o.block,
+        o.columns if o.l1 > 0.0 else NULL,
+    )
+    for i in range(o.m):
+        j, h = o.columns[i], o.H + i * (o.m + 1)
         if j < o.n_penalized:
-            o.H[j * o.q + j] += o.l2
+            h[0] += o.l2
         if o.l2 > 0.0:
-            o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
+            h[0] = max(h[0], least * o.least[j])
         else:
-            o.H[j * o.q + j] += least * o.least[j]
+            h[0] += least * o.least[j]
     o.spent, o.has_factor, o.stride, o.pairs.n = 0.0, True, 1, 0
     return o.l1 > 0.0 or dense_factor(o.H, o.q)
 
@@ -415,7 +488,7 @@ cdef bint find_direction(Problem* o) noexcept nogil:
     cdef double scale = ROUNDED * ROUNDED * fabs(o.value)
     cdef double* dg = o.pairs.dg + last * o.q
     if o.l1 > 0.0:
-        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, scale, o.p, o.room)
+        return descend_on_columns(o, scale)
     for j in range(o.q):
         o.p[j] = -o.g[j]
     first_loop(&o.pairs, o.p)
@@ -431,6 +504,25 @@ cdef bint find_direction(Problem* o) noexcept nogil:
             for j in range(o.q):
                 o.p[j] *= scale
     second_loop(&o.pairs, o.p)
+    return True
+
+
+cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
+    """Fill in the step to the minimum of the quadratic model with the L1 norm."""
+    cdef Py_ssize_t i, enough, n_penalized = 0
+    cdef double* g = o.part
+    cdef double* w = g + o.m
+    cdef double* p = w + o.m
+    for i in range(o.m):
+        g[i], w[i] = o.g[o.columns[i]], o.w[o.columns[i]]
+        n_penalized += o.columns[i] < o.n_penalized
+    # So many sweeps take as long as the products of a step.
+    enough = <Py_ssize_t> (2.0 * o.rows.n * o.q / o.m / o.m)
+    if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.room):
+        return False
+    memset(o.p, 0, o.q * sizeof(double))
+    for i in range(o.m):
+        o.p[o.columns[i]] = p[i]
     return True
 
 

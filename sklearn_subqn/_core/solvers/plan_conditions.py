@@ -114,9 +114,9 @@ MOST_ENTRIES = 1 << 24
 # docs/constants.md has the figures.
 _MOST_COPIED = 400_000
 
-# The loop is for at most 100 columns under an L1 norm, and 300 where the loss has kinks.
+# The loop is for at most 400 columns under an L1 norm, and 300 where the loss has kinks.
 # docs/constants.md has the figures.
-_MOST_COLUMNS_L1, _MOST_COLUMNS = 100, 300
+_MOST_COLUMNS_L1, _MOST_COLUMNS = 400, 300
 
 # The matrices of the loop take at most about half of the memory of X.
 _ROWS_PER_COLUMN = 4
