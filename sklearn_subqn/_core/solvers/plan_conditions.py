@@ -127,7 +127,7 @@ _MOST_JOINT = 200
 
 
 def is_small(f: Facts) -> bool:
-    """One compiled loop has the loss, for few entries or rows as they are in memory."""
+    """One compiled loop has the loss, and reads X as it is or copies few entries."""
     o = f.objective
     size = f.n_rows * f.n_params
     if not f.in_one_place or size > MOST_ENTRIES or o.loss.oracle.looped is None:
@@ -198,13 +198,13 @@ def limits(f: Facts) -> tuple[float, float]:
 
 
 def has_small_alpha(f: Facts) -> bool:
-    """Alpha is so small that hinges are solved for larger ones first."""
+    """The curvature is so large that hinges are solved for larger alphas first."""
     fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
     return fits and f.poor_start and f.curvature > limits(f)[0]
 
 
 def has_small_l1(f: Facts) -> bool:
-    """Alpha is a small share of the least one with w = 0 on wide data, or tiny."""
+    """Alpha is below {OF_ALPHA_MAX} of the least one with w = 0 on wide data, or tiny."""
     fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
     if not fits or not (f.wide or f.kinked_slope):
         return False
@@ -234,13 +234,13 @@ def has_large_units_for_l1(f: Facts) -> bool:
 
 
 def is_linear(f: Facts) -> bool:
-    """Too few rows have curvature at first, of a loss asymptotically linear."""
+    """Fewer than {_FEW_CURVED} rows a parameter bend first, and the loss has an asymptote."""
     fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
 
 def is_wide(f: Facts) -> bool:
-    """There are few rows for each feature, and the dual bends much."""
+    """There are few rows for each feature, and a curvature above {_LOOSE}."""
     return f.wide and f.curvature > _LOOSE
 
 
@@ -257,7 +257,7 @@ def is_tall(f: Facts) -> bool:
 
 
 def suits_ascent(f: Facts) -> bool:
-    """Dual variables leave the ends of their intervals, or the loss is smooth."""
+    """The curvature exceeds {_LOOSEST}, the loss is smooth, or has several scores."""
     return f.smooth or f.several or not f.from_zero or f.curvature > _LOOSEST
 
 
@@ -317,7 +317,7 @@ def is_not_for_near_rows(f: Facts) -> bool:
 
 
 def has_bent_dual(f: Facts) -> bool:
-    """The dual bends along the variables of one row, or does not go by rows."""
+    """The curvature exceeds {_LOW_CURVATURE}, or the dual does not go by rows."""
     return not (f.separable and f.curvature <= _LOW_CURVATURE)
 
 
@@ -357,12 +357,12 @@ def is_of_many_features(f: Facts) -> bool:
 
 
 def has_large_curvature(f: Facts) -> bool:
-    """Alpha is small beside the squares of the rows."""
+    """The curvature exceeds {LARGE_CURVATURE}."""
     return f.curvature > LARGE_CURVATURE
 
 
 def has_no_small_alpha(f: Facts) -> bool:
-    """Alpha is not so small that larger ones come first."""
+    """The curvature is not so large that larger alphas come first."""
     return not has_small_alpha(f)
 
 
@@ -392,7 +392,7 @@ def narrows(f: Facts) -> bool:
 
 
 def needs_few_digits(f: Facts) -> bool:
-    """The tolerance is not as small as that of small problems."""
+    """The tolerance is at least {_DIGITS_OF_NARROWING}."""
     return f.options.stopping.tol >= _DIGITS_OF_NARROWING
 
 

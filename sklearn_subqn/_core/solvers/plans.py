@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..driver import Options, Solver, Start
 from ..objectives.objective import Objective
+from . import plan_conditions
 from .facts import Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
@@ -165,21 +166,54 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     raise AssertionError("the last row fits always")
 
 
+class _Watched:
+    """Facts that note the numbers a condition looks at."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self.numbers = facts, dict[str, float]()
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._facts, name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self.numbers[name] = value
+        return value
+
+
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
-    """Return a line for each row up to the one that fits: why it does not, or does."""
+    """Return a line for each row up to the one that fits: why it does not, or does.
+
+    With the numbers that decide, such as "curvature = 0.25".
+    """
     lines: list[str] = []
     for plan in rows:
         false = plan.first_false(facts)
         if false is None:
-            reasons = " ".join(map(sentence, plan.when)) or "No other row fits."
-            return [*lines, f"taken: {plan.name}. {reasons}"]
-        lines.append(f"not {plan.name}: it is false that {_inside(sentence(false))}")
+            reasons = " ".join(_with_numbers(each, facts) for each in plan.when)
+            return [*lines, f"taken: {plan.name}. {reasons or 'No other row fits.'}"]
+        reason = _inside(_with_numbers(false, facts))
+        lines.append(f"not {plan.name}: it is false that {reason}")
     raise AssertionError("the last row fits always")
 
 
+def _with_numbers(condition: Condition, facts: Facts) -> str:
+    """Return the sentence of a condition, with the numbers that it looks at."""
+    watched = _Watched(facts)
+    condition(cast(Facts, watched))
+    numbers = ", ".join(
+        f"{name} = {x}" if isinstance(x, int) else f"{name} = {x:.3g}"
+        for name, x in watched.numbers.items()
+    )
+    text = sentence(condition)
+    return f"{text.removesuffix('.')} ({numbers})." if numbers else text
+
+
 def sentence(condition: Condition) -> str:
-    """Return what a condition says, the first line of its docstring."""
-    return (condition.__doc__ or "").partition("\n")[0]
+    """Return what a condition says, the first line of its docstring.
+
+    Constants of the module stand there by their names, in braces.
+    """
+    first = (condition.__doc__ or "").partition("\n")[0]
+    return first.format_map(vars(plan_conditions))
 
 
 def _inside(text: str) -> str:

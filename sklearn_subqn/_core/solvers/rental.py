@@ -95,11 +95,21 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
     several = design.several_scores
     row = max(design.row_size, 1.0)
     if several:
-        price = (9.0 * 2 * d**3 + 2000 * d * d) / (16.0 * n * row * k) if d <= 1500 and not sparse.issparse(design.X) else np.inf
+        price = (
+            (9.0 * 2 * d**3 + 2000 * d * d) / (16.0 * n * row * k)
+            if d <= 1500 and not sparse.issparse(design.X)
+            else np.inf
+        )
         stride = 1
     else:
-        price = (row * d / 10.0 + d * d / (10.0 * n)) / max(row / d, 1e-9) / d if d <= 2000 else np.inf
-        price = o.n_params / 10.0 if d <= 2000 and not sparse.issparse(design.X) else np.inf
+        price = (
+            (row * d / 10.0 + d * d / (10.0 * n)) / max(row / d, 1e-9) / d
+            if d <= 2000
+            else np.inf
+        )
+        price = (
+            o.n_params / 10.0 if d <= 2000 and not sparse.issparse(design.X) else np.inf
+        )
         stride = max(1, min(n // (8 * o.n_params), int(o.n_params / 40.0)))
     spent = FIRST
     metric = moments = None
