@@ -39,7 +39,7 @@ cdef enum:
     SAMPLED = 32
     # Steps of L-BFGS, at most, before Hessians and without them.
     MOST_PAIRED = 40
-    MOST_WITHOUT = 300
+    MOST_WITHOUT = 24
     # There are no Hessians of more parameters, whose factors would take too long.
     MOST_PARAMS = 200
     # The blocks have to be as many numbers as this for each product with X.
@@ -169,11 +169,13 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
     forward(o, o.W, o.Z)
     evaluate(o)
     paired = paired and estimate(o, stride, H, gram)
-    for trial in range(MOST_STEPS + most):
+    for trial in range(most + (MOST_STEPS if o.has_room else 0)):
         if o.gap <= tol * fabs(o.value):
             return True
         for i in range(m):
             p[i] = -o.G[i]
+        if paired and trial in (3, 8, 16, 32):
+            paired = estimate(o, 0, H, gram)
         paired = paired and trial < most
         if paired:
             first_loop(&pairs, p)
@@ -280,13 +282,14 @@ cdef bint estimate(
     """Fill in the factors of the blocks (3) at the shares of the labels."""
     cdef Py_ssize_t i, j, a, q = o.q
     cdef double share
-    dense_gram(o.X, o.n, o.d, q, o.s, stride, gram, o.block)
+    if stride > 0:
+        dense_gram(o.X, o.n, o.d, q, o.s, stride, gram, o.block)
     for a in range(o.k):
         share = 0.0
         for i in range(o.n):
-            share += o.s[i] if o.y[i] == a else 0.0
+            share += o.s[i] * o.P[i * o.k + a] * (1.0 - o.P[i * o.k + a])
         for i in range(q * q):
-            R[i] = share * (1.0 - share) * gram[i]
+            R[i] = share * gram[i]
         for j in range(o.n_penalized):
             R[j * (q + 1)] += o.alpha
         if not dense_factor(R, q):

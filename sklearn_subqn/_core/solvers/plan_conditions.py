@@ -106,23 +106,30 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop, which
-# knows no threads and shows no progress: it takes a second at most.
+# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. It
+# uses one thread and shows no progress, since it takes about a second at most.
 MOST_ENTRIES = 1 << 24
 
 # Rows are copied for the loop, or converted, where they have at most 400,000 entries.
 # docs/constants.md has the figures.
 _MOST_COPIED = 400_000
 
-# The loop is for at most 400 columns under an L1 norm, and 300 where the loss has kinks.
-# docs/constants.md has the figures.
-_MOST_COLUMNS_L1, _MOST_COLUMNS = 400, 300
+# Under an L1 norm the loop is for at most 400 columns. docs/constants.md has the
+# figures.
+_MOST_COLUMNS_L1 = 400
+
+# The loop is for at most 300 columns where the loss has kinks. docs/constants.md has the
+# figures.
+_MOST_COLUMNS = 300
 
 # The matrices of the loop take at most about half of the memory of X.
 _ROWS_PER_COLUMN = 4
 
-# With several scores the loop is for at most 200 parameters in all. docs/constants.md
-# has the figures.
+# Matrices of 8 MB are a matter of little memory.
+_LITTLE = 1 << 20
+
+# With several scores the loop makes Hessians of at most 200 parameters.
+# docs/constants.md has the figures.
 _MOST_JOINT = 200
 
 
@@ -134,7 +141,11 @@ def is_small(f: Facts) -> bool:
         return False
     few = size <= _MOST_COPIED
     if f.several:
-        fits = few and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
+        fits = f.l2 and o.targets.ndim == 1 and (few or f.as_loops_read)
+        # Matrices of each class take no more memory than X, or little. With them alone
+        # the last digits take long.
+        slight = o.n_params * f.n_params <= max(size, _LITTLE) and needs_few_digits(f)
+        fits = fits and (slight or o.n_params <= _MOST_JOINT)
         # In large units its proof is not that of the user's penalty.
         return fits and not has_large_units(f)
     if f.l2:
@@ -204,7 +215,7 @@ def has_small_alpha(f: Facts) -> bool:
 
 
 def has_small_l1(f: Facts) -> bool:
-    """Alpha is below {OF_ALPHA_MAX} of the least one with w = 0 on wide data, or tiny."""
+    """Alpha is below {OF_ALPHA_MAX} of the least with w = 0 on wide data, or tiny."""
     fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
     if not fits or not (f.wide or f.kinked_slope):
         return False
@@ -234,7 +245,7 @@ def has_large_units_for_l1(f: Facts) -> bool:
 
 
 def is_linear(f: Facts) -> bool:
-    """Fewer than {_FEW_CURVED} rows a parameter bend first, and the loss has an asymptote."""
+    """Of a loss with an asymptote fewer than {_FEW_CURVED} rows a parameter bend."""
     fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
