@@ -20,6 +20,8 @@ def arguments(name, seed, n=40, d=3, intercept=True, l1=0.0):
         y = np.where(y > 0.0, 1.0, -1.0)
     elif name == "poisson":
         y = rng.poisson(np.exp(0.3 * y)).astype(float)
+    elif name == "gamma":
+        y = rng.gamma(2.0, np.exp(0.3 * y))
     weights = rng.dirichlet(np.ones(n))
     loss = LOOPED[name]
     width = 0.0 if loss.smooth else 0.3
@@ -31,7 +33,7 @@ def arguments(name, seed, n=40, d=3, intercept=True, l1=0.0):
 
 
 def test_the_losses_that_it_takes():
-    assert set(LOSSES) - set(LOOPED) == {"gamma", "tweedie"}
+    assert set(LOSSES) - set(LOOPED) == {"tweedie"}
 
 
 @pytest.mark.parametrize("intercept", [False, True])

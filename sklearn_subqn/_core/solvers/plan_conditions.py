@@ -118,6 +118,10 @@ _MOST_COPIED = 400_000
 # figures.
 _MOST_COLUMNS_L1 = 400
 
+# Under an L1 norm the loop is for at most 100 columns where the loss has kinks.
+# docs/constants.md has the figures.
+_MOST_COLUMNS_KINKS_L1 = 100
+
 # The loop is for at most 300 columns where the loss has kinks. docs/constants.md has the
 # figures.
 _MOST_COLUMNS = 300
@@ -155,7 +159,8 @@ def is_small(f: Facts) -> bool:
         return fits and f.n_params <= most
     # With an L1 norm a loss without curvature at first is left to its asymptote, and a
     # tiny alpha to larger ones.
-    fits = f.l1 and (few or f.as_loops_read) and f.n_params <= _MOST_COLUMNS_L1 + 1
+    most = _MOST_COLUMNS_KINKS_L1 if f.kinks else _MOST_COLUMNS_L1
+    fits = f.l1 and (few or f.as_loops_read) and f.n_params <= most + 1
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
