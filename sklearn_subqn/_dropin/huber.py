@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
+from .._core.losses import DualLoss, ScaledHuber
+from .._core.rounding import EPS
+from .._problems import LinearProblems
 from .._solving.solution import Floats
-from ._scale import ScaleProblem
+from ._reading import SumAndSquares, without_penalty
 from ._shared import DropInRegressor
+
+
+class _Problem(LinearProblems):
+    """The problem of coefficients, whose loss has a scale."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the scale and outliers, too."""
+        w, y = self.starts[0].w, self._targets[0]
+        scores = self.design.forward(w)
+        loss: Any = self.loss.oracle
+        scale = np.float64(loss.score_scale(scores, y, self.weights))
+        outliers = np.abs(y - scores) > loss.epsilon * scale
+        return {**super().attributes(), "scale_": scale, "outliers_": outliers}
 
 
 class HuberRegressor(DropInRegressor):
@@ -128,12 +146,20 @@ class HuberRegressor(DropInRegressor):
         self.tol = tol
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
-        return ScaleProblem(
-            self._linear_model(),
-            X,
-            y,
-            weights,
-            total,
-            epsilon=float(self.epsilon),
-            free=not self.alpha,
-        )
+        model = self._linear_model()
+        # An intercept takes the level of y, far above its noise or not; without one
+        # nothing but coefficients does.
+        level = float(np.median(y)) if model.fit_intercept else 0.0
+        y = y - level
+        deviation = y - (weights @ y if model.fit_intercept else 0.0)
+        spread = float(np.sqrt(weights @ (deviation * deviation)))
+        # Scikit-learn's scale is no smaller than the second number.
+        least = max(1e-13 * spread, 10.0 * EPS)
+        loss = DualLoss(ScaledHuber(float(self.epsilon), least))
+        given: Any = {"reading": SumAndSquares(total)}
+        if not self.alpha:
+            bend = 2.0 / max(spread, least)
+            reading = {"bend": bend, "totals": [total]}
+            given = without_penalty(X, weights, model.fit_intercept, **reading)
+        data = model, X, [y], loss, weights
+        return _Problem(*data, single=True, level=level, **given)

@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._dropin import _scale, _scale_search
+from sklearn_subqn._core.losses._scale import scale_of
 
 NAMES = linear_model.__all__
 
@@ -321,37 +321,17 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
     assert np.all(np.array(history.lower_bound) <= value * (1 + 1e-12))
 
 
-@pytest.mark.parametrize("n_fits", [1, 2, 3])
-def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_bounds_of_huber_regression_hold_before_the_end(max_iter):
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
-    monkeypatch.setattr(_scale_search, "MOST_STEPS", n_fits)
-    # Small problems begin at the end.
-    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
-    model = linear_model.HuberRegressor(epsilon=2.0)
+    model = linear_model.HuberRegressor(epsilon=2.0, max_iter=max_iter)
     with pytest.warns(ConvergenceWarning, match="a relative gap of"):
         model.fit(X, y, weights)
     assert model.dual_gap_ > 1e-5 * model.objective_
     assert model.objective_ - model.dual_gap_ <= best.objective_ * (1 + 1e-12)
     assert model.objective_ == pytest.approx(huber_objective(model, X, y, weights))
     assert model.objective_ >= best.objective_ * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_root_of_scales_is_the_minimum_over_all_parameters(
-    fit_intercept, weighted, monkeypatch
-):
-    X, y, weights = numbers()
-    model = linear_model.HuberRegressor(alpha=0.3, fit_intercept=fit_intercept)
-    args = X, y, weights if weighted else None
-    together = clone(model).fit(*args)
-    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
-    searched = clone(model).fit(*args)
-    assert len(together.history_[0]) < len(searched.history_[0])
-    assert_allclose(together.coef_, searched.coef_, rtol=1e-5, atol=1e-6)
-    assert together.scale_ == pytest.approx(searched.scale_, rel=1e-6)
-    assert together.objective_ == pytest.approx(searched.objective_, rel=1e-11)
 
 
 def test_a_scale_of_zero_is_proven_by_least_absolute_errors():
@@ -745,23 +725,22 @@ def test_huber_ends_where_the_scale_is_rounding():
 def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
     """sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero where there is no root."""
     rng = np.random.default_rng(outliers)
-    X, r = rng.normal(size=(100, 2)), rng.normal(size=100)
+    r = rng.normal(size=100)
     r[:outliers] *= 1e6
     r[90:] = 0.0
     weights = rng.uniform(0.1, 1.0, 100)
     weights /= weights.sum()
-    model = linear_model.HuberRegressor(epsilon=epsilon)
-    model.n_features_in_ = 2
-    problem = model._problem(X, r, weights, 1.0)
-    scale = problem._scale_of(r)
+    scale = scale_of(r, weights, epsilon)
     if epsilon**2 * weights[r != 0.0].sum() <= 1.0:
         assert scale == 0.0
         return
     squares = np.minimum((r / scale) ** 2, epsilon**2)
     assert weights @ squares == pytest.approx(1.0, rel=1e-12)
-    assert problem._scale_of(np.where(np.arange(100) < 1, r, 0.0)) == 0.0 or (
-        epsilon**2 * weights[0] > 1.0
-    )
+    for start in (1e-3 * scale, 0.9 * scale, scale, 1e3 * scale):
+        again = scale_of(r, weights, epsilon, start)
+        assert again == pytest.approx(scale, rel=1e-12)
+    one = np.where(np.arange(100) < 1, r, 0.0)
+    assert scale_of(one, weights, epsilon) == 0.0 or epsilon**2 * weights[0] > 1.0
 
 
 def test_huber_has_fewer_or_more_rows_beyond_the_edges():

@@ -24,6 +24,7 @@ from ._ranking_measures import (
     RecallAtK,
     ReciprocalRank,
 )
+from ._scale import ScaledHuber
 from ._roc_area import LogisticRocArea, RocArea, SquaredRocArea
 from ._sets import MULTINOMIAL_LOSS, KindsOfLabels, LabelPairs, Simplex
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
@@ -67,6 +68,7 @@ __all__ = [
     "ReciprocalRank",
     "Residual",
     "RocArea",
+    "ScaledHuber",
     "Simplex",
     "SoftmaxCurvature",
     "SquaredPairs",

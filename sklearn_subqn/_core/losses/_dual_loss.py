@@ -69,6 +69,9 @@ class DualLoss:
         Whether ``leeway`` says how far dual variables are from the ends of intervals.
     has_envelope : bool
         Whether it has kinks, and ``envelope``.
+    sharpens : bool
+        Whether it is smooth, but as near to having kinks as ``score_scale`` at some
+        scores is small, and has ``envelope``.
     narrows : bool
         Whether it has kinks, and ``narrowed``.
     by_columns : bool
@@ -106,6 +109,7 @@ class DualLoss:
         has_variables = offers(oracle, "dual_variables", "neutral_variables")
         enveloped = oracle is not dual_set or offers(oracle, "envelope")
         self.has_envelope = known and has_variables and enveloped and not self.smooth
+        self.sharpens = self.smooth and offers(oracle, "envelope")
         self.narrows = not self.smooth and offers(oracle, "narrowed")
         quadratic = oracle.quadratic
         if not score_map.is_identity:

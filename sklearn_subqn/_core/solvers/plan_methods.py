@@ -23,6 +23,7 @@ from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
+from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
@@ -49,6 +50,9 @@ _FAST = 0.4
 # docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
+# Bends that have become a thousandth as wide as at the start are taken for kinks.
+_SHARP = 1e-3
+
 # SubLBFGS hands over when the objective falls by less than a tenth of itself over
 # ``_WINDOW`` iterations.
 _FADING = 0.1
@@ -69,6 +73,23 @@ def by_alm(f: Facts) -> Solver:
 
 def by_newton(f: Facts) -> Solver:
     return newton(f.objective, f.start.w, f.options.stopping)
+
+
+def by_rental(f: Facts) -> Solver:
+    """Limited-memory steps, and where bends become kinks, a method for these."""
+    o = f.objective
+    iterates = rental(o, f.start.w, f.options.stopping)
+    width = None
+    for iterate in iterates:
+        yield iterate
+        scores = iterate.point.scores
+        now = o.risk.score_scale(scores)
+        width = now if width is None else width
+        if now < _SHARP * width:
+            break
+    else:
+        return Status.NO_STEP
+    return (yield from alm(o, Start.from_point(iterate.point), width=now))
 
 
 def by_cd(f: Facts) -> Solver:

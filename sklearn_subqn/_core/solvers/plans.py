@@ -64,6 +64,7 @@ from .plan_conditions import (
     n_sampled_of_l1,
     narrows,
     needs_few_digits,
+    sharpens,
     suits_ascent,
 )
 from .plan_methods import (
@@ -81,6 +82,7 @@ from .plan_methods import (
     by_owlqn,
     by_proximal_newton,
     by_quasi_newton,
+    by_rental,
     by_soft_alm,
     by_sparse_alm,
 )
@@ -330,6 +332,12 @@ PLANS = (
     ),
     Plan("proximal method of multipliers", (has_squares, has_kinks), None, by_alm),
     # Smooth losses, and squared norms.
+    Plan(
+        "limited-memory steps around second derivatives",
+        (has_squares, sharpens),
+        None,
+        by_rental,
+    ),
     Plan(
         "loss that is asymptotically linear, Newton's method",
         (has_squares, is_linear),

@@ -1,0 +1,206 @@
+"""Huber's loss with its scale minimized over, of all rows together.
+
+With H(t) = t² for |t| <= epsilon and else 2 epsilon |t| - epsilon², the risk is
+
+    R(z) = min over sigma >= least of sigma + sum_i s_i sigma H((y_i - z_i) / sigma)
+
+(Huber 1981, section 7.8; Owen 2007), convex and homogeneous in the residuals but for
+the least scale. Since sigma H(r / sigma) is the maximum of v r - sigma v² / 4 over
+|v| <= 2 epsilon, it is the maximum of
+
+    sum_i s_i v_i (y_i - z_i) + least (1 - sum_i s_i v_i² / 4)
+
+over all such v with sum_i s_i v_i² <= 4, of which u = -s v is the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..rounding import EPS, MOST_STEPS, rounding
+from ._base import Derivatives, Floats
+from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
+from ._curvature import Curvature
+from ._maps import Residual
+from ._smoothings import Quadratic
+
+
+class ScaledHuber(PiecewiseBox):
+    """Huber's loss with its scale minimized over, or its envelope around a center.
+
+    With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
+
+    Parameters
+    ----------
+    epsilon : float
+        Residuals beyond this multiple of the scale count by their absolute value.
+    least : float
+        The smallest scale, positive: elsewhere the loss has kinks where the scale
+        vanishes.
+    center : ndarray of shape (n,), optional
+        Dual variables c.
+    width : float
+    """
+
+    _memos: ClassVar[tuple[str, ...]] = ("_last",)
+
+    def __init__(
+        self,
+        epsilon: float,
+        least: float,
+        center: Floats | None = None,
+        width: float = 0.0,
+    ) -> None:
+        super().__init__(Interval(Residual(), -2.0 * epsilon, 2.0 * epsilon))
+        self.epsilon, self._least = epsilon, least
+        self._center, self._width = center, width
+        self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
+
+    def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the scale."""
+        return self._at(scores, targets, weights)[0]
+
+    def _at(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, BoxQuadratic]:
+        """Return the scale, and what the loss is, but for a constant, at this scale."""
+        args, last = (scores, targets, weights), self._last
+        if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
+            return last[1:]
+        # With a ridge of sigma / 2 + width both quadratics are one.
+        r, width = self._shifted(scores, targets), self._width
+        start = 0.0 if last is None else last[1] + 2.0 * width
+        scale = scale_of(r, weights, self.epsilon, start) - 2.0 * width
+        scale = max(scale, self._least)
+        ridge = 0.5 * scale + width
+        center = None if self._center is None else width / ridge * self._center
+        box = BoxQuadratic(self.set, Quadratic(ridge, center))
+        self._last = args, scale, box
+        return scale, box
+
+    def _shifted(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the residuals, and what the center adds to them."""
+        r = self.map.argument(scores, targets)
+        if self._center is not None:
+            r += self._width * self._center
+        return r
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        scale, box = self._at(scores, targets, weights)
+        value = scale + box.value(scores, targets, weights)
+        if self._center is None:
+            return value
+        # Both quadratics of the center less that of their sum.
+        width = self._width
+        rest = 0.25 * scale * width / (0.5 * scale + width)
+        return value - rest * float(weights @ np.square(self._center))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        _, box = self._at(scores, targets, weights)
+        return box.subgradient(scores, targets, weights)
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        """Return second derivatives at the scale as it is, which are larger.
+
+        What they lack of those of R is of rank one, along the residuals.
+        """
+        _, box = self._at(scores, targets, weights)
+        return box.curvature(scores, targets, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        squares = np.square(dscores)
+
+        def at(step: float) -> tuple[float, float]:
+            z = scores + step * dscores
+            scale, box = self._at(z, targets, weights)
+            slope = float(box.subgradient(z, targets, weights) @ dscores)
+            h = box.curvature(z, targets, weights).diagonal()
+            curvature = float(h @ squares)
+            if scale > self._least:
+                r = self._shifted(z, targets)
+                hr = h * r
+                size = float(hr @ r)
+                if size > 0.0:
+                    curvature -= float(hr @ dscores) ** 2 / size
+            return slope, max(curvature, 0.0)
+
+        return at
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u), or that of the multiple of u in its domain, for v in the box."""
+        v = self._variables(dual, targets, weights)
+        square = float(weights @ (v * v))
+        share = min(1.0, 2.0 / np.sqrt(square)) if square else 1.0
+        total = share * super().conjugate(dual, targets, weights)
+        total -= self._least * (1.0 - 0.25 * share * share * square)
+        if self._center is not None:
+            distances = np.square(share * v - self._center)
+            total += 0.5 * self._width * float(weights @ distances)
+        return total
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        size = super().conjugate_size(dual, targets, weights, conjugate)
+        size += 2.0 * self._least
+        if self._center is not None:
+            size += self._width * float(weights @ np.square(self._center))
+        return size
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return how far u is out of the box and the ball, at most."""
+        v = self._variables(dual, targets, weights)
+        length = float(np.sqrt(weights @ (v * v))) * (1.0 + rounding(len(v)))
+        outside = max(length - 2.0, 0.0)
+        return float(super().distance(dual, targets, weights)) + outside
+
+    def envelope(self, center: Floats, width: float) -> ScaledHuber:
+        """Return the envelope, which is a smooth function if the scale vanishes, too.
+
+        As long as it does not, this one is.
+        """
+        return ScaledHuber(self.epsilon, self._least, center, width)
+
+
+def scale_of(
+    residuals: Floats, weights: Floats, epsilon: float, start: float = 0.0
+) -> float:
+    """Return the best scale of given residuals, zero where there is none.
+
+    By Newton's method on sum_i s_i min(r_i² / sigma², epsilon²) - 1, which is a concave
+    function of 1 / sigma² made of a few lines: no step ends above the root, and the
+    last one ends there.
+
+    Parameters
+    ----------
+    residuals, weights : ndarray of shape (n,)
+        Weights sum to one.
+    epsilon : float
+    start : float
+        A scale near by, if not zero.
+    """
+    largest = float(np.abs(residuals).max(initial=0.0))
+    if not largest:
+        return 0.0
+    squares, edge = np.square(residuals / largest), epsilon**2
+    weighted = weights * squares
+    factor = (largest / start) ** 2 if start else 0.0
+    is_below = not factor
+    for _ in range(MOST_STEPS):
+        inner = squares * factor < edge
+        slope = float(weighted @ inner)
+        rest = 1.0 - edge * (1.0 - float(weights @ inner))
+        if slope <= 0.0 or rest <= 0.0:
+            if is_below:
+                return 0.0
+            factor, is_below = 0.0, True
+            continue
+        before, factor = factor, rest / slope
+        if is_below and factor <= before * (1.0 + EPS):
+            break
+        is_below = True
+    return largest / float(np.sqrt(factor))
