@@ -26,6 +26,7 @@ from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
+from .widths import first_width
 
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
 _SAMPLE_WIDTH = 0.3
@@ -53,6 +54,9 @@ _LONGEST_AT_ZERO = 200
 # Bends that have become a thousandth as wide as at the start are taken for kinks.
 _SHARP = 1e-3
 
+# With fewer than two rows on a bend for each parameter, a bend is taken for a kink.
+_FEW_CURVED = 2.0
+
 # SubLBFGS hands over when the objective falls by less than a tenth of itself over
 # ``_WINDOW`` iterations.
 _FADING = 0.1
@@ -76,20 +80,26 @@ def by_newton(f: Facts) -> Solver:
 
 
 def by_rental(f: Facts) -> Solver:
-    """Limited-memory steps, and where bends become kinks, a method for these."""
-    o = f.objective
-    iterates = rental(o, f.start.w, f.options.stopping)
-    width = None
-    for iterate in iterates:
+    """Limited-memory steps, and where bends become kinks, a method for these.
+
+    Also where these have become too narrow for gradients to prove anything.
+    """
+    o, stopping = f.objective, f.options.stopping
+    width = 0.0
+    for iterate in rental(o, f.start.w, stopping):
         yield iterate
-        scores = iterate.point.scores
-        now = o.risk.score_scale(scores)
-        width = now if width is None else width
-        if now < _SHARP * width:
+        point = iterate.point
+        now = o.risk.score_scale(point.scores)
+        width = max(width, now)
+        curved = o.risk.n_curved(point.curvature)
+        if now < _SHARP * width or curved < _FEW_CURVED * o.n_params:
             break
     else:
-        return Status.NO_STEP
-    return (yield from alm(o, Start.from_point(iterate.point), width=now))
+        if stopping.is_nearly_reached(iterate.gap, point.value):
+            return Status.NO_STEP
+    # Such a loss is about as large as the residuals.
+    width = first_width(o) * point.risk
+    return (yield from alm(o, Start.from_point(point), width=width))
 
 
 def by_cd(f: Facts) -> Solver:

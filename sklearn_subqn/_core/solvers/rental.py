@@ -119,7 +119,8 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         step = newton_step(line)
         # Twice what a step of Newton's method gains is the slope.
         lost = -float(p @ point.gradient) <= EPS * abs(point.value)
-        if not 0.0 < step < np.inf or (lost and not gap < 0.5 * last):
+        done = lost and not allowed < gap < 0.5 * last
+        if done or not 0.0 < step < np.inf:
             if not proves:
                 yield _proven(point)
             return Status.NO_STEP
