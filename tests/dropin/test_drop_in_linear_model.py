@@ -23,7 +23,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._core.losses._scale import scale_of
+from sklearn_subqn._core.kernels.scale import scale_of
 
 NAMES = linear_model.__all__
 
@@ -730,7 +730,7 @@ def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
     r[90:] = 0.0
     weights = rng.uniform(0.1, 1.0, 100)
     weights /= weights.sum()
-    scale = scale_of(r, weights, epsilon)
+    scale = scale_of(r, weights, epsilon, 0.0)
     if epsilon**2 * weights[r != 0.0].sum() <= 1.0:
         assert scale == 0.0
         return
@@ -740,7 +740,7 @@ def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
         again = scale_of(r, weights, epsilon, start)
         assert again == pytest.approx(scale, rel=1e-12)
     one = np.where(np.arange(100) < 1, r, 0.0)
-    assert scale_of(one, weights, epsilon) == 0.0 or epsilon**2 * weights[0] > 1.0
+    assert scale_of(one, weights, epsilon, 0.0) == 0.0 or epsilon**2 * weights[0] > 1.0
 
 
 def test_huber_has_fewer_or_more_rows_beyond_the_edges():

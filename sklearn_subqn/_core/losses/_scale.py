@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..rounding import EPS, MOST_STEPS, rounding
+from ..kernels import scale as kernel
+from ..rounding import rounding
 from ._base import Derivatives, Floats
 from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
 from ._curvature import Curvature
@@ -56,6 +57,7 @@ class ScaledHuber(PiecewiseBox):
         super().__init__(Interval(Residual(), -2.0 * epsilon, 2.0 * epsilon))
         self.epsilon, self._least = epsilon, least
         self._center, self._width = center, width
+        self._unit = 0.0
         self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -69,16 +71,19 @@ class ScaledHuber(PiecewiseBox):
         args, last = (scores, targets, weights), self._last
         if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
             return last[1:]
-        # With a ridge of sigma / 2 + width both quadratics are one.
-        r, width = self._shifted(scores, targets), self._width
-        start = 0.0 if last is None else last[1] + 2.0 * width
-        scale = scale_of(r, weights, self.epsilon, start) - 2.0 * width
-        scale = max(scale, self._least)
+        scale = self._scale_of(self._shifted(scores, targets), weights)
+        # With this ridge both quadratics are one.
+        width = self._width
         ridge = 0.5 * scale + width
         center = None if self._center is None else width / ridge * self._center
         box = BoxQuadratic(self.set, Quadratic(ridge, center))
         self._last = args, scale, box
         return scale, box
+
+    def _scale_of(self, shifted: Floats, weights: Floats) -> float:
+        """Return the scale; searches begin at the last one."""
+        self._unit = kernel.scale_of(shifted, weights, self.epsilon, self._unit)
+        return max(self._unit - 2.0 * self._width, self._least)
 
     def _shifted(self, scores: Floats, targets: Floats) -> Floats:
         """Return the residuals, and what the center adds to them."""
@@ -112,21 +117,17 @@ class ScaledHuber(PiecewiseBox):
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        squares = np.square(dscores)
+        r, dr, epsilon = self._shifted(scores, targets), -dscores, self.epsilon
 
         def at(step: float) -> tuple[float, float]:
-            z = scores + step * dscores
-            scale, box = self._at(z, targets, weights)
-            slope = float(box.subgradient(z, targets, weights) @ dscores)
-            h = box.curvature(z, targets, weights).diagonal()
-            curvature = float(h @ squares)
-            if scale > self._least:
-                r = self._shifted(z, targets)
-                hr = h * r
-                size = float(hr @ r)
-                if size > 0.0:
-                    curvature -= float(hr @ dscores) ** 2 / size
-            return slope, max(curvature, 0.0)
+            scale = self._scale_of(r + step * dr, weights)
+            # Twice the ridge, up to epsilon times which residuals are inside.
+            unit = scale + 2.0 * self._width
+            line = r, dr, weights, step, epsilon, unit
+            slope, curvature, cross, size = kernel.on_line(*line)
+            if scale > self._least and size > 0.0:
+                curvature = max(curvature - cross * cross / size, 0.0)
+            return 2.0 * slope / unit, 2.0 * curvature / unit
 
         return at
 
@@ -168,43 +169,3 @@ class ScaledHuber(PiecewiseBox):
         As long as it does not, this one is.
         """
         return ScaledHuber(self.epsilon, self._least, center, width)
-
-
-def scale_of(
-    residuals: Floats, weights: Floats, epsilon: float, start: float = 0.0
-) -> float:
-    """Return the best scale of given residuals, zero where there is none.
-
-    By Newton's method on sum_i s_i min(r_i² / sigma², epsilon²) - 1, which is a concave
-    function of 1 / sigma² made of a few lines: no step ends above the root, and the
-    last one ends there.
-
-    Parameters
-    ----------
-    residuals, weights : ndarray of shape (n,)
-        Weights sum to one.
-    epsilon : float
-    start : float
-        A scale near by, if not zero.
-    """
-    largest = float(np.abs(residuals).max(initial=0.0))
-    if not largest:
-        return 0.0
-    squares, edge = np.square(residuals / largest), epsilon**2
-    weighted = weights * squares
-    factor = (largest / start) ** 2 if start else 0.0
-    is_below = not factor
-    for _ in range(MOST_STEPS):
-        inner = squares * factor < edge
-        slope = float(weighted @ inner)
-        rest = 1.0 - edge * (1.0 - float(weights @ inner))
-        if slope <= 0.0 or rest <= 0.0:
-            if is_below:
-                return 0.0
-            factor, is_below = 0.0, True
-            continue
-        before, factor = factor, rest / slope
-        if is_below and factor <= before * (1.0 + EPS):
-            break
-        is_below = True
-    return largest / float(np.sqrt(factor))

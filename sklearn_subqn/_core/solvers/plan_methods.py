@@ -95,7 +95,7 @@ def by_rental(f: Facts) -> Solver:
         if now < _SHARP * width or curved < _FEW_CURVED * o.n_params:
             break
     else:
-        if stopping.is_nearly_reached(iterate.gap, point.value):
+        if stopping.is_what_was_asked(iterate.gap, point.value):
             return Status.NO_STEP
     # Such a loss is about as large as the residuals.
     width = first_width(o) * point.risk
