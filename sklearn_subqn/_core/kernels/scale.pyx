@@ -4,12 +4,8 @@ All arrays are contiguous, of shape (n,) and float64; weights s sum to one. A ro
 as inside where its residual is at most epsilon times the scale.
 """
 
-from .standard cimport DBL_EPSILON, fabs, sqrt
-from .sums cimport Sum, add_all, result
-
-cdef enum:
-    # Newton's method ends after a few steps.
-    MOST_STEPS = 60
+from .scales cimport scale_of as search
+from .standard cimport fabs
 
 
 def scale_of(
@@ -18,52 +14,18 @@ def scale_of(
     double epsilon,
     double start,
 ):
-    """Return the scale sigma with sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero.
+    """Return the scale of residuals, zero where there is none.
 
-    The sum is a concave function of 1 / sigma² made of a few lines: no step of Newton's
-    method ends above the root, and the last one ends there. It begins at a scale near
-    by, or at an infinite one if ``start`` is zero.
+    The search begins at a scale near by, unless ``start`` is zero.
     """
-    cdef Py_ssize_t i, first, size, n = residuals.shape[0]
-    cdef double[256] squares, counted
-    cdef double t, largest = 0.0, factor = 0.0, before, slope, rest
-    cdef double edge = epsilon * epsilon
-    cdef Sum square, inside
-    cdef bint is_below, is_inside
-    cdef int step
+    cdef Py_ssize_t n = residuals.shape[0]
+    cdef double scale = 0.0
     if weights.shape[0] != n:
         raise ValueError("residuals and weights differ in length")
-    with nogil:
-        for i in range(n):
-            t = fabs(residuals[i])
-            largest = t if t > largest else largest
-        if start > 0.0:
-            factor = (largest / start) * (largest / start)
-        is_below = factor == 0.0
-        for step in range(MOST_STEPS if largest > 0.0 else 0):
-            square, inside = Sum(0.0, 0.0), Sum(0.0, 0.0)
-            for first in range(0, n, 256):
-                size = min(256, n - first)
-                for i in range(size):
-                    t = residuals[first + i] / largest
-                    t *= t
-                    is_inside = t * factor < edge
-                    counted[i] = weights[first + i] if is_inside else 0.0
-                    squares[i] = counted[i] * t
-                add_all(&square, squares, size)
-                add_all(&inside, counted, size)
-            slope, rest = result(&square), 1.0 - edge * (1.0 - result(&inside))
-            if slope <= 0.0 or rest <= 0.0:
-                if is_below:
-                    largest = 0.0
-                    break
-                factor, is_below = 0.0, True
-                continue
-            before, factor = factor, rest / slope
-            if is_below and factor <= before * (1.0 + DBL_EPSILON):
-                break
-            is_below = True
-    return largest / sqrt(factor) if largest > 0.0 else 0.0
+    if n:
+        with nogil:
+            scale = search(&residuals[0], &weights[0], n, epsilon, start)
+    return scale
 
 
 def on_line(

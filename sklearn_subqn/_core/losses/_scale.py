@@ -21,7 +21,7 @@ import numpy as np
 
 from ..kernels import scale as kernel
 from ..rounding import rounding
-from ._base import Derivatives, Floats
+from ._base import Derivatives, Floats, Looped
 from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
 from ._curvature import Curvature
 from ._maps import Residual
@@ -59,6 +59,13 @@ class ScaledHuber(PiecewiseBox):
         self._center, self._width = center, width
         self._unit = 0.0
         self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
+
+    @property
+    def looped(self) -> Looped | None:
+        """The box, and half of the least scale."""
+        if self._center is not None:
+            return None
+        return Looped(5, *self._box, 0.0, 0.5 * self._least)
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return the scale."""

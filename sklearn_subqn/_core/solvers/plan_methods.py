@@ -11,7 +11,7 @@ from ..driver import Solver, Start, Status
 from ..rounding import CLOSE
 from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
-from .alm import alm
+from .alm import alm, alm_at_kinks
 from .bfgs import bfgs
 from .bundle import ls_bmrm
 from .cd import cd
@@ -26,7 +26,6 @@ from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
-from .widths import first_width
 
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
 _SAMPLE_WIDTH = 0.3
@@ -54,9 +53,6 @@ _LONGEST_AT_ZERO = 200
 # Bends that have become a thousandth as wide as at the start are taken for kinks.
 _SHARP = 1e-3
 
-# With fewer than two rows on a bend for each parameter, a bend is taken for a kink.
-_FEW_CURVED = 2.0
-
 # SubLBFGS hands over when the objective falls by less than a tenth of itself over
 # ``_WINDOW`` iterations.
 _FADING = 0.1
@@ -82,7 +78,8 @@ def by_newton(f: Facts) -> Solver:
 def by_rental(f: Facts) -> Solver:
     """Limited-memory steps, and where bends become kinks, a method for these.
 
-    Also where these have become too narrow for gradients to prove anything.
+    With no more rows on a bend than parameters these hardly know of any others, and
+    gradients may prove nothing where bends are narrow.
     """
     o, stopping = f.objective, f.options.stopping
     width = 0.0
@@ -92,14 +89,12 @@ def by_rental(f: Facts) -> Solver:
         now = o.risk.score_scale(point.scores)
         width = max(width, now)
         curved = o.risk.n_curved(point.curvature)
-        if now < _SHARP * width or curved < _FEW_CURVED * o.n_params:
+        if now < _SHARP * width or curved <= o.n_params:
             break
     else:
         if stopping.is_what_was_asked(iterate.gap, point.value):
             return Status.NO_STEP
-    # Such a loss is about as large as the residuals.
-    width = first_width(o) * point.risk
-    return (yield from alm(o, Start.from_point(point), width=width))
+    return (yield from alm_at_kinks(o, point))
 
 
 def by_cd(f: Facts) -> Solver:
