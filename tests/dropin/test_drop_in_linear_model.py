@@ -322,7 +322,9 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
-def test_bounds_of_huber_regression_hold_before_the_end(max_iter):
+def test_bounds_of_huber_regression_hold_before_the_end(max_iter, monkeypatch):
+    # As for more rows, which are not for one compiled loop.
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
     model = linear_model.HuberRegressor(epsilon=2.0, max_iter=max_iter)

@@ -22,8 +22,10 @@ import numpy as np
 from ..kernels import scale as kernel
 from ..rounding import rounding
 from ._base import Derivatives, Floats, Looped
+from ._box import Box
 from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
 from ._curvature import Curvature
+from ._dual_loss import DualLoss
 from ._maps import Residual
 from ._smoothings import Quadratic
 
@@ -165,6 +167,15 @@ class ScaledHuber(PiecewiseBox):
         length = float(np.sqrt(weights @ (v * v))) * (1.0 + rounding(len(v)))
         outside = max(length - 2.0, 0.0)
         return float(super().distance(dual, targets, weights)) + outside
+
+    def projected(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the longest multiple of u, for v in the box, that is in the domain."""
+        v = self._variables(dual, targets, weights)
+        return dual * min(1.0, 2.0 / max(float(np.sqrt(weights @ (v * v))), 1.0))
+
+    def kinked(self) -> DualLoss:
+        """Return the loss of a scale of zero."""
+        return DualLoss(Box(Residual(), *self._box[1:]))
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return four times what the least scale costs, which is rounding by itself."""

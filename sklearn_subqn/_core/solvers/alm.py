@@ -85,15 +85,6 @@ def alm(
     return (yield from in_turn(newton, width, "alm"))
 
 
-def alm_at_kinks(objective: Objective, point: Point) -> Solver:
-    """Go on from a point at which bends of a smooth loss are about as narrow as kinks.
-
-    Such a loss, which offers ``envelope``, is about as large as the residuals there.
-    """
-    width = first_width(objective) * point.risk
-    return alm(objective, Start.from_point(point), width=width)
-
-
 def newton_line(point: Point, directions: NewtonDirections) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 

@@ -11,7 +11,7 @@ from ..driver import Solver, Start, Status
 from ..rounding import CLOSE
 from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
-from .alm import alm, alm_at_kinks
+from .alm import alm
 from .bfgs import bfgs
 from .bundle import ls_bmrm
 from .cd import cd
@@ -50,9 +50,6 @@ _FAST = 0.4
 # docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
-# Bends that have become a thousandth as wide as at the start are taken for kinks.
-_SHARP = 1e-3
-
 # SubLBFGS hands over when the objective falls by less than a tenth of itself over
 # ``_WINDOW`` iterations.
 _FADING = 0.1
@@ -76,25 +73,10 @@ def by_newton(f: Facts) -> Solver:
 
 
 def by_rental(f: Facts) -> Solver:
-    """Limited-memory steps, and where bends become kinks, a method for these.
-
-    With no more rows on a bend than parameters these hardly know of any others, and
-    gradients may prove nothing where bends are narrow.
-    """
-    o, stopping = f.objective, f.options.stopping
-    width = 0.0
-    for iterate in rental(o, f.start.w, stopping):
-        yield iterate
-        point = iterate.point
-        now = o.risk.score_scale(point.scores)
-        width = max(width, now)
-        curved = o.risk.n_curved(point.curvature)
-        if now < _SHARP * width or curved <= o.n_params:
-            break
-    else:
-        if stopping.is_what_was_asked(iterate.gap, point.value):
-            return Status.NO_STEP
-    return (yield from alm_at_kinks(o, point))
+    """Conjugate gradients and systems of rows are cheap enough to be taken at once."""
+    buys = f.forms_hessian and f.n_params < f.n_rows
+    method = rental if buys else newton
+    return method(f.objective, f.start.w, f.options.stopping)
 
 
 def by_cd(f: Facts) -> Solver:

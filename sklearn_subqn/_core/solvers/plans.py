@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..driver import Options, Solver, Start
+from ..driver import Options, Solver, Start, Status
 from ..objectives.objective import Objective
+from .alm import alm
 from .facts import Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
@@ -87,12 +88,17 @@ from .plan_methods import (
     by_sparse_alm,
 )
 from .related import Related, solve_related, within
+from .related.kinked import kinked
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
 from .related.smaller_units import smaller_units
 from .small import small
+from .widths import first_width
+
+# Bends that have become a thousandth as wide as at the start are taken for kinks.
+_SHARP = 1e-3
 
 # Samples are solved to a relative gap of 0.03.
 _TOL_OF_SAMPLE = 3e-2
@@ -214,6 +220,44 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
     return (yield from _iterates(plan._replace(related=None), facts, others))
 
 
+def _by_loop(f: Facts) -> Solver:
+    iterates = small(f.objective, f.start, f.options.stopping)
+    return _and_at_kinks(f, iterates) if f.objective.loss.sharpens else iterates
+
+
+def _by_rental(f: Facts) -> Solver:
+    return _and_at_kinks(f, by_rental(f))
+
+
+def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
+    """Yield iterates, and where bends of the loss become kinks, what is for these.
+
+    With no more rows on a bend than parameters these hardly know of any others, and
+    gradients may prove nothing where bends are narrow.
+    """
+    o, stopping = f.objective, f.options.stopping
+    width, is_sharp = 0.0, False
+    for iterate in iterates:
+        yield iterate
+        point = iterate.point
+        now = o.risk.score_scale(point.scores)
+        width = max(width, now)
+        is_sharp = now < _SHARP * width or o.risk.n_curved(point.curvature) <= o.n_params
+        if is_sharp:
+            break
+    else:
+        if stopping.is_what_was_asked(iterate.gap, point.value):
+            return Status.NO_PROGRESS
+    start = Start.from_point(point)
+    if is_sharp:
+        method = partial(auto, options=f.options)
+        found = yield from solve_related(kinked(o, stopping), method, start)
+        start = start if found is None else found.start
+    # Such a loss is about as large as the residuals.
+    width = first_width(o) * start.at(o).risk
+    return (yield from alm(o, start, width=width))
+
+
 # Related problems.
 
 
@@ -265,7 +309,7 @@ PLANS = (
         "one compiled loop",
         (is_small, has_no_small_alpha),
         None,
-        lambda f: small(f.objective, f.start, f.options.stopping),
+        _by_loop,
     ),
     Plan(
         "smaller units for an L1 norm",
@@ -336,7 +380,7 @@ PLANS = (
         "limited-memory steps around second derivatives",
         (has_squares, sharpens),
         None,
-        by_rental,
+        _by_rental,
     ),
     Plan(
         "loss that is asymptotically linear, Newton's method",

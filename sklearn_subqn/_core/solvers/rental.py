@@ -23,7 +23,7 @@ from ..objectives.objective import Dual, Objective, Point
 from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
-from ..steps.newton_direction import CG_ACCURACY, is_factorized, solution_operator
+from ..steps.newton_direction import solution_operator
 from ..steps.quasi_newton import Pair, has_curvature, two_loop
 
 # Directions remember ten steps.
@@ -86,7 +86,7 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
     ----------
     objective : Objective
         L2-regularized; its loss is smooth, of one score per row, and has second
-        derivatives, or bounds of them.
+        derivatives, or bounds of them, of few enough parameters for their matrix.
     w : ndarray of shape (q,)
         Starting point.
     stopping : Stopping, optional
@@ -142,8 +142,6 @@ def _price(objective: Objective) -> tuple[float, int]:
 
     One row in ``stride`` estimates them for about ``_AT_ONCE``.
     """
-    if not is_factorized(objective, CG_ACCURACY):
-        return np.inf, 1
     design, q = objective.design, objective.n_params
     price = design.gram_cost(np.arange(design.n_features))
     stride = min(design.n_rows // (_ROWS_PER_PARAMETER * q), int(price / _AT_ONCE))

@@ -20,7 +20,7 @@ from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
 from ..rows.row_views import dense_rows
-from .alm import alm, alm_at_kinks
+from .alm import alm
 from .cd import cd
 from .newton import newton
 from .sparse_alm import sparse_alm
@@ -91,7 +91,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         method = cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
         return (yield from method)
     if o.loss.sharpens:
-        return (yield from alm_at_kinks(o, start.at(o)))
+        return Status.NO_PROGRESS
     if o.loss.smooth:
         return (yield from newton(o, point.w))
     return (yield from alm(o, start))
