@@ -232,24 +232,25 @@ def _by_rental(f: Facts) -> Solver:
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, and where bends of the loss become kinks, what is for these.
 
-    With no more rows on a bend than parameters these hardly know of any others, and
-    gradients may prove nothing where bends are narrow.
+    With no more rows on a bend than parameters these hardly know of any others. Where
+    all rows are on bends that vanish, as of exact targets, or where bends are so narrow
+    that gradients prove nothing, envelopes go on from there.
     """
     o, stopping = f.objective, f.options.stopping
-    width, is_sharp = 0.0, False
+    width, is_kinked = 0.0, False
     for iterate in iterates:
         yield iterate
         point = iterate.point
         now = o.risk.score_scale(point.scores)
         width = max(width, now)
-        is_sharp = now < _SHARP * width or o.risk.n_curved(point.curvature) <= o.n_params
-        if is_sharp:
+        is_kinked = o.risk.n_curved(point.curvature) <= o.n_params
+        if is_kinked or now < _SHARP * width:
             break
     else:
         if stopping.is_what_was_asked(iterate.gap, point.value):
             return Status.NO_PROGRESS
     start = Start.from_point(point)
-    if is_sharp:
+    if is_kinked:
         method = partial(auto, options=f.options)
         found = yield from solve_related(kinked(o, stopping), method, start)
         start = start if found is None else found.start
