@@ -8,7 +8,6 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn import clone
 from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
@@ -21,9 +20,9 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn_subqn._core.kernels.scale import scale_of
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._core.kernels.scale import scale_of
 
 NAMES = linear_model.__all__
 

@@ -24,8 +24,8 @@ from ._ranking_measures import (
     RecallAtK,
     ReciprocalRank,
 )
-from ._scale import ScaledHuber
 from ._roc_area import LogisticRocArea, RocArea, SquaredRocArea
+from ._scale import ScaledHuber
 from ._sets import MULTINOMIAL_LOSS, KindsOfLabels, LabelPairs, Simplex
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 from ._softmax import SoftmaxCurvature, softmax

@@ -141,7 +141,7 @@ class ScaledHuber(PiecewiseBox):
         return at
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u), or that of the multiple of u in its domain, for v in the box."""
+        """Return R*(u) of the longest multiple of u in its domain, for v in the box."""
         v = self._variables(dual, targets, weights)
         square = float(weights @ (v * v))
         share = min(1.0, 2.0 / np.sqrt(square)) if square else 1.0

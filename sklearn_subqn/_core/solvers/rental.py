@@ -46,7 +46,7 @@ _PHASE = "rental"
 _NEARLY, _INTERVAL = 1.5, 8
 
 
-class Metric(NamedTuple):
+class BoughtMetric(NamedTuple):
     """A matrix in place of second derivatives.
 
     Attributes
@@ -148,23 +148,24 @@ def _price(objective: Objective) -> tuple[float, int]:
     return price, max(stride, 1)
 
 
-def _full(point: Point, stride: int) -> Metric:
+def _full(point: Point, stride: int) -> BoughtMetric:
     """Return second derivatives, estimated from one row in ``stride``."""
     matrix = point.sampled_hessian(stride).matrix()
     means: Floats | float = 0.0
     if point.objective.n_free:
         means = matrix[-1, :-1] / (matrix[-1, -1] or 1.0)
-    return Metric(solution_operator(matrix), means)
+    return BoughtMetric(solution_operator(matrix), means)
 
 
-def _diagonal(point: Point) -> Metric:
+def _diagonal(point: Point) -> BoughtMetric:
     """Return the diagonal of second derivatives, with the intercept eliminated.
 
     Estimated from some of the rows.
     """
     o = point.objective
     hessian = point.sampled_hessian(max(1, o.design.n_rows // _ROWS_OF_DIAGONAL))
-    diagonal, means = hessian.diagonal(), 0.0
+    diagonal = hessian.diagonal()
+    means: Floats | float = 0.0
     if o.n_free:
         free = np.zeros(o.n_params)
         free[-1] = 1.0
@@ -182,4 +183,4 @@ def _diagonal(point: Point) -> Metric:
         p[-1] -= float(means @ p[:-1])
         return p
 
-    return Metric(solve, means, is_diagonal=True)
+    return BoughtMetric(solve, means, is_diagonal=True)
