@@ -41,7 +41,7 @@ class HuberRegressor(DropInRegressor):
     epsilon : float, default=1.35
         Residuals beyond this multiple of the scale are outliers, at least 1.
     max_iter : int, default=100
-        Limit on the number of iterations at each scale that is tried.
+        Limit on the number of iterations.
     alpha : float, default=0.0001
         Strength of the penalty against the sum of the losses, not negative.
     warm_start : bool, default=False
@@ -70,12 +70,12 @@ class HuberRegressor(DropInRegressor):
         scale, proven up to rounding in float64; infinite with ``alpha=0``, where none
         is known.
     n_iter_ : int
-        Number of iterations at all scales.
+        Number of iterations.
     history_ : list of one History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
     plan_ : str
-        How the problem was solved at each scale.
+        How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -90,13 +90,12 @@ class HuberRegressor(DropInRegressor):
     What differs from scikit-learn: ``tol`` is a proven relative gap, and the result
     does not depend on the units of X and y but by ``alpha``.
 
-    Where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
-    with nearly as many features as samples, the optimal scale is zero, and the model
-    that of least absolute errors. ``scale_`` then is 1e-13 times the standard deviation
-    of y, and a bound comes from that model's dual. As the scale goes to zero without
-    being it, little may be proven: ``dual_gap_`` remains true, but may exceed ``tol``,
-    with a warning unless it is a rounding error: below 4e-13 times the sum of the
-    weights and the standard deviation of y, or 5e-7 times that where X is float32.
+    The smallest scale is 1e-13 times the standard deviation of y. It is the best one
+    where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
+    with nearly as many features as samples: the model then is that of least absolute
+    errors. ``dual_gap_`` may exceed ``tol`` without a warning where it is a rounding
+    error: below 4e-13 times the sum of the weights and the standard deviation of y, or
+    5e-7 times the objective without features where X is float32.
 
     References
     ----------
@@ -153,7 +152,8 @@ class HuberRegressor(DropInRegressor):
         y = y - level
         deviation = y - (weights @ y if model.fit_intercept else 0.0)
         spread = float(np.sqrt(weights @ (deviation * deviation)))
-        # Scikit-learn's scale is no smaller than the second number.
+        # The scale is no smaller than rounding, nor than ten rounding units, as of
+        # scikit-learn.
         least = max(1e-13 * spread, 10.0 * EPS)
         loss = DualLoss(ScaledHuber(float(self.epsilon), least))
         given: Any = {"reading": SumAndSquares(total)}

@@ -4,9 +4,8 @@ With H(t) = t² for |t| <= epsilon and else 2 epsilon |t| - epsilon², the risk 
 
     R(z) = min over sigma >= least of sigma + sum_i s_i sigma H((y_i - z_i) / sigma)
 
-(Huber 1981, section 7.8; Owen 2007), convex and homogeneous in the residuals but for
-the least scale. Since sigma H(r / sigma) is the maximum of v r - sigma v² / 4 over
-|v| <= 2 epsilon, it is the maximum of
+(Huber 1981, section 7.8; Owen 2007), a convex function. Since sigma H(r / sigma) is the
+maximum of v r - sigma v² / 4 over |v| <= 2 epsilon, it is the maximum of
 
     sum_i s_i v_i (y_i - z_i) + least (1 - sum_i s_i v_i² / 4)
 
@@ -76,7 +75,7 @@ class ScaledHuber(PiecewiseBox):
     def _at(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, BoxQuadratic]:
-        """Return the scale, and what the loss is, but for a constant, at this scale."""
+        """Return the scale, and what the loss is, up to a constant, at this scale."""
         args, last = (scores, targets, weights), self._last
         if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
             return last[1:]
@@ -178,12 +177,9 @@ class ScaledHuber(PiecewiseBox):
         return DualLoss(Box(Residual(), *self._box[1:]))
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        """Return four times what the least scale costs, which is rounding by itself."""
+        """Return four times what the least scale costs."""
         return 4.0 * self._least
 
     def envelope(self, center: Floats, width: float) -> ScaledHuber:
-        """Return the envelope, which is a smooth function if the scale vanishes, too.
-
-        As long as it does not, this one is.
-        """
+        """Return the envelope, which is smooth also where the scale vanishes."""
         return ScaledHuber(self.epsilon, self._least, center, width)

@@ -56,7 +56,7 @@ class BoughtMetric(NamedTuple):
     means : ndarray of shape (n_coef,) or float
         By how much the intercept falls per change of coefficients that it follows.
     is_diagonal : bool
-        Whether it is diagonal but for the intercept.
+        Whether it is diagonal, apart from the intercept.
     """
 
     solve: Callable[[Floats], Floats]

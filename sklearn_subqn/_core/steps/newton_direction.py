@@ -245,7 +245,7 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
 
 
 def solution_operator(matrix: Floats) -> Callable[[Floats], Floats]:
-    """Return what solves systems with a matrix, positive definite but for rounding.
+    """Return what solves systems with a matrix that is positive definite up to rounding.
 
     The matrix may be overwritten.
     """
