@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._core.losses import DualLoss, ScaledHuber
-from .._core.rounding import EPS
+from .._core.rounding import EPS, ROUNDED_32
 from .._problems import LinearProblems
 from .._solving.solution import Floats
 from ._reading import SumAndSquares, without_penalty
@@ -95,7 +95,7 @@ class HuberRegressor(DropInRegressor):
     with nearly as many features as samples: the model then is that of least absolute
     errors. ``dual_gap_`` may exceed ``tol`` without a warning where it is a rounding
     error: below 4e-13 times the sum of the weights and the standard deviation of y, or
-    5e-7 times the objective without features where X is float32.
+    5e-7 times that where X is float32.
 
     References
     ----------
@@ -155,7 +155,13 @@ class HuberRegressor(DropInRegressor):
         # The scale is no smaller than rounding, nor than ten rounding units, as of
         # scikit-learn.
         least = max(1e-13 * spread, 10.0 * EPS)
-        loss = DualLoss(ScaledHuber(float(self.epsilon), least))
+        # Gaps are rounding errors below four times what the smallest scale costs or,
+        # where coefficients are rounded to float32, below ROUNDED_32 times the spread
+        # of y.
+        negligible = 4.0 * least
+        if X.dtype == np.float32:
+            negligible = max(negligible, ROUNDED_32 * spread)
+        loss = DualLoss(ScaledHuber(float(self.epsilon), least, negligible))
         given: Any = {"reading": SumAndSquares(total)}
         if not self.alpha:
             bend = 2.0 / max(spread, least)

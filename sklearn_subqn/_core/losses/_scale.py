@@ -41,6 +41,8 @@ class ScaledHuber(PiecewiseBox):
     least : float
         The smallest scale, positive: elsewhere the loss has kinks where the scale
         vanishes.
+    negligible : float
+        Errors of the loss below it are of rounding.
     center : ndarray of shape (n,), optional
         Dual variables c.
     width : float
@@ -52,11 +54,12 @@ class ScaledHuber(PiecewiseBox):
         self,
         epsilon: float,
         least: float,
+        negligible: float = 0.0,
         center: Floats | None = None,
         width: float = 0.0,
     ) -> None:
         super().__init__(Interval(Residual(), -2.0 * epsilon, 2.0 * epsilon))
-        self.epsilon, self._least = epsilon, least
+        self.epsilon, self._least, self._negligible = epsilon, least, negligible
         self._center, self._width = center, width
         self._unit = 0.0
         self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
@@ -177,9 +180,9 @@ class ScaledHuber(PiecewiseBox):
         return DualLoss(Box(Residual(), *self._box[1:]))
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        """Return four times what the least scale costs."""
-        return 4.0 * self._least
+        return self._negligible
 
     def envelope(self, center: Floats, width: float) -> ScaledHuber:
         """Return the envelope, which is smooth also where the scale vanishes."""
-        return ScaledHuber(self.epsilon, self._least, center, width)
+        args = self.epsilon, self._least, self._negligible
+        return ScaledHuber(*args, center, width)
