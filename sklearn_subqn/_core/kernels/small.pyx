@@ -330,7 +330,8 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             return False
         bought = o.spent >= price(o) or (o.l1 > 0.0 and not o.has_factor)
         if bought:
-            exact = o.stride == 1
+            # Second derivatives at a given scale are larger.
+            exact = o.stride == 1 and not o.is_scaled
             if rows.width == 0.0 and o.left > SLOW * before and exact:
                 if o.left <= NEARLY_ROUNDED * fabs(o.value):
                     return False
