@@ -59,6 +59,8 @@ cdef enum:
     MOST_CENTERS = 60
     MOST_STEPS = 500
     MOST_TRIALS = 60
+    # Steps around a Hessian at a given scale which do not halve the gap, at most.
+    MOST_IDLE = 10
     # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
     # docs/constants.md has the figures.
     SAMPLED = 8
@@ -313,8 +315,8 @@ cdef void find_moments(Problem* o) noexcept nogil:
 cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
-    cdef double last = gap[0], slope, ignored, before = INFINITY
-    cdef int k
+    cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
+    cdef int k, idle = 0
     cdef bint bought, exact
     o.pairs.n = 0
     evaluate(o)
@@ -327,6 +329,10 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         if k > 0 and o.left <= max(
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
+            return False
+        idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
+        least = o.left if idle == 0 else least
+        if o.is_scaled and idle == MOST_IDLE:
             return False
         bought = o.spent >= price(o) or (o.l1 > 0.0 and not o.has_factor)
         if bought:

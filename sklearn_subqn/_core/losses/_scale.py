@@ -114,8 +114,12 @@ class ScaledHuber(PiecewiseBox):
         return value - rest * float(weights @ np.square(self._center))
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        _, box = self._at(scores, targets, weights)
-        return box.subgradient(scores, targets, weights)
+        """Return the gradient, inside the ball by what rounding leaves uncertain."""
+        scale, box = self._at(scores, targets, weights)
+        u = box.subgradient(scores, targets, weights)
+        if scale > self._least:
+            u *= 1.0 - 2.0 * rounding(len(u))
+        return u
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return second derivatives at the scale as it is, which are larger.
@@ -173,7 +177,12 @@ class ScaledHuber(PiecewiseBox):
     def projected(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the longest multiple of u, for v in the box, that is in the domain."""
         v = self._variables(dual, targets, weights)
-        return dual * min(1.0, 2.0 / max(float(np.sqrt(weights @ (v * v))), 1.0))
+        length = float(np.sqrt(weights @ (v * v))) * (1.0 + 2.0 * rounding(len(v)))
+        return dual if length <= 2.0 else dual * (2.0 / length)
+
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        balanced = super().balance(dual, targets, weights)
+        return self.projected(balanced, targets, weights)
 
     def kinked(self) -> DualLoss:
         """Return the loss of a scale of zero."""
