@@ -249,6 +249,7 @@ def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
     else:
         if stopping.is_what_was_asked(iterate.gap, point.value):
             return Status.NO_PROGRESS
+    iterates.close()
     start = Start.from_point(point)
     if is_kinked:
         method = partial(auto, options=f.options)

@@ -54,7 +54,8 @@ class BoughtMetric(NamedTuple):
     solve : callable
         From a gradient g to the solution p of a system with the matrix.
     means : ndarray of shape (n_coef,) or float
-        By how much the intercept falls per change of coefficients that it follows.
+        By how much the best intercept falls where a coefficient rises by one; zero
+        without an intercept.
     is_diagonal : bool
         Whether it is diagonal, apart from the intercept.
     """
