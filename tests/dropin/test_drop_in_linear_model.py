@@ -752,3 +752,51 @@ def test_huber_has_fewer_or_more_rows_beyond_the_edges():
     for epsilon in (1.0, 1.1, 3.0):
         model = linear_model.HuberRegressor(epsilon=epsilon, tol=1e-9).fit(X, y)
         assert model.dual_gap_ <= 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("loop", [True, False])
+@pytest.mark.parametrize("epsilon", [1.0, 1.35, 3.0])
+@pytest.mark.parametrize("alpha", [1e-8, 1e-2, 10.0])
+def test_huber_with_repeated_rows_or_weights_dense_or_sparse(
+    alpha, epsilon, loop, monkeypatch
+):
+    """The same optimum by the compiled loop and without it, and none is better."""
+    if not loop:
+        name = "sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES"
+        monkeypatch.setattr(name, 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6)) * [1.0, 10.0, 0.1, 1.0, 1.0, 1.0]
+    X[rng.random(X.shape) < 0.5] = 0.0
+    y = X @ rng.normal(size=6) + rng.standard_t(2, size=150) + 5.0
+    weights = rng.integers(1, 4, 150)
+    model = linear_model.HuberRegressor(alpha=alpha, epsilon=epsilon, max_iter=1000)
+    fits = []
+    for data in (
+        (X, y, weights),
+        (np.repeat(X, weights, axis=0), np.repeat(y, weights)),
+        (sparse.csr_array(X), y, weights),
+        (X.astype(np.float32), y, weights),
+    ):
+        model.fit(*data)
+        fits.append((model.objective_, model.objective_ - model.dual_gap_))
+    value, bound = fits[0]
+    assert value - bound <= 1e-9 * value
+    for other, lower in fits[1:3]:
+        assert other == pytest.approx(value, rel=1e-9)
+        assert lower <= value * (1.0 + 1e-12)
+    assert fits[3][0] == pytest.approx(value, rel=1e-5)
+    theirs = originals.HuberRegressor(alpha=alpha, epsilon=epsilon, max_iter=10**4)
+    theirs.fit(X, y, weights)
+    assert bound <= huber_objective(theirs, X, y, weights) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [50, 65, 90])
+@pytest.mark.parametrize("alpha", [1e-4, 1.0])
+def test_huber_between_a_scale_of_zero_and_others(n, alpha):
+    """With 40 features residuals of half the rows or so vanish."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 40))
+    y = X @ rng.normal(size=40) + rng.standard_t(2, size=n)
+    for data in ((X, y), (sparse.csr_array(X), y)):
+        model = linear_model.HuberRegressor(alpha=alpha, max_iter=500).fit(*data)
+        assert model.dual_gap_ <= 1e-9 * model.objective_
