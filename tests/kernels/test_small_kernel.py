@@ -5,10 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.kernels import small, small_softmax
-from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
+from sklearn_subqn._core.losses import (
+    BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
+    DualLoss,
+    ScaledHuber,
+)
 from sklearn_subqn._core.losses._box import regression_losses
 
-LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3)}
+SCALED = DualLoss(ScaledHuber(1.35, 1e-9))
+LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3), "scaled": SCALED}
 LOOPED = {name: loss for name, loss in LOSSES.items() if loss.oracle.looped}
 
 

@@ -50,6 +50,7 @@ from .limited_memory cimport (
 )
 from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
+from .scales cimport scale_of
 from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 
 cdef enum:
@@ -59,6 +60,8 @@ cdef enum:
     MOST_TRIALS = 60
     # A working set begins with 200 columns at most.
     MOST_FIRST = 200
+    # Steps around a Hessian at a given scale which do not halve the gap, at most.
+    MOST_IDLE = 10
     # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
     # docs/constants.md has the figures.
     SAMPLED = 8
@@ -97,8 +100,19 @@ cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
+cdef enum:
+    # Huber's loss with its scale minimized over, which otherwise is a box.
+    SCALED = 5
+
+# Bends that have become a thousandth as wide as at the start are left to others.
+cdef double SHARP = 1e-3
+
+
 cdef struct Problem:
     FewRows rows
+    # Whether the ridge is half a scale, the least one, and the largest one so far.
+    bint is_scaled
+    double least_ridge, largest_ridge
     double l1, l2, tol, infimum
     Py_ssize_t q, n_penalized, stride
     # Products with X since the last Hessian, whether there is one, and L-BFGS' pairs.
@@ -160,7 +174,8 @@ def minimize(
         y, o and s.
     kind, labels, low, high, tube, ridge
         The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions, 4
-        for the gamma distribution.
+        for the gamma distribution, 5 for a box whose ridge is half a scale that is
+        minimized over, at least ``ridge``.
     l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
@@ -217,6 +232,9 @@ def minimize(
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
     if kind == GAMMA:
         rows.kind, rows.labels, rows.y = EXPONENTIAL, 1.0, ones
+    o.is_scaled, o.least_ridge, o.largest_ridge = kind == SCALED, ridge, 0.0
+    if kind == SCALED:
+        rows.kind = BOX
     o.stride = first_stride(&o) if width == 0.0 else 1
     o.spent, o.has_factor = FIRST, False
     try:
@@ -248,6 +266,26 @@ def minimize(
     finally:
         free(room)
     return bool(done), rows.width
+
+
+cdef void find_scale(Problem* o, double step) noexcept nogil:
+    """Set the ridge to half of the scale at a step along the direction."""
+    cdef FewRows* rows = &o.rows
+    cdef Py_ssize_t i
+    for i in range(rows.n):
+        o.line[i] = rows.y[i] - rows.z[i] - step * o.dz[i]
+    rows.ridge = max(o.least_ridge, 0.5 * scale_of(
+        o.line, rows.s, rows.n, 0.5 * rows.high, 2.0 * rows.ridge
+    ))
+
+
+cdef bint is_sharp(Problem* o) noexcept nogil:
+    """Whether bends are as narrow as kinks, or hold no more rows than parameters."""
+    cdef Py_ssize_t i, bent = 0
+    o.largest_ridge = max(o.largest_ridge, o.rows.ridge)
+    for i in range(o.rows.n):
+        bent += o.rows.bend[i] > 0.0
+    return o.rows.ridge < SHARP * o.largest_ridge or bent <= o.q
 
 
 cdef Box box_of(const FewRows* o) noexcept nogil:
@@ -292,23 +330,30 @@ cdef void find_moments(Problem* o) noexcept nogil:
 cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
-    cdef double last = gap[0], slope, ignored, before = INFINITY
-    cdef int k
+    cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
+    cdef int k, idle = 0
     cdef bint bought, changed, exact
     o.pairs.n = 0
     evaluate(o)
     for k in range(MOST_STEPS):
         gap[0] = min(gap[0], o.left + o.excess)
+        if o.is_scaled and is_sharp(o):
+            return False
         if o.left + o.excess <= o.tol * fabs(o.value - o.infimum):
             return True
         if k > 0 and o.left <= max(
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
+        idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
+        least = o.left if idle == 0 else least
+        if o.is_scaled and idle == MOST_IDLE:
+            return False
         changed = o.l1 > 0.0 and change_columns(o)
         bought = changed or o.spent >= price(o)
         if bought:
-            exact = o.stride == 1
+            # Second derivatives at a given scale are larger.
+            exact = o.stride == 1 and not o.is_scaled
             if rows.width == 0.0 and o.left > SLOW * before and exact:
                 if o.left <= NEARLY_ROUNDED * fabs(o.value):
                     return False
@@ -436,6 +481,8 @@ cdef void evaluate(Problem* o) noexcept nogil:
     cdef double moved = 0.0, bend = 0.0
     cdef double[3] sums
     sums[0] = sums[1] = sums[2] = o.left = 0.0
+    if o.is_scaled:
+        find_scale(o, 0.0)
     if rows.kind == BOX:
         box_evaluate(
             rows.n, rows.z, rows.y, rows.s, rows.center, box_of(rows),
@@ -450,6 +497,8 @@ cdef void evaluate(Problem* o) noexcept nogil:
             sums[0] += rows.s[i] * loss_at(rows, i, t)
             sums[2] += rows.s[i] * fabs(t)
     o.value, o.excess, reach = sums[0], sums[1], sums[2]
+    if o.is_scaled:
+        o.value += 2.0 * rows.ridge
     for i in range(rows.n):
         bend += rows.bend[i]
     adjoint(rows, o.g)
@@ -577,12 +626,14 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         squares += o.l2 * o.p[j] * o.p[j]
     for i in range(rows.n):
         linear -= rows.s[i] * rows.linear * rows.y[i] * change(rows, i) * o.dz[i]
-    if rows.kind == BOX:
-        box_line(
-            rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
-        )
     for k in range(MOST_TRIALS):
         sums[0], sums[1] = linear, squares
+        if o.is_scaled:
+            find_scale(o, step)
+        if rows.kind == BOX and (k == 0 or o.is_scaled):
+            box_line(
+                rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
+            )
         if rows.kind == BOX:
             box_slopes(rows.n, o.line, box_of(rows), step, sums)
         else:

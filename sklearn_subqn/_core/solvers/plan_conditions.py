@@ -122,8 +122,8 @@ _MOST_COLUMNS_L1 = 400
 # docs/constants.md has the figures.
 _MOST_COLUMNS_KINKS_L1 = 100
 
-# The loop is for at most 300 columns where the loss has kinks. docs/constants.md has the
-# figures.
+# The loop is for at most 300 columns where the loss has kinks. docs/constants.md has
+# the figures.
 _MOST_COLUMNS = 300
 
 # The matrices of the loop take at most about half of the memory of X.
@@ -305,6 +305,11 @@ def has_kinked_slope(f: Facts) -> bool:
 def is_smooth(f: Facts) -> bool:
     """The loss is smooth."""
     return f.smooth
+
+
+def sharpens(f: Facts) -> bool:
+    """The loss is smooth, with bends that may become as narrow as kinks."""
+    return f.objective.loss.sharpens
 
 
 def is_smooth_or_has_kinks(f: Facts) -> bool:
