@@ -72,7 +72,8 @@ cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 # Inner problems are solved to a twentieth of the outer gap.
 cdef double SHARE = 0.05
 
-# A Hessian costs one product with X for each six parameters, by BLAS.
+# A Hessian costs one product with X for each ten parameters, by BLAS.
+# docs/constants.md has the figures.
 cdef double PRICE = 10.0
 
 # Columns join the working set once they violate a tenth of the most.
@@ -565,7 +566,7 @@ cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
     for i in range(o.m):
         g[i], w[i] = o.g[o.columns[i]], o.w[o.columns[i]]
         n_penalized += o.columns[i] < o.n_penalized
-    # So many sweeps take as long as the products of a step.
+    # These sweeps take as long as the products of a step.
     enough = <Py_ssize_t> (2.0 * o.rows.n * o.q / o.m / o.m)
     if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.room):
         return False
