@@ -31,6 +31,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.solvers import plans
+from sklearn_subqn.linear_model import HuberRegressor
 
 
 class Case(NamedTuple):
@@ -257,6 +258,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "50000 x 60, Huber, Cauchy noise",
         lambda: targets(50_000, 60, 1),
         BMRMRegressor(1e-5, loss="huber", epsilon=1e-3),
+    )
+    yield Case(
+        "limited-memory steps around second derivatives",
+        "4000 x 1200, Huber with its scale",
+        lambda: targets(4000, 1200, 2),
+        HuberRegressor(),
     )
     yield Case(
         "larger alphas, Newton's method",

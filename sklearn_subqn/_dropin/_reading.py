@@ -41,6 +41,25 @@ class SumOfLosses(Reading):
 
 
 @dataclass
+class SumAndSquares(Reading):
+    """The penalty is a factor alpha on squares, against the sum of the losses.
+
+    Parameters
+    ----------
+    total : float
+        Weight of the rows.
+    """
+
+    total: float
+
+    def strength(self, index: int, alpha: float) -> float:
+        return 2.0 * alpha / self.total
+
+    def unit(self, index: int, objective: Objective) -> float:
+        return self.total
+
+
+@dataclass
 class LessConstant(Reading):
     """Losses are without a constant that the user reads.
 

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
+from .._core.losses import DualLoss, ScaledHuber
+from .._core.rounding import EPS, ROUNDED_32
+from .._problems import LinearProblems
 from .._solving.solution import Floats
-from ._scale import ScaleProblem
+from ._reading import SumAndSquares, without_penalty
 from ._shared import DropInRegressor
+
+
+class _Problem(LinearProblems):
+    """The problem of coefficients, whose loss has a scale."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the scale and outliers, too."""
+        w, y = self.starts[0].w, self.targets[0]
+        scores = self.design.forward(w)
+        loss: Any = self.loss.oracle
+        scale = np.float64(loss.score_scale(scores, y, self.weights))
+        outliers = np.abs(y - scores) > loss.epsilon * scale
+        return {**super().attributes(), "scale_": scale, "outliers_": outliers}
 
 
 class HuberRegressor(DropInRegressor):
@@ -23,7 +41,7 @@ class HuberRegressor(DropInRegressor):
     epsilon : float, default=1.35
         Residuals beyond this multiple of the scale are outliers, at least 1.
     max_iter : int, default=100
-        Limit on the number of iterations at each scale that is tried.
+        Limit on the number of iterations.
     alpha : float, default=0.0001
         Strength of the penalty against the sum of the losses, not negative.
     warm_start : bool, default=False
@@ -52,12 +70,12 @@ class HuberRegressor(DropInRegressor):
         scale, proven up to rounding in float64; infinite with ``alpha=0``, where none
         is known.
     n_iter_ : int
-        Number of iterations at all scales.
+        Number of iterations.
     history_ : list of one History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
     plan_ : str
-        How the problem was solved at each scale.
+        How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -72,13 +90,12 @@ class HuberRegressor(DropInRegressor):
     What differs from scikit-learn: ``tol`` is a proven relative gap, and the result
     does not depend on the units of X and y but by ``alpha``.
 
-    Where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
-    with nearly as many features as samples, the optimal scale is zero, and the model
-    that of least absolute errors. ``scale_`` then is 1e-13 times the standard deviation
-    of y, and a bound comes from that model's dual. As the scale goes to zero without
-    being it, little may be proven: ``dual_gap_`` remains true, but may exceed ``tol``,
-    with a warning unless it is a rounding error: below 4e-13 times the sum of the
-    weights and the standard deviation of y, or 5e-7 times that where X is float32.
+    The smallest scale is 1e-13 times the standard deviation of y. It is the best one
+    where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
+    with nearly as many features as samples: the model then is that of least absolute
+    errors. ``dual_gap_`` may exceed ``tol`` without a warning where it is a rounding
+    error: below 4e-13 times the sum of the weights and the standard deviation of y, or
+    5e-7 times that where X is float32.
 
     References
     ----------
@@ -128,12 +145,27 @@ class HuberRegressor(DropInRegressor):
         self.tol = tol
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
-        return ScaleProblem(
-            self._linear_model(),
-            X,
-            y,
-            weights,
-            total,
-            epsilon=float(self.epsilon),
-            free=not self.alpha,
-        )
+        model = self._linear_model()
+        # An intercept takes the level of y, far above its noise or not; without one
+        # nothing but coefficients does.
+        level = float(np.median(y)) if model.fit_intercept else 0.0
+        y = y - level
+        deviation = y - (weights @ y if model.fit_intercept else 0.0)
+        spread = float(np.sqrt(weights @ (deviation * deviation)))
+        # The scale is no smaller than rounding, nor than ten rounding units, as of
+        # scikit-learn.
+        least = max(1e-13 * spread, 10.0 * EPS)
+        # Gaps are rounding errors below four times what the smallest scale costs or,
+        # where coefficients are rounded to float32, below ROUNDED_32 times the spread
+        # of y.
+        negligible = 4.0 * least
+        if X.dtype == np.float32:
+            negligible = max(negligible, ROUNDED_32 * spread)
+        loss = DualLoss(ScaledHuber(float(self.epsilon), least, negligible))
+        given: Any = {"reading": SumAndSquares(total)}
+        if not self.alpha:
+            bend = 2.0 / max(spread, least)
+            reading = {"bend": bend, "totals": [total]}
+            given = without_penalty(X, weights, model.fit_intercept, **reading)
+        data = model, X, [y], loss, weights
+        return _Problem(*data, single=True, level=level, **given)

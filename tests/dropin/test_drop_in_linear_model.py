@@ -8,7 +8,6 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn import clone
 from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
@@ -21,9 +20,9 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn_subqn._core.kernels.scale import scale_of
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._dropin import _scale, _scale_search
 
 NAMES = linear_model.__all__
 
@@ -321,37 +320,19 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
     assert np.all(np.array(history.lower_bound) <= value * (1 + 1e-12))
 
 
-@pytest.mark.parametrize("n_fits", [1, 2, 3])
-def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_bounds_of_huber_regression_hold_before_the_end(max_iter, monkeypatch):
+    # As for more rows, which are not for one compiled loop.
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
-    monkeypatch.setattr(_scale_search, "MOST_STEPS", n_fits)
-    # Small problems begin at the end.
-    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
-    model = linear_model.HuberRegressor(epsilon=2.0)
+    model = linear_model.HuberRegressor(epsilon=2.0, max_iter=max_iter)
     with pytest.warns(ConvergenceWarning, match="a relative gap of"):
         model.fit(X, y, weights)
     assert model.dual_gap_ > 1e-5 * model.objective_
     assert model.objective_ - model.dual_gap_ <= best.objective_ * (1 + 1e-12)
     assert model.objective_ == pytest.approx(huber_objective(model, X, y, weights))
     assert model.objective_ >= best.objective_ * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_root_of_scales_is_the_minimum_over_all_parameters(
-    fit_intercept, weighted, monkeypatch
-):
-    X, y, weights = numbers()
-    model = linear_model.HuberRegressor(alpha=0.3, fit_intercept=fit_intercept)
-    args = X, y, weights if weighted else None
-    together = clone(model).fit(*args)
-    monkeypatch.setattr(_scale, "MOST_ENTRIES", 0)
-    searched = clone(model).fit(*args)
-    assert len(together.history_[0]) < len(searched.history_[0])
-    assert_allclose(together.coef_, searched.coef_, rtol=1e-5, atol=1e-6)
-    assert together.scale_ == pytest.approx(searched.scale_, rel=1e-6)
-    assert together.objective_ == pytest.approx(searched.objective_, rel=1e-11)
 
 
 def test_a_scale_of_zero_is_proven_by_least_absolute_errors():
@@ -745,23 +726,22 @@ def test_huber_ends_where_the_scale_is_rounding():
 def test_the_scale_of_residuals_is_the_root_of_its_equation(outliers, epsilon):
     """sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero where there is no root."""
     rng = np.random.default_rng(outliers)
-    X, r = rng.normal(size=(100, 2)), rng.normal(size=100)
+    r = rng.normal(size=100)
     r[:outliers] *= 1e6
     r[90:] = 0.0
     weights = rng.uniform(0.1, 1.0, 100)
     weights /= weights.sum()
-    model = linear_model.HuberRegressor(epsilon=epsilon)
-    model.n_features_in_ = 2
-    problem = model._problem(X, r, weights, 1.0)
-    scale = problem._scale_of(r)
+    scale = scale_of(r, weights, epsilon, 0.0)
     if epsilon**2 * weights[r != 0.0].sum() <= 1.0:
         assert scale == 0.0
         return
     squares = np.minimum((r / scale) ** 2, epsilon**2)
     assert weights @ squares == pytest.approx(1.0, rel=1e-12)
-    assert problem._scale_of(np.where(np.arange(100) < 1, r, 0.0)) == 0.0 or (
-        epsilon**2 * weights[0] > 1.0
-    )
+    for start in (1e-3 * scale, 0.9 * scale, scale, 1e3 * scale):
+        again = scale_of(r, weights, epsilon, start)
+        assert again == pytest.approx(scale, rel=1e-12)
+    one = np.where(np.arange(100) < 1, r, 0.0)
+    assert scale_of(one, weights, epsilon, 0.0) == 0.0 or epsilon**2 * weights[0] > 1.0
 
 
 def test_huber_has_fewer_or_more_rows_beyond_the_edges():
@@ -771,4 +751,52 @@ def test_huber_has_fewer_or_more_rows_beyond_the_edges():
     y = X @ [1.0, -2.0, 0.0, 3.0] + rng.standard_t(1.1, size=200)
     for epsilon in (1.0, 1.1, 3.0):
         model = linear_model.HuberRegressor(epsilon=epsilon, tol=1e-9).fit(X, y)
+        assert model.dual_gap_ <= 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("loop", [True, False])
+@pytest.mark.parametrize("epsilon", [1.0, 1.35, 3.0])
+@pytest.mark.parametrize("alpha", [1e-8, 1e-2, 10.0])
+def test_huber_with_repeated_rows_or_weights_dense_or_sparse(
+    alpha, epsilon, loop, monkeypatch
+):
+    """The same optimum by the compiled loop and without it, and none is better."""
+    if not loop:
+        name = "sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES"
+        monkeypatch.setattr(name, 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6)) * [1.0, 10.0, 0.1, 1.0, 1.0, 1.0]
+    X[rng.random(X.shape) < 0.5] = 0.0
+    y = X @ rng.normal(size=6) + rng.standard_t(2, size=150) + 5.0
+    weights = rng.integers(1, 4, 150)
+    model = linear_model.HuberRegressor(alpha=alpha, epsilon=epsilon, max_iter=1000)
+    fits = []
+    for data in (
+        (X, y, weights),
+        (np.repeat(X, weights, axis=0), np.repeat(y, weights)),
+        (sparse.csr_array(X), y, weights),
+        (X.astype(np.float32), y, weights),
+    ):
+        model.fit(*data)
+        fits.append((model.objective_, model.objective_ - model.dual_gap_))
+    value, bound = fits[0]
+    assert value - bound <= 1e-9 * value
+    for other, lower in fits[1:3]:
+        assert other == pytest.approx(value, rel=1e-9)
+        assert lower <= value * (1.0 + 1e-12)
+    assert fits[3][0] == pytest.approx(value, rel=1e-5)
+    theirs = originals.HuberRegressor(alpha=alpha, epsilon=epsilon, max_iter=10**4)
+    theirs.fit(X, y, weights)
+    assert bound <= huber_objective(theirs, X, y, weights) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [50, 65, 90])
+@pytest.mark.parametrize("alpha", [1e-4, 1.0])
+def test_huber_between_a_scale_of_zero_and_others(n, alpha):
+    """With 40 features residuals of half the rows or so vanish."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 40))
+    y = X @ rng.normal(size=40) + rng.standard_t(2, size=n)
+    for data in ((X, y), (sparse.csr_array(X), y)):
+        model = linear_model.HuberRegressor(alpha=alpha, max_iter=500).fit(*data)
         assert model.dual_gap_ <= 1e-9 * model.objective_

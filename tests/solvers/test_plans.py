@@ -17,6 +17,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._problems.features import ALL_COLUMNS, Rows
+from sklearn_subqn.linear_model import HuberRegressor
 
 plans = importlib.import_module("sklearn_subqn._core.solvers.plans")
 
@@ -114,6 +115,11 @@ CASES = [
     (
         "loss that is asymptotically linear, Newton's method",
         BMRMRegressor(1e-4, **HUBER),
+        targets(300, 5),
+    ),
+    (
+        "limited-memory steps around second derivatives",
+        HuberRegressor(),
         targets(300, 5),
     ),
     (
@@ -223,6 +229,7 @@ SMALL = [
     (BMRMRegressor(1e-3, loss="quantile"), targets(300, 5)),
     (BMRMRegressor(1e-3, loss="epsilon_insensitive"), targets(60, 80)),
     (BMRMRegressor(1e-4, **HUBER), targets(300, 5)),
+    (HuberRegressor(), targets(300, 5)),
 ]
 
 
@@ -317,6 +324,8 @@ def test_text_without_words(fit_intercept):
 
 def test_fits_say_why_their_plan_was_chosen(capsys):
     X, y = make_classification(3000, 150, random_state=0)
+    # The compiled loop would have to convert so many numbers.
+    X = X.astype(np.float32)
     model = SubLBFGSLinearSVC(1e-3, tol=1e-2, verbose=2).fit(X, y)
     lines = [
         line.partition(": ")[2]

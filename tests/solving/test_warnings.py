@@ -446,8 +446,9 @@ def test_advice_is_of_parameters_that_the_estimator_has():
     class Short(linear_model.QuantileRegressor):
         max_iter = 1
 
+    many = np.tile(X, (1800, 1)).astype(np.float32)
     with pytest.warns(ConvergenceWarning, match="asked for") as caught:
-        Short(alpha=1e-4).fit(np.tile(X, (1800, 1)), np.tile(X[:, 0] + noise, 1800))
+        Short(alpha=1e-4).fit(many, np.tile(X[:, 0] + noise, 1800))
     assert str(caught[0].message).endswith("was asked for. Scale the features.")
     with pytest.warns(ConvergenceWarning, match="asked for") as caught:
         svm.LinearSVC(tol=1e-17).fit(X, X[:, 0] > noise)

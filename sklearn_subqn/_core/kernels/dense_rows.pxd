@@ -3,9 +3,13 @@
 Arrays are C-contiguous. With q = d + 1 parameters the last is an intercept.
 """
 
+from scipy.linalg.cython_blas cimport dsyrk
+from scipy.linalg.cython_lapack cimport dpotrf, dpotrs
+
+from .standard cimport INFINITY, memset, sqrt
+
 cdef extern from *:
     """
-    #include <math.h>
     #include <stddef.h>
     #include <string.h>
     #include "widest.h"
@@ -43,86 +47,6 @@ cdef extern from *:
         }
         if (q > d) g[d] = total;
     }
-
-    /* Fill the upper half of H, q x q, with the transpose of X times bend X, eight rows
-       at once. With a stride that is an estimate from some of the rows. */
-    WIDEST static void dense_gram(
-        const double *X, ptrdiff_t n, ptrdiff_t d, ptrdiff_t q,
-        const double *bend, ptrdiff_t stride, double *H)
-    {
-        ptrdiff_t i = 0;
-        memset(H, 0, q * q * sizeof(double));
-        while (i < n) {
-            const double *x[8];
-            double c[8], a[8];
-            int size = 0;
-            for (; i < n && size < 8; i += stride)
-                if (bend[i] > 0.0) {
-                    x[size] = X + i * d;
-                    c[size++] = (double) stride * bend[i];
-                }
-            if (!size) return;
-            for (int m = size; m < 8; m++) {
-                x[m] = x[0];
-                c[m] = 0.0;
-            }
-            for (ptrdiff_t j = 0; j < d; j++) {
-                double *row = H + j * q;
-                for (int m = 0; m < 8; m++) a[m] = c[m] * x[m][j];
-                for (ptrdiff_t k = j; k < d; k++)
-                    row[k] += ((a[0] * x[0][k] + a[1] * x[1][k])
-                               + (a[2] * x[2][k] + a[3] * x[3][k]))
-                              + ((a[4] * x[4][k] + a[5] * x[5][k])
-                                 + (a[6] * x[6][k] + a[7] * x[7][k]));
-                if (q > d)
-                    for (int m = 0; m < 8; m++) row[d] += a[m];
-            }
-            if (q > d)
-                for (int m = 0; m < 8; m++) H[d * q + d] += c[m];
-        }
-    }
-
-    /* Make the upper half of H the R of H = R'R. Return whether that is positive
-       definite. */
-    WIDEST static int dense_factor(double *H, ptrdiff_t q)
-    {
-        for (ptrdiff_t i = 0; i < q; i++) {
-            double *row = H + i * q;
-            double a = row[i];
-            if (!(a > 0.0 && a < INFINITY)) return 0;
-            a = 1.0 / sqrt(a);
-            for (ptrdiff_t j = i; j < q; j++) row[j] *= a;
-            for (ptrdiff_t k = i + 1; k < q; k++) {
-                const double factor = row[k];
-                double *below = H + k * q;
-                for (ptrdiff_t j = k; j < q; j++) below[j] -= factor * row[j];
-            }
-        }
-        return 1;
-    }
-
-    /* Replace p by the inverse of R'R times p. */
-    WIDEST static void dense_substitute(const double *R, double *p, ptrdiff_t q)
-    {
-        for (ptrdiff_t i = 0; i < q; i++) {
-            const double *row = R + i * q;
-            p[i] /= row[i];
-            for (ptrdiff_t j = i + 1; j < q; j++) p[j] -= row[j] * p[i];
-        }
-        for (ptrdiff_t i = q - 1; i >= 0; i--) {
-            const double *row = R + i * q;
-            for (ptrdiff_t j = i + 1; j < q; j++) p[i] -= row[j] * p[j];
-            p[i] /= row[i];
-        }
-    }
-
-    /* Replace p by the inverse of H times p, and the upper half of H by its R. */
-    static int dense_solve(double *H, double *p, ptrdiff_t q)
-    {
-        if (!dense_factor(H, q)) return 0;
-        dense_substitute(H, p, q);
-        return 1;
-    }
     """
     void dense_forward(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
@@ -132,10 +56,79 @@ cdef extern from *:
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* u, double* g,
     ) noexcept nogil
-    void dense_gram(
-        const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
-        const double* bend, Py_ssize_t stride, double* H,
-    ) noexcept nogil
-    bint dense_factor(double* H, Py_ssize_t q) noexcept nogil
-    void dense_substitute(const double* R, double* p, Py_ssize_t q) noexcept nogil
-    bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil
+
+cdef enum:
+    # Rows that are multiplied with each other at once.
+    GRAM_ROWS = 128
+
+
+cdef inline void dense_gram(
+    const double* X,
+    Py_ssize_t n,
+    Py_ssize_t d,
+    Py_ssize_t q,
+    const double* bend,
+    Py_ssize_t stride,
+    double* H,
+    double* room,
+    const Py_ssize_t* columns=NULL,
+) noexcept nogil:
+    """Fill the upper half of H = Xᵀ diag(bend) X, of shape (q, q).
+
+    With a stride that is an estimate from some of the rows. The room is for
+    GRAM_ROWS rows of q numbers. If q columns are given, of which number d is that of an
+    intercept, H is of these.
+    """
+    cdef int m, width = <int> q
+    cdef Py_ssize_t i = 0, j
+    cdef double root, one = 1.0
+    cdef double* row
+    cdef const double* x
+    memset(H, 0, q * q * sizeof(double))
+    while i < n:
+        m, row = 0, room
+        while i < n and m < GRAM_ROWS:
+            if bend[i] > 0.0:
+                root, x = sqrt(stride * bend[i]), X + i * d
+                if columns != NULL:
+                    for j in range(q):
+                        row[j] = root * (x[columns[j]] if columns[j] < d else 1.0)
+                else:
+                    for j in range(d):
+                        row[j] = root * x[j]
+                    if q > d:
+                        row[d] = root
+                row += q
+                m += 1
+            i += stride
+        # BLAS goes by columns: rows are columns, and the upper half is the lower one.
+        if m > 0:
+            dsyrk("L", "N", &width, &m, &one, room, &width, &one, H, &width)
+
+
+cdef inline bint dense_factor(double* H, Py_ssize_t q) noexcept nogil:
+    """Make the upper half of H the R of H = RᵀR; return whether that is possible."""
+    cdef int size = <int> q, info = 0
+    cdef Py_ssize_t i
+    # The upper half is the lower one to LAPACK, which goes by columns.
+    dpotrf("L", &size, H, &size, &info)
+    if info != 0:
+        return False
+    for i in range(q):
+        if not 0.0 < H[i * q + i] < INFINITY:
+            return False
+    return True
+
+
+cdef inline void dense_substitute(double* R, double* p, Py_ssize_t q) noexcept nogil:
+    """Replace p by the inverse of RᵀR times p."""
+    cdef int size = <int> q, one = 1, info
+    dpotrs("L", &size, &one, R, &size, p, &size, &info)
+
+
+cdef inline bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil:
+    """Replace p by the inverse of H times p, and the upper half of H by its R."""
+    if not dense_factor(H, q):
+        return False
+    dense_substitute(H, p, q)
+    return True

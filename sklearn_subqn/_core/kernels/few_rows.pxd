@@ -6,11 +6,12 @@ The loss of a row is the maximum over its dual variable v in [low, high] of
 
 where h is ridge / 2 v² and t = sign (y - z), as in ``box.pyx``; or the entropy of v in
 [0, 1] and t = -y z; or v ln v - v and t = -y z of labels, t = z of counts y, from which
-y z is subtracted. Subgradients by z are u = s (v dt/dz - c), where c is y of counts and
-else zero.
+y t is subtracted. Subgradients by z are u = s (v - c) dt/dz, where c is y of counts and
+else zero. The loss y exp(-z) + z of the gamma distribution is that of counts y = 1 with
+t = ln y - z, except for ln y.
 """
 
-from .dense_rows cimport dense_adjoint, dense_forward, dense_gram
+from .dense_rows cimport dense_adjoint, dense_forward
 from .exponentials cimport exponentials
 from .standard cimport fabs, log
 
@@ -18,6 +19,7 @@ cdef enum:
     BOX
     LOGISTIC
     EXPONENTIAL
+    GAMMA = 4
     # Exponential functions go on as their tangents from here on.
     STEEPEST = 50
 
@@ -87,7 +89,7 @@ cdef inline double loss_at(const FewRows* o, Py_ssize_t i, double t) noexcept no
 
 cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:
     """Return u."""
-    return o.s[i] * (change(o, i) * o.v[i] - o.linear * o.y[i])
+    return o.s[i] * change(o, i) * (o.v[i] - o.linear * o.y[i])
 
 
 cdef inline void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
@@ -101,13 +103,3 @@ cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
     for i in range(o.n):
         o.u[i] = subgradient(o, i)
     dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
-
-
-cdef inline void curvature(
-    const FewRows* o, Py_ssize_t stride, double* H
-) noexcept nogil:
-    """Fill the upper half of H = Xᵀ diag(bend) X.
-
-    With a stride that is an estimate from some of the rows.
-    """
-    dense_gram(o.X, o.n, o.d, o.q, o.bend, stride, H)

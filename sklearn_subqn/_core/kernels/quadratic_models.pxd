@@ -5,6 +5,8 @@ from .standard cimport INFINITY, fabs, memcpy
 
 cdef enum:
     MOST_SWEEPS = 200
+    # A system of m parameters takes as long as m / 12 sweeps over them.
+    SYSTEM = 12
 
 
 cdef inline double soft(double x, double threshold) noexcept nogil:
@@ -23,6 +25,7 @@ cdef inline bint descend(
     Py_ssize_t n_penalized,
     Py_ssize_t q,
     double nothing,
+    Py_ssize_t enough,
     double* p,
     double* room,
 ) noexcept nogil:
@@ -30,8 +33,9 @@ cdef inline bint descend(
 
     A sweep finds signs, for which the minimum is that of a linear system: it is the
     solution if it has them, and else the way to it is followed until one changes. It
-    is the end where coordinates lower the function by less than ``nothing``. The room
-    is for q (q + 2) numbers and q indices; the lower half of H becomes its upper.
+    is the end where coordinates lower the function by less than ``nothing``, or after
+    ``enough`` sweeps where they lower it by little. The room is for q (q + 2) numbers
+    and q indices; the lower half of H becomes its upper.
     """
     cdef Py_ssize_t i, j, k, m
     cdef Py_ssize_t* some = <Py_ssize_t*> (room + q * (q + 2))
@@ -39,7 +43,7 @@ cdef inline bint descend(
     cdef double* x = room + q * q + q
     cdef double h, new, change, largest, first = 0.0, part
     cdef bint same
-    cdef int sweep
+    cdef int sweep, unsolved = 0
     for i in range(q):
         for j in range(i):
             H[i * q + j] = H[j * q + i]
@@ -63,13 +67,18 @@ cdef inline bint descend(
         # Changes are rounding errors where they are 1e-13 of the first ones.
         if largest <= max(1e-26 * first, nothing):
             break
-        if not same:
-            continue
+        if sweep >= enough and largest <= 1e-4 * first:
+            break
         m = 0
         for j in range(q):
             if x[j] != 0.0 or j >= n_penalized:
                 some[m] = j
                 m += 1
+        # Sweeps go on until they have cost what solving a system does.
+        unsolved += 1
+        if not same or unsolved * SYSTEM < m:
+            continue
+        unsolved = 0
         for i in range(m):
             j = some[i]
             p[i] = -r[j] - (l1 * sign_of(x[j]) if j < n_penalized else 0.0)

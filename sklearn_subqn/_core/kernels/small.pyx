@@ -30,42 +30,60 @@ gap only says when to stop.
 """
 
 from .box_rows cimport Box, box_evaluate, box_line, box_slopes
-from .dense_rows cimport dense_solve
+from .dense_rows cimport GRAM_ROWS, dense_factor, dense_gram, dense_substitute
 from .few_rows cimport (
     BOX,
     EXPONENTIAL,
+    GAMMA,
     FewRows,
     adjoint,
     argument,
     change,
-    curvature,
     exponentials_at,
     forward,
     loss_at,
     subgradient,
     variable,
 )
+from .limited_memory cimport (
+    MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
+)
 from .quadratic_models cimport descend, sign_of
 from .rows cimport allocate
-from .standard cimport INFINITY, fabs, free, sqrt
+from .scales cimport scale_of
+from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 
 cdef enum:
-    # Centers, Newton steps for each, and trials of a line search, at most.
+    # Centers, steps for each, and trials of a line search, at most.
     MOST_CENTERS = 60
-    MOST_STEPS = 50
+    MOST_STEPS = 500
     MOST_TRIALS = 60
-    # At first the curvature of smooth losses is that of 8 rows for each parameter.
+    # A working set begins with 200 columns at most.
+    MOST_FIRST = 200
+    # Steps around a Hessian at a given scale which do not halve the gap, at most.
+    MOST_IDLE = 10
+    # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
     # docs/constants.md has the figures.
     SAMPLED = 8
 
-# A line search may leave 1 % of the slope, and Newton steps may leave half of the gap.
-cdef double LEFT = 1e-2, SHARE = 0.05
+# A line search may leave 1 % of the slope for a loss with kinks, and 30 % for a smooth one.
+cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 
-# A full step may climb with half of the slope with which it began.
-cdef double TOO_FAR = 0.5
+# Inner problems are solved to a twentieth of the outer gap.
+cdef double SHARE = 0.05
 
-# All rows have part in the curvature once a step leaves more than a quarter of the gap.
+# A Hessian costs one product with X for each ten parameters, by BLAS.
 # docs/constants.md has the figures.
+cdef double PRICE = 10.0
+
+# Columns join the working set once they violate a tenth of the most.
+cdef double OUTSIDE = 0.1
+
+# The first Hessian may cost four products with X.
+cdef double FIRST = 4.0
+
+# Steps end where a step with a Hessian leaves more than a quarter of a gap that may be
+# rounding.
 cdef double SLOW = 0.25
 
 # Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
@@ -83,10 +101,28 @@ cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
+cdef enum:
+    # Huber's loss with its scale minimized over, which otherwise is a box.
+    SCALED = 5
+
+# Bends that have become a thousandth as wide as at the start are left to others.
+cdef double SHARP = 1e-3
+
+
 cdef struct Problem:
     FewRows rows
+    # Whether the ridge is half a scale, the least one, and the largest one so far.
+    bint is_scaled
+    double least_ridge, largest_ridge
     double l1, l2, tol, infimum
     Py_ssize_t q, n_penalized, stride
+    # Products with X since the last Hessian, whether there is one, and L-BFGS' pairs.
+    double spent
+    bint has_factor
+    Pairs pairs
+    # Means and squares of the columns, for the metric before there is a Hessian.
+    double* mean
+    double* square
     # Parameters, gradient of all but the L1 norm, direction and its scores.
     double* w
     double* g
@@ -95,6 +131,14 @@ cdef struct Problem:
     double* H
     double* least
     double* room
+    # Room of ``dense_gram``.
+    double* block
+    # The m columns of H, and whether each column is one of them: a working set where
+    # there is an L1 norm. The gradient and parameters of these.
+    Py_ssize_t m
+    Py_ssize_t* columns
+    bint* chosen
+    double* part
     # What box_slopes reads.
     double* line
     # What ``evaluate`` finds: J, and the two terms of (3).
@@ -130,7 +174,9 @@ def minimize(
     targets, offsets, weights : ndarray of shape (n,)
         y, o and s.
     kind, labels, low, high, tube, ridge
-        The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions.
+        The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions, 4
+        for the gamma distribution, 5 for a box whose ridge is half a scale that is
+        minimized over, at least ``ridge``.
     l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
@@ -162,27 +208,48 @@ def minimize(
             raise ValueError(f"{length} numbers for {n} rows")
     if kind == BOX and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 10 * n + q * (2 * q + 6)
+    cdef Py_ssize_t size = 11 * n + q * (2 * q + 13 + GRAM_ROWS + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
     rows.n, rows.d, rows.q = n, d, q
     rows.kind, rows.labels, rows.low, rows.high = kind, labels, low, high
-    rows.linear = 1.0 if kind == EXPONENTIAL and labels == 0.0 else 0.0
+    rows.linear = 1.0 if kind == GAMMA or (kind == EXPONENTIAL and not labels) else 0.0
     rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
     rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
     rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
+    o.block = o.room + q * (q + 3)
+    o.mean = o.block + q * GRAM_ROWS
+    o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
+    o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
+    cdef double* ones = o.pairs.dg + MEMORY * q
+    o.part = ones + n
+    o.columns = <Py_ssize_t*> (o.part + 3 * q)
+    o.chosen, o.m = <bint*> (o.columns + q), q
+    for i in range(q):
+        o.columns[i], o.chosen[i] = i, l1 == 0.0
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
-    o.stride = max(n // (SAMPLED * q), 1) if kind != BOX and l1 == 0.0 else 1
+    if kind == GAMMA:
+        rows.kind, rows.labels, rows.y = EXPONENTIAL, 1.0, ones
+    o.is_scaled, o.least_ridge, o.largest_ridge = kind == SCALED, ridge, 0.0
+    if kind == SCALED:
+        rows.kind = BOX
+    o.stride = first_stride(&o) if width == 0.0 else 1
+    o.spent, o.has_factor = FIRST, False
     try:
         with nogil:
             forward(rows, o.w, rows.z)
             for i in range(n):
                 rows.z[i] += offsets[i]
+                ones[i] = 1.0
+                if kind == GAMMA:
+                    rows.z[i] -= log(targets[i])
+                    o.infimum -= weights[i] * log(targets[i])
                 o.dz[i] = 0.0
             find_least(&o)
+            find_moments(&o)
             for k in range(MOST_CENTERS):
                 last = gap
                 done = minimize_envelope(&o, &gap)
@@ -200,6 +267,26 @@ def minimize(
     finally:
         free(room)
     return bool(done), rows.width
+
+
+cdef void find_scale(Problem* o, double step) noexcept nogil:
+    """Set the ridge to half of the scale at a step along the direction."""
+    cdef FewRows* rows = &o.rows
+    cdef Py_ssize_t i
+    for i in range(rows.n):
+        o.line[i] = rows.y[i] - rows.z[i] - step * o.dz[i]
+    rows.ridge = max(o.least_ridge, 0.5 * scale_of(
+        o.line, rows.s, rows.n, 0.5 * rows.high, 2.0 * rows.ridge
+    ))
+
+
+cdef bint is_sharp(Problem* o) noexcept nogil:
+    """Whether bends are as narrow as kinks, or hold no more rows than parameters."""
+    cdef Py_ssize_t i, bent = 0
+    o.largest_ridge = max(o.largest_ridge, o.rows.ridge)
+    for i in range(o.rows.n):
+        bent += o.rows.bend[i] > 0.0
+    return o.rows.ridge < SHARP * o.largest_ridge or bent <= o.q
 
 
 cdef Box box_of(const FewRows* o) noexcept nogil:
@@ -224,54 +311,155 @@ cdef void find_least(Problem* o) noexcept nogil:
             o.least[j] = 1.0
 
 
+cdef void find_moments(Problem* o) noexcept nogil:
+    """Fill in means and mean squares of the columns, of a few hundred rows."""
+    cdef Py_ssize_t i = 0, j, d = o.rows.d, m = 0
+    cdef const double* x
+    memset(o.mean, 0, 2 * o.q * sizeof(double))
+    while i < o.rows.n:
+        x = o.rows.X + i * d
+        for j in range(d):
+            o.mean[j] += x[j]
+            o.square[j] += x[j] * x[j]
+        m += 1
+        i += max(o.rows.n // 512, 1)
+    for j in range(d):
+        o.mean[j] /= m
+        o.square[j] /= m
+
+
 cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
-    """Take Newton steps for one center; return whether the gap is small enough."""
+    """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
-    cdef double least = LEAST_SMOOTH, last = gap[0], most, step, slope, ignored
-    cdef double before = INFINITY
-    cdef Py_ssize_t j
-    cdef int k
-    if rows.kind == BOX:
-        least = LEAST / (rows.ridge + rows.width)
+    cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
+    cdef int k, idle = 0
+    cdef bint bought, changed, exact
+    o.pairs.n = 0
     evaluate(o)
     for k in range(MOST_STEPS):
         gap[0] = min(gap[0], o.left + o.excess)
+        if o.is_scaled and is_sharp(o):
+            return False
         if o.left + o.excess <= o.tol * fabs(o.value - o.infimum):
             return True
         if k > 0 and o.left <= max(
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
-        if rows.width == 0.0 and o.left > SLOW * before:
-            if o.stride == 1 and o.left <= NEARLY_ROUNDED * fabs(o.value):
+        idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
+        least = o.left if idle == 0 else least
+        if o.is_scaled and idle == MOST_IDLE:
+            return False
+        changed = o.l1 > 0.0 and change_columns(o)
+        bought = changed or o.spent >= price(o)
+        if bought:
+            # Second derivatives at a given scale are larger.
+            exact = o.stride == 1 and not o.is_scaled
+            if rows.width == 0.0 and o.left > SLOW * before and exact:
+                if o.left <= NEARLY_ROUNDED * fabs(o.value):
+                    return False
+            if not buy(o):
                 return False
-            o.stride = 1
-        before = o.left
-        curvature(rows, o.stride, o.H)
-        for j in range(o.q):
-            if j < o.n_penalized:
-                o.H[j * o.q + j] += o.l2
-            if o.l2 > 0.0:
-                o.H[j * o.q + j] = max(o.H[j * o.q + j], least * o.least[j])
-            else:
-                o.H[j * o.q + j] += least * o.least[j]
+            before = o.left
         if not find_direction(o):
             return False
         forward(rows, o.p, o.dz)
         slope_along(o, 0.0, &ignored, &slope)
-        step, most = 1.0, o.value + ROUNDED * fabs(o.value)
-        if rows.width > 0.0:
-            step = line_search(o, slope)
-        if not (slope < 0.0 and move(o, step)):
+        begin_step(&o.pairs, o.w, o.g)
+        if not (slope < 0.0 and move(o, line_search(o, slope))):
             return False
         evaluate(o)
-        slope_along(o, 0.0, &step, &ignored)
-        if rows.width == 0.0 and not (step <= TOO_FAR * -slope and o.value <= most):
-            move(o, -1.0)
-            if not move(o, line_search(o, slope)):
-                return False
-            evaluate(o)
+        end_step(&o.pairs, o.w, o.g)
+        o.spent += 2.0
     return False
+
+
+cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
+    """Return the stride of a sample for the first Hessian of some columns."""
+    cdef Py_ssize_t most = <Py_ssize_t> (o.m / (PRICE * FIRST))
+    return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
+
+
+cdef double price(const Problem* o) noexcept nogil:
+    """Return how many products with X the next Hessian costs."""
+    cdef Py_ssize_t i = 0, used = 0
+    while i < o.rows.n:
+        used += o.rows.bend[i] > 0.0
+        i += o.stride
+    return o.m * (o.m / <double> o.q) * (used + o.m) / (PRICE * o.rows.n)
+
+
+cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:
+    """Return how far the subgradients of a coordinate are from zero."""
+    if j >= o.n_penalized:
+        return fabs(o.g[j])
+    if o.w[j] != 0.0:
+        return fabs(o.g[j] + o.l1 * sign_of(o.w[j]))
+    return max(fabs(o.g[j]) - o.l1, 0.0)
+
+
+cdef bint change_columns(Problem* o) noexcept nogil:
+    """Choose other columns where some beyond those of H violate most; return whether.
+
+    They are those that are in use, and of the others with the largest violations as
+    many again, or MOST_FIRST.
+    """
+    cdef Py_ssize_t j, used = 0, beyond = 0
+    cdef double worst = 0.0, threshold
+    for j in range(o.q):
+        worst = max(worst, violation(o, j))
+        used += o.w[j] != 0.0
+    threshold = OUTSIDE * worst
+    for j in range(o.q):
+        beyond += not o.chosen[j] and violation(o, j) > threshold
+    if o.has_factor and beyond == 0:
+        return False
+    beyond, threshold = o.q, 0.0
+    while True:
+        beyond = 0
+        for j in range(o.q):
+            beyond += o.w[j] == 0.0 and violation(o, j) > threshold
+        if beyond <= max(used, MOST_FIRST):
+            break
+        threshold = max(1.3 * threshold, OUTSIDE * worst)
+    o.m = 0
+    for j in range(o.q):
+        o.chosen[j] = (
+            j >= o.n_penalized or o.w[j] != 0.0 or violation(o, j) > threshold
+        )
+        if o.chosen[j]:
+            o.columns[o.m] = j
+            o.m += 1
+    if o.rows.width == 0.0:
+        o.stride = first_stride(o)
+    return True
+
+
+cdef double least_bend(const Problem* o) noexcept nogil:
+    if o.rows.kind == BOX:
+        return LEAST / (o.rows.ridge + o.rows.width)
+    return LEAST_SMOOTH
+
+
+cdef bint buy(Problem* o) noexcept nogil:
+    """Find the Hessian, and factorize it where there is no L1 norm."""
+    cdef Py_ssize_t i, j
+    cdef double* h
+    cdef double least = least_bend(o)
+    dense_gram(
+        o.rows.X, o.rows.n, o.rows.d, o.m, o.rows.bend, o.stride, o.H, o.block,
+        o.columns if o.l1 > 0.0 else NULL,
+    )
+    for i in range(o.m):
+        j, h = o.columns[i], o.H + i * (o.m + 1)
+        if j < o.n_penalized:
+            h[0] += o.l2
+        if o.l2 > 0.0:
+            h[0] = max(h[0], least * o.least[j])
+        else:
+            h[0] += least * o.least[j]
+    o.spent, o.has_factor, o.stride, o.pairs.n = 0.0, True, 1, 0
+    return o.l1 > 0.0 or dense_factor(o.H, o.q)
 
 
 cdef bint move(Problem* o, double step) noexcept nogil:
@@ -291,9 +479,11 @@ cdef void evaluate(Problem* o) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w, over
-    cdef double moved = 0.0
+    cdef double moved = 0.0, bend = 0.0
     cdef double[3] sums
     sums[0] = sums[1] = sums[2] = o.left = 0.0
+    if o.is_scaled:
+        find_scale(o, 0.0)
     if rows.kind == BOX:
         box_evaluate(
             rows.n, rows.z, rows.y, rows.s, rows.center, box_of(rows),
@@ -308,6 +498,10 @@ cdef void evaluate(Problem* o) noexcept nogil:
             sums[0] += rows.s[i] * loss_at(rows, i, t)
             sums[2] += rows.s[i] * fabs(t)
     o.value, o.excess, reach = sums[0], sums[1], sums[2]
+    if o.is_scaled:
+        o.value += 2.0 * rows.ridge
+    for i in range(rows.n):
+        bend += rows.bend[i]
     adjoint(rows, o.g)
     for j in range(o.n_penalized):
         w, r = o.w[j], -o.g[j]
@@ -323,9 +517,13 @@ cdef void evaluate(Problem* o) noexcept nogil:
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
             moved += over * over / o.least[j]
-    # What balancing u may take: variables shrink by as much as these sum to.
+    # Variables of a loss with kinks shrink by as much as they sum to. Those of a smooth one
+    # move, which costs the intercept, and the square by the curvature of the conjugate.
     for j in range(o.n_penalized, o.q):
-        o.left += fabs(o.g[j]) * reach
+        if rows.width > 0.0 or not bend > 0.0:
+            o.left += fabs(o.g[j]) * reach
+        else:
+            o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
     if steepest > o.l1:
         c = o.l1 / steepest
         o.left = min(
@@ -336,13 +534,64 @@ cdef void evaluate(Problem* o) noexcept nogil:
 cdef bint find_direction(Problem* o) noexcept nogil:
     """Fill in the step to the minimum of the quadratic model."""
     cdef Py_ssize_t j
-    cdef double least
+    cdef int last = (o.pairs.n - 1) % MEMORY
+    cdef double scale = ROUNDED * ROUNDED * fabs(o.value)
+    cdef double* dg = o.pairs.dg + last * o.q
     if o.l1 > 0.0:
-        least = ROUNDED * ROUNDED * fabs(o.value)
-        return descend(o.H, o.g, o.w, o.l1, o.n_penalized, o.q, least, o.p, o.room)
+        return descend_on_columns(o, scale)
     for j in range(o.q):
         o.p[j] = -o.g[j]
-    return dense_solve(o.H, o.p, o.q)
+    first_loop(&o.pairs, o.p)
+    if o.has_factor:
+        dense_substitute(o.H, o.p, o.q)
+    else:
+        by_columns(o, o.p)
+        if o.pairs.n > 0:
+            # The estimate is as large as the last pair says.
+            memcpy(o.room, dg, o.q * sizeof(double))
+            by_columns(o, o.room)
+            scale = o.pairs.curvature[last] / inner(dg, o.room, o.q)
+            for j in range(o.q):
+                o.p[j] *= scale
+    second_loop(&o.pairs, o.p)
+    return True
+
+
+cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
+    """Fill in the step to the minimum of the quadratic model with the L1 norm."""
+    cdef Py_ssize_t i, enough, n_penalized = 0
+    cdef double* g = o.part
+    cdef double* w = g + o.m
+    cdef double* p = w + o.m
+    for i in range(o.m):
+        g[i], w[i] = o.g[o.columns[i]], o.w[o.columns[i]]
+        n_penalized += o.columns[i] < o.n_penalized
+    # These sweeps take as long as the products of a step.
+    enough = <Py_ssize_t> (2.0 * o.rows.n * o.q / o.m / o.m)
+    if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.room):
+        return False
+    memset(o.p, 0, o.q * sizeof(double))
+    for i in range(o.m):
+        o.p[o.columns[i]] = p[i]
+    return True
+
+
+cdef void by_columns(Problem* o, double* p) noexcept nogil:
+    """Multiply by the inverse of a Hessian of columns that are independent."""
+    cdef Py_ssize_t i, j, d = o.rows.d
+    cdef double bend = 0.0, intercept = 0.0, h, least = least_bend(o)
+    for i in range(o.rows.n):
+        bend += o.rows.bend[i]
+    if o.q > d:
+        bend = max(bend, least)
+        intercept = p[d]
+    for j in range(d):
+        h = bend * max(o.square[j] - o.mean[j] * o.mean[j], 0.0)
+        if j < o.n_penalized:
+            h += o.l2
+        p[j] = (p[j] - o.mean[j] * intercept) / max(h, least * o.least[j])
+    if o.q > d:
+        p[d] = intercept / bend - inner(o.mean, p, d)
 
 
 cdef void slope_along(
@@ -373,16 +622,19 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     cdef double bend, dt, t, left, right, squares = 0.0
     cdef double[2] sums
     cdef int k
+    cdef double accuracy = LEFT if rows.width > 0.0 else LEFT_SMOOTH
     for j in range(o.n_penalized):
         squares += o.l2 * o.p[j] * o.p[j]
     for i in range(rows.n):
-        linear -= rows.s[i] * rows.linear * rows.y[i] * o.dz[i]
-    if rows.kind == BOX:
-        box_line(
-            rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
-        )
+        linear -= rows.s[i] * rows.linear * rows.y[i] * change(rows, i) * o.dz[i]
     for k in range(MOST_TRIALS):
         sums[0], sums[1] = linear, squares
+        if o.is_scaled:
+            find_scale(o, step)
+        if rows.kind == BOX and (k == 0 or o.is_scaled):
+            box_line(
+                rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
+            )
         if rows.kind == BOX:
             box_slopes(rows.n, o.line, box_of(rows), step, sums)
         else:
@@ -395,7 +647,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         slope_along(o, step, &left, &right)
         left += sums[0]
         right += sums[0]
-        if left <= LEFT * -slope and right >= LEFT * slope:
+        if left <= accuracy * -slope and right >= accuracy * slope:
             break
         if right < 0.0:
             low, sums[0] = step, right

@@ -19,9 +19,10 @@ all digits are asked for, directions are those of L-BFGS first, from the estimat
 of the blocks a = b, as if classes did not depend on features.
 """
 
+from scipy.linalg.cython_blas cimport dgemm
+
 from .dense_rows cimport (
-    dense_adjoint, dense_factor, dense_forward, dense_gram, dense_solve,
-    dense_substitute,
+    GRAM_ROWS, dense_factor, dense_gram, dense_solve, dense_substitute,
 )
 from .exponentials cimport exponentials
 from .limited_memory cimport (
@@ -36,8 +37,11 @@ cdef enum:
     # At first the Hessian is that of 32 rows for each parameter of a class.
     # docs/constants.md has the figures.
     SAMPLED = 32
-    # Steps of L-BFGS, at most.
+    # Steps of L-BFGS, at most, before Hessians and without them.
     MOST_PAIRED = 40
+    MOST_WITHOUT = 24
+    # There are no Hessians of more parameters, whose factors would take too long.
+    MOST_PARAMS = 200
     # The blocks have to be as many numbers as this for each product with X.
     # docs/constants.md has the figures.
     DEAR = 40
@@ -68,8 +72,11 @@ cdef struct Problem:
     double* Z
     double* P
     double* G
-    # A number of each row.
+    # Numbers of each row, and room of ``dense_gram``.
     double* u
+    double* block
+    # Whether there is room for Hessians.
+    bint has_room
     # What ``evaluate`` finds: J and its gap.
     double value, gap
 
@@ -120,19 +127,21 @@ def minimize(
     for i in range(n):
         if not 0 <= labels[i] < k:
             raise ValueError(f"the label {labels[i]} is none of {k} classes")
-    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + q * q
-    size += q * k * (q * k + 4 + 2 * MEMORY) + q * q
+    o.has_room = q * k <= MOST_PARAMS
+    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + GRAM_ROWS * (q + k) + 2 * q * q
+    size += q * k * ((q * k if o.has_room else q) + 4 + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
     o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
     o.P, o.Z, o.G, o.W = room, room + n * k, room + 2 * n * k, room + (2 * n + q) * k
     o.u = o.W + q * k
+    o.block = o.u + n
     try:
         with nogil:
             for c in range(k):
                 for j in range(q):
                     o.W[c * q + j] = W[j, c]
-            reached = take_steps(&o, tol, o.W + q * k + n)
+            reached = take_steps(&o, tol, o.block + GRAM_ROWS * (q + k))
             for c in range(k):
                 for j in range(q):
                     W[j, c] = o.W[c * q + j]
@@ -149,7 +158,8 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
     cdef double* p = room
     cdef double* dz = p + m
     cdef double* H = dz + size
-    cdef double* gram = H + m * m
+    cdef double* gram = H + m * (m if o.has_room else o.q)
+    cdef int most = MOST_PAIRED if o.has_room else MOST_WITHOUT
     cdef double step, slope, before = INFINITY
     cdef int trial, halving
     cdef bint paired = tol > FEW_DIGITS and o.q * (o.k - 1) > DEAR
@@ -159,17 +169,21 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
     forward(o, o.W, o.Z)
     evaluate(o)
     paired = paired and estimate(o, stride, H, gram)
-    for trial in range(MOST_STEPS + MOST_PAIRED):
+    for trial in range(most + (MOST_STEPS if o.has_room else 0)):
         if o.gap <= tol * fabs(o.value):
             return True
         for i in range(m):
             p[i] = -o.G[i]
-        paired = paired and trial < MOST_PAIRED
+        if paired and trial in (3, 8, 16, 32):
+            paired = estimate(o, 0, H, gram)
+        paired = paired and trial < most
         if paired:
             first_loop(&pairs, p)
             for i in range(o.k):
                 dense_substitute(H + i * o.q * o.q, p + i * o.q, o.q)
             second_loop(&pairs, p)
+        elif not o.has_room:
+            return False
         else:
             if o.gap > SLOW * before:
                 if stride == 1 and o.gap <= NEARLY_ROUNDED * fabs(o.value):
@@ -204,7 +218,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
     cdef double* p = o.P
     cdef double* g
     cdef const double* w
-    cdef double largest, total, reach = 0.0
+    cdef double largest, total, level = 0.0
     o.value = o.gap = 0.0
     for i in range(o.n):
         largest = z[0]
@@ -213,7 +227,6 @@ cdef void evaluate(Problem* o) noexcept nogil:
         for c in range(k):
             p[c] = z[c] - largest
         o.value -= o.s[i] * p[o.y[i]]
-        reach -= o.s[i] * p[o.y[i]]
         z += k
         p += k
     exponentials(o.P, o.n * k)
@@ -226,18 +239,41 @@ cdef void evaluate(Problem* o) noexcept nogil:
         for c in range(k):
             p[c] /= total
         p += k
+    adjoint(o)
     for c in range(k):
-        for i in range(o.n):
-            o.u[i] = o.s[i] * (o.P[i * k + c] - (1.0 if c == o.y[i] else 0.0))
+        level += o.W[(c + 1) * o.q - 1] / k
+    for c in range(k):
         g, w = o.G + c * o.q, o.W + c * o.q
-        dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
         for j in range(o.n_penalized):
             o.value += 0.5 * o.alpha * w[j] * w[j]
             g[j] += o.alpha * w[j]
             o.gap += g[j] * g[j] / (2.0 * o.alpha)
-        # What balancing U may take: variables shrink by as much as these sum to.
+        # Moving probability between classes costs the difference of their intercepts,
+        # and the square of what is moved by the curvature of the entropy.
         for j in range(o.n_penalized, o.q):
-            o.gap += fabs(g[j]) * (reach + log(<double> k))
+            o.gap += fabs(g[j] * (w[j] - level)) + k * g[j] * g[j]
+
+
+cdef void adjoint(Problem* o) noexcept nogil:
+    """Fill G = UᵀX, by blocks of rows."""
+    cdef int m, d = <int> o.d, q = <int> o.q, k = <int> o.k
+    cdef Py_ssize_t i = 0, l, c
+    cdef double one = 1.0
+    cdef double* u
+    memset(o.G, 0, o.q * o.k * sizeof(double))
+    while i < o.n:
+        m, u = <int> min(GRAM_ROWS, o.n - i), o.block
+        for l in range(i, i + m):
+            for c in range(o.k):
+                u[c] = o.s[l] * (o.P[l * o.k + c] - (1.0 if c == o.y[l] else 0.0))
+                if o.q > o.d:
+                    o.G[c * o.q + o.d] += u[c]
+            u += k
+        dgemm(
+            "N", "T", &d, &k, &m, &one, <double*> o.X + i * o.d, &d, o.block, &k,
+            &one, o.G, &q,
+        )
+        i += m
 
 
 cdef bint estimate(
@@ -246,13 +282,14 @@ cdef bint estimate(
     """Fill in the factors of the blocks (3) at the shares of the labels."""
     cdef Py_ssize_t i, j, a, q = o.q
     cdef double share
-    dense_gram(o.X, o.n, o.d, q, o.s, stride, gram)
+    if stride > 0:
+        dense_gram(o.X, o.n, o.d, q, o.s, stride, gram, o.block)
     for a in range(o.k):
         share = 0.0
         for i in range(o.n):
-            share += o.s[i] if o.y[i] == a else 0.0
+            share += o.s[i] * o.P[i * o.k + a] * (1.0 - o.P[i * o.k + a])
         for i in range(q * q):
-            R[i] = share * (1.0 - share) * gram[i]
+            R[i] = share * gram[i]
         for j in range(o.n_penalized):
             R[j * (q + 1)] += o.alpha
         if not dense_factor(R, q):
@@ -275,7 +312,7 @@ cdef void hessian(
             while i < o.n:
                 bend[i] = o.s[i] * o.P[i * k + a] * o.P[i * k + b]
                 i += stride
-            dense_gram(o.X, o.n, o.d, q, bend, stride, block)
+            dense_gram(o.X, o.n, o.d, q, bend, stride, block, o.block)
             for j in range(q):
                 for l in range(j, q):
                     entry = block[j * q + l]
@@ -294,9 +331,15 @@ cdef void hessian(
 
 cdef void forward(const Problem* o, const double* W, double* Z) noexcept nogil:
     """Fill Z = X W."""
-    cdef Py_ssize_t c
-    for c in range(o.k):
-        dense_forward(o.X, o.n, o.d, o.q, W + c * o.q, Z + c, o.k)
+    cdef int n = <int> o.n, d = <int> o.d, q = <int> o.q, k = <int> o.k
+    cdef Py_ssize_t i, c
+    cdef double one = 1.0
+    for i in range(o.n):
+        for c in range(o.k):
+            Z[i * o.k + c] = W[c * o.q + o.d] if o.q > o.d else 0.0
+    dgemm(
+        "T", "N", &k, &n, &d, &one, <double*> W, &q, <double*> o.X, &d, &one, Z, &k
+    )
 
 
 cdef void to_dual(const Problem* o, double* dual) noexcept nogil:

@@ -4,7 +4,7 @@ All arrays are C-contiguous and float64. NumPy takes several times as long over 
 few scores, since it goes from row to row.
 """
 
-from .dense_rows cimport dense_gram
+from .dense_rows cimport GRAM_ROWS, dense_gram
 from .exponentials cimport exponentials
 from .logarithms cimport log_of, log_of_one_less
 from .rows cimport allocate
@@ -143,7 +143,7 @@ def derivatives_of_shift(
     if n == 0:
         return
     most = max(block(n, k), min(n, ROWS_AT_ONCE))
-    cdef double* p = <double*> allocate((most + k) * k * sizeof(double))
+    cdef double* p = <double*> allocate((most + k + GRAM_ROWS) * k * sizeof(double))
     cdef double* products = p + most * k
     cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
     with nogil:
@@ -155,7 +155,7 @@ def derivatives_of_shift(
                 for a in range(k):
                     p[j * k + a] = scores[i + j, a] + shift[a]
             of_rows(p, NULL, 0.0, size, k, p, NULL)
-            dense_gram(p, size, k, k, &weights[i], 1, products)
+            dense_gram(p, size, k, k, &weights[i], 1, products, products + k * k)
             for j in range(size):
                 q = p + j * k
                 for a in range(k):
@@ -256,14 +256,15 @@ def add_gram(
         raise ValueError(f"an array is not of shape {(k, k, d, d)}")
     if n == 0 or d == 0:
         return
-    cdef double* bend = <double*> allocate((n + d * d) * sizeof(double))
+    cdef Py_ssize_t room = n + (d + GRAM_ROWS) * d
+    cdef double* bend = <double*> allocate(room * sizeof(double))
     cdef double* H = bend + n
     with nogil:
         for a in range(k):
             for b in range(a + 1, k):
                 for i in range(n):
                     bend[i] = weights[i] * p[i, a] * p[i, b]
-                dense_gram(&X[0, 0], n, d, d, bend, 1, H)
+                dense_gram(&X[0, 0], n, d, d, bend, 1, H, H + d * d)
                 for j in range(d):
                     for l in range(d):
                         entry = H[min(j, l) * d + max(j, l)]

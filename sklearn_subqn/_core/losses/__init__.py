@@ -25,6 +25,7 @@ from ._ranking_measures import (
     ReciprocalRank,
 )
 from ._roc_area import LogisticRocArea, RocArea, SquaredRocArea
+from ._scale import ScaledHuber
 from ._sets import MULTINOMIAL_LOSS, KindsOfLabels, LabelPairs, Simplex
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 from ._softmax import SoftmaxCurvature, softmax
@@ -67,6 +68,7 @@ __all__ = [
     "ReciprocalRank",
     "Residual",
     "RocArea",
+    "ScaledHuber",
     "Simplex",
     "SoftmaxCurvature",
     "SquaredPairs",

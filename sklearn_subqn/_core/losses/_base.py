@@ -164,7 +164,8 @@ class Looped(NamedTuple):
     kind : int
         0 for a box of dual variables, with a quadratic or without, 1 for the logistic
         loss, 2 for exponential functions; 3 for the logistic loss of several classes,
-        which has a loop of its own.
+        which has a loop of its own; 4 for the gamma distribution; 5 for a box whose
+        ridge is half a scale that is minimized over, and no less than given.
     labels : bool
         Whether targets are labels of -1 or +1, which multiply scores.
     low, high, tube, ridge : float

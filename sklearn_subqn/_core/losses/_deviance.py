@@ -20,7 +20,7 @@ import numpy as np
 
 from ..kernels import deviance
 from ..rounding import rounding
-from ._base import Derivatives, Floats, Mask, norm_by_weights
+from ._base import Derivatives, Floats, Looped, Mask, norm_by_weights
 from ._curvature import DiagonalCurvature
 from ._loss import Loss
 from ._smoothings import Entropy
@@ -48,6 +48,10 @@ class Deviance(Loss):
             raise ValueError(f"power must be in (1, 2]; got {power:g}.")
         self.power = power
         self._a, self._b = power - 1.0, 2.0 - power
+
+    @property
+    def looped(self) -> Looped | None:
+        return None if self._b else Looped(4, False, 0.0, np.inf, 0.0, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return deviance.value(scores, targets, weights, self._a, self._b)

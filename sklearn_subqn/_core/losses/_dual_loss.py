@@ -69,6 +69,9 @@ class DualLoss:
         Whether ``leeway`` says how far dual variables are from the ends of intervals.
     has_envelope : bool
         Whether it has kinks, and ``envelope``.
+    sharpens : bool
+        Whether it is smooth, but with bends of ``score_scale``, which may vanish: it
+        has ``kinked`` and ``envelope``.
     narrows : bool
         Whether it has kinks, and ``narrowed``.
     by_columns : bool
@@ -106,6 +109,7 @@ class DualLoss:
         has_variables = offers(oracle, "dual_variables", "neutral_variables")
         enveloped = oracle is not dual_set or offers(oracle, "envelope")
         self.has_envelope = known and has_variables and enveloped and not self.smooth
+        self.sharpens = self.smooth and offers(oracle, "kinked")
         self.narrows = not self.smooth and offers(oracle, "narrowed")
         quadratic = oracle.quadratic
         if not score_map.is_identity:
@@ -135,6 +139,10 @@ class DualLoss:
         if isinstance(self.set, Loss):
             return DualLoss.of(self.set.envelope(center, width))
         return DualLoss(self.set, self.set.envelope(center, width), self.map)
+
+    def kinked(self) -> DualLoss:
+        """Return the loss with kinks in place of bends, where there are any."""
+        return DualLoss.of(self.oracle.kinked())
 
     def narrowed(self, width: float) -> DualLoss:
         """Return a smooth loss below this one, close to it for a small width."""

@@ -398,6 +398,10 @@ class Loss(OfDuals):
         """
         raise self._lacks("smooth envelope")
 
+    def kinked(self) -> Any:
+        """Return what this one becomes where its bends are as narrow as kinks."""
+        raise self._lacks("bends of any width")
+
     def narrowed(self, width: float) -> Loss:
         """Return a smooth function below this one, close to it for a small width.
 

@@ -211,7 +211,8 @@ class OfDuals(ABC):
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return by how much the value and products with a dual may be off.
 
-        For losses that do not have a conjugate, in place of ``conjugate_at``.
+        For losses that do not have a conjugate, in place of ``conjugate_at``, and for
+        losses whose values are rounding errors below a number of their own.
         """
         raise self._lacks("rounding errors")
 

@@ -358,7 +358,7 @@ class Line:
             drift=drift,
             before=start,
         )
-        if not start.objective.loss.has_lines:
+        if self.smooth or not start.objective.loss.has_lines:
             # Value and slope of a trial, and the next point, are of one evaluation.
             self._last = step, point
         return point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -73,7 +74,7 @@ class OLBFGS:
     def step(self, batch: Batch, state: OLBFGSState) -> OLBFGSState:
         value, gradient = batch.value_and_gradient(state.w)
         scale = mean_scale(state.pairs, self.epsilon)
-        p = two_loop(-gradient, state.pairs, scale)
+        p = two_loop(-gradient, state.pairs, partial(np.multiply, scale))
         length = step_size(self.eta0, self.tau, state.n_steps)
         w = state.w + length * p
         pair = damped_pair(

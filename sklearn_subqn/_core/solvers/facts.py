@@ -131,6 +131,13 @@ class Facts:
         return not self.objective.design.is_sparse
 
     @property
+    def as_loops_read(self) -> bool:
+        """Whether compiled loops need no copy of X, and no threads share the work."""
+        X = self.objective.design.X
+        dense = isinstance(X, np.ndarray) and X.dtype == np.float64
+        return self.in_one_place and dense and X.flags.c_contiguous
+
+    @property
     def row_size(self) -> float:
         """The mean number of stored entries of a row."""
         return self.objective.design.row_size

@@ -106,33 +106,62 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Problems of at most 400,000 entries, zeros included, are solved in one compiled loop,
-# without BLAS. docs/constants.md has the figures.
-MOST_ENTRIES = 400_000
+# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. It
+# uses one thread and shows no progress, since it takes about a second at most.
+MOST_ENTRIES = 1 << 24
 
-# Problems of at most 100 columns are solved in the compiled loop. docs/constants.md has
+# Rows are copied for the loop, or converted, where they have at most 400,000 entries.
+# docs/constants.md has the figures.
+_MOST_COPIED = 400_000
+
+# Under an L1 norm the loop is for at most 400 columns. docs/constants.md has the
+# figures.
+_MOST_COLUMNS_L1 = 400
+
+# Under an L1 norm the loop is for at most 100 columns where the loss has kinks.
+# docs/constants.md has the figures.
+_MOST_COLUMNS_KINKS_L1 = 100
+
+# The loop is for at most 300 columns where the loss has kinks. docs/constants.md has
 # the figures.
-_MOST_COLUMNS = 100
+_MOST_COLUMNS = 300
 
-# With several scores the loop is for at most 200 parameters in all. docs/constants.md
-# has the figures.
+# The matrices of the loop take at most about half of the memory of X.
+_ROWS_PER_COLUMN = 4
+
+# Matrices of 8 MB are a matter of little memory.
+_LITTLE = 1 << 20
+
+# With several scores the loop makes Hessians of at most 200 parameters.
+# docs/constants.md has the figures.
 _MOST_JOINT = 200
 
 
 def is_small(f: Facts) -> bool:
-    """The problem is small enough for one compiled loop, which has its loss."""
+    """One compiled loop has the loss, and reads X as it is or copies few entries."""
     o = f.objective
-    fits = f.in_one_place and f.n_rows * f.n_params <= MOST_ENTRIES
+    size = f.n_rows * f.n_params
+    if not f.in_one_place or size > MOST_ENTRIES or o.loss.oracle.looped is None:
+        return False
+    few = size <= _MOST_COPIED
     if f.several:
-        fits = fits and f.l2 and o.n_params <= _MOST_JOINT and o.targets.ndim == 1
+        fits = f.l2 and o.targets.ndim == 1 and (few or f.as_loops_read)
+        # Matrices of each class take no more memory than X, or little. With them alone
+        # the last digits take long.
+        slight = o.n_params * f.n_params <= max(size, _LITTLE) and needs_few_digits(f)
+        fits = fits and (slight or o.n_params <= _MOST_JOINT)
         # In large units its proof is not that of the user's penalty.
-        fits = fits and not has_large_units(f)
-    else:
-        # With an L1 norm a loss without curvature at first is left to its asymptote,
-        # and a tiny alpha to larger ones.
-        l1 = f.l1 and not (is_linear(f) or has_small_l1(f))
-        fits = fits and (f.l2 or l1) and f.n_params <= _MOST_COLUMNS
-    return fits and o.loss.oracle.looped is not None
+        return fits and not has_large_units(f)
+    if f.l2:
+        most = _MOST_COLUMNS if f.kinks else f.n_rows // _ROWS_PER_COLUMN
+        most = max(most, 101) if few else most
+        fits = few or (f.as_loops_read and not (f.kinks and is_tall(f)))
+        return fits and f.n_params <= most
+    # With an L1 norm a loss without curvature at first is left to its asymptote, and a
+    # tiny alpha to larger ones.
+    most = _MOST_COLUMNS_KINKS_L1 if f.kinks else _MOST_COLUMNS_L1
+    fits = f.l1 and (few or f.as_loops_read) and f.n_params <= most + 1
+    return fits and not (is_linear(f) or has_small_l1(f))
 
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
@@ -185,13 +214,13 @@ def limits(f: Facts) -> tuple[float, float]:
 
 
 def has_small_alpha(f: Facts) -> bool:
-    """Alpha is so small that hinges are solved for larger ones first."""
+    """The curvature is so large that hinges are solved for larger alphas first."""
     fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
     return fits and f.poor_start and f.curvature > limits(f)[0]
 
 
 def has_small_l1(f: Facts) -> bool:
-    """Alpha is a small share of the least one with w = 0 on wide data, or tiny."""
+    """Alpha is below {OF_ALPHA_MAX} of the least with w = 0 on wide data, or tiny."""
     fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
     if not fits or not (f.wide or f.kinked_slope):
         return False
@@ -221,13 +250,13 @@ def has_large_units_for_l1(f: Facts) -> bool:
 
 
 def is_linear(f: Facts) -> bool:
-    """Too few rows have curvature at first, of a loss asymptotically linear."""
+    """Of a loss with an asymptote fewer than {_FEW_CURVED} rows a parameter bend."""
     fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
 
 def is_wide(f: Facts) -> bool:
-    """There are few rows for each feature, and the dual bends much."""
+    """There are few rows for each feature, and a curvature above {_LOOSE}."""
     return f.wide and f.curvature > _LOOSE
 
 
@@ -244,7 +273,7 @@ def is_tall(f: Facts) -> bool:
 
 
 def suits_ascent(f: Facts) -> bool:
-    """Dual variables leave the ends of their intervals, or the loss is smooth."""
+    """The curvature exceeds {_LOOSEST}, the loss is smooth, or has several scores."""
     return f.smooth or f.several or not f.from_zero or f.curvature > _LOOSEST
 
 
@@ -278,6 +307,11 @@ def is_smooth(f: Facts) -> bool:
     return f.smooth
 
 
+def sharpens(f: Facts) -> bool:
+    """The loss is smooth, with bends that may become as narrow as kinks."""
+    return f.objective.loss.sharpens
+
+
 def is_smooth_or_has_kinks(f: Facts) -> bool:
     """The loss is smooth, or has kinks and a smooth envelope."""
     return f.smooth or f.kinks
@@ -304,7 +338,7 @@ def is_not_for_near_rows(f: Facts) -> bool:
 
 
 def has_bent_dual(f: Facts) -> bool:
-    """The dual bends along the variables of one row, or does not go by rows."""
+    """The curvature exceeds {_LOW_CURVATURE}, or the dual does not go by rows."""
     return not (f.separable and f.curvature <= _LOW_CURVATURE)
 
 
@@ -344,12 +378,12 @@ def is_of_many_features(f: Facts) -> bool:
 
 
 def has_large_curvature(f: Facts) -> bool:
-    """Alpha is small beside the squares of the rows."""
+    """The curvature exceeds {LARGE_CURVATURE}."""
     return f.curvature > LARGE_CURVATURE
 
 
 def has_no_small_alpha(f: Facts) -> bool:
-    """Alpha is not so small that larger ones come first."""
+    """The curvature is not so large that larger alphas come first."""
     return not has_small_alpha(f)
 
 
@@ -379,7 +413,7 @@ def narrows(f: Facts) -> bool:
 
 
 def needs_few_digits(f: Facts) -> bool:
-    """The tolerance is not as small as that of small problems."""
+    """The tolerance is at least {_DIGITS_OF_NARROWING}."""
     return f.options.stopping.tol >= _DIGITS_OF_NARROWING
 
 

@@ -23,6 +23,7 @@ from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
+from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
@@ -69,6 +70,13 @@ def by_alm(f: Facts) -> Solver:
 
 def by_newton(f: Facts) -> Solver:
     return newton(f.objective, f.start.w, f.options.stopping)
+
+
+def by_rental(f: Facts) -> Solver:
+    """Conjugate gradients and systems of rows are cheap enough to be taken at once."""
+    buys = f.forms_hessian and f.n_params < f.n_rows
+    method = rental if buys else newton
+    return method(f.objective, f.start.w, f.options.stopping)
 
 
 def by_cd(f: Facts) -> Solver:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..driver import Options, Solver, Start
+from ..driver import Options, Solver, Start, Status
 from ..objectives.objective import Objective
+from . import plan_conditions
+from .alm import alm
 from .facts import Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
@@ -64,6 +66,7 @@ from .plan_conditions import (
     n_sampled_of_l1,
     narrows,
     needs_few_digits,
+    sharpens,
     suits_ascent,
 )
 from .plan_methods import (
@@ -81,16 +84,22 @@ from .plan_methods import (
     by_owlqn,
     by_proximal_newton,
     by_quasi_newton,
+    by_rental,
     by_soft_alm,
     by_sparse_alm,
 )
 from .related import Related, solve_related, within
+from .related.kinked import kinked
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
 from .related.smaller_units import smaller_units
 from .small import small
+from .widths import first_width
+
+# Bends that have become a thousandth as wide as at the start are taken for kinks.
+_SHARP = 1e-3
 
 # Samples are solved to a relative gap of 0.03.
 _TOL_OF_SAMPLE = 3e-2
@@ -165,21 +174,54 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     raise AssertionError("the last row fits always")
 
 
+class _Watched:
+    """Facts that note the numbers a condition looks at."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self.numbers = facts, dict[str, float]()
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._facts, name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self.numbers[name] = value
+        return value
+
+
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
-    """Return a line for each row up to the one that fits: why it does not, or does."""
+    """Return a line for each row up to the one that fits: why it does not, or does.
+
+    With the numbers that decide, such as "curvature = 0.25".
+    """
     lines: list[str] = []
     for plan in rows:
         false = plan.first_false(facts)
         if false is None:
-            reasons = " ".join(map(sentence, plan.when)) or "No other row fits."
-            return [*lines, f"taken: {plan.name}. {reasons}"]
-        lines.append(f"not {plan.name}: it is false that {_inside(sentence(false))}")
+            reasons = " ".join(_with_numbers(each, facts) for each in plan.when)
+            return [*lines, f"taken: {plan.name}. {reasons or 'No other row fits.'}"]
+        reason = _inside(_with_numbers(false, facts))
+        lines.append(f"not {plan.name}: it is false that {reason}")
     raise AssertionError("the last row fits always")
 
 
+def _with_numbers(condition: Condition, facts: Facts) -> str:
+    """Return the sentence of a condition, with the numbers that it looks at."""
+    watched = _Watched(facts)
+    condition(cast(Facts, watched))
+    numbers = ", ".join(
+        f"{name} = {x}" if isinstance(x, int) else f"{name} = {x:.3g}"
+        for name, x in watched.numbers.items()
+    )
+    text = sentence(condition)
+    return f"{text.removesuffix('.')} ({numbers})." if numbers else text
+
+
 def sentence(condition: Condition) -> str:
-    """Return what a condition says, the first line of its docstring."""
-    return (condition.__doc__ or "").partition("\n")[0]
+    """Return what a condition says, the first line of its docstring.
+
+    Constants of the module stand there by their names, in braces.
+    """
+    first = (condition.__doc__ or "").partition("\n")[0]
+    return first.format_map(vars(plan_conditions))
 
 
 def _inside(text: str) -> str:
@@ -210,6 +252,46 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
         start = found.start
     facts = Facts(o, start, options)
     return (yield from _iterates(plan._replace(related=None), facts, others))
+
+
+def _by_loop(f: Facts) -> Solver:
+    iterates = small(f.objective, f.start, f.options.stopping)
+    return _and_at_kinks(f, iterates) if f.objective.loss.sharpens else iterates
+
+
+def _by_rental(f: Facts) -> Solver:
+    return _and_at_kinks(f, by_rental(f))
+
+
+def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
+    """Yield iterates, and where bends of the loss become kinks, what is for these.
+
+    With no more rows on a bend than parameters these hardly know of any others. Where
+    all rows are on bends that vanish, as of exact targets, or where bends are so narrow
+    that gradients prove nothing, envelopes go on from there.
+    """
+    o, stopping = f.objective, f.options.stopping
+    width, is_kinked = 0.0, False
+    for iterate in iterates:
+        yield iterate
+        point = iterate.point
+        now = o.risk.score_scale(point.scores)
+        width = max(width, now)
+        is_kinked = o.risk.n_curved(point.curvature) <= o.n_params
+        if is_kinked or now < _SHARP * width:
+            break
+    else:
+        if stopping.is_what_was_asked(iterate.gap, point.value):
+            return Status.NO_PROGRESS
+    iterates.close()
+    start = Start.from_point(point)
+    if is_kinked:
+        method = partial(auto, options=f.options)
+        found = yield from solve_related(kinked(o, stopping), method, start)
+        start = start if found is None else found.start
+    # Such a loss is about as large as the residuals.
+    width = first_width(o) * start.at(o).risk
+    return (yield from alm(o, start, width=width))
 
 
 # Related problems.
@@ -263,7 +345,7 @@ PLANS = (
         "one compiled loop",
         (is_small, has_no_small_alpha),
         None,
-        lambda f: small(f.objective, f.start, f.options.stopping),
+        _by_loop,
     ),
     Plan(
         "smaller units for an L1 norm",
@@ -330,6 +412,12 @@ PLANS = (
     ),
     Plan("proximal method of multipliers", (has_squares, has_kinks), None, by_alm),
     # Smooth losses, and squared norms.
+    Plan(
+        "limited-memory steps around second derivatives",
+        (has_squares, sharpens),
+        None,
+        _by_rental,
+    ),
     Plan(
         "loss that is asymptotically linear, Newton's method",
         (has_squares, is_linear),

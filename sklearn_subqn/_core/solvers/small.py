@@ -90,6 +90,8 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     if not isinstance(o.regularizer, L2):
         method = cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
         return (yield from method)
+    if o.loss.sharpens:
+        return Status.NO_PROGRESS
     if o.loss.smooth:
         return (yield from newton(o, point.w))
     return (yield from alm(o, start))

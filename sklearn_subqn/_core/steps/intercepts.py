@@ -8,6 +8,7 @@ from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective, Point
 from ..objectives.risk import Risk
 from ..regularizers import L2
+from ..rounding import EPS
 from .line_search import exact
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
 
@@ -70,8 +71,12 @@ def minimize_intercept(point: Point) -> Point:
         signs = [-1.0 if o.risk.column_sums(point.dual)[0] > 0.0 else 1.0]
     for sign in signs:
         line = point.along_free(np.array([sign]))
-        # Balanced dual variables need the last digit, which J may not show.
-        step = minimize_smooth(line.derivatives) if o.loss.smooth else exact(line)
+        if o.loss.smooth:
+            # Balanced dual variables need the last digit, which J may not show.
+            least = EPS * o.risk.size(point.dual)
+            step = minimize_smooth(line.derivatives, least=least)
+        else:
+            step = exact(line)
         if 0.0 < step < np.inf:
             break
     else:

@@ -171,6 +171,10 @@ def is_rounding(point: Point, gap: float) -> bool:
     """
     if not gap <= rounding_of(point):
         return False
+    loss = point.objective.loss
+    if loss.has_conjugate and loss.has_rounding:
+        # The loss says what is negligible.
+        return True
     risk, scores = point.objective.risk, point.scores
     rounded = (risk.scaled(1.0 + s * 4.0 * EPS, scores) for s in (1.0, -1.0))
     return gap <= max(map(risk.value, rounded)) - point.risk

@@ -183,7 +183,7 @@ class NewtonDirections:
             return _by_rows(hessian, rhs)
         matrix = objective.risk.makes_matrix(point.curvature)
         if matrix and is_factorized(objective, rtol):
-            return _cholesky(hessian.matrix(), rhs)
+            return solution_operator(hessian.matrix())(rhs)
         solve = None
         several = design.several_scores and not design.shares_coef
         if several and design.n_features <= _MAX_SPECTRUM:
@@ -233,7 +233,8 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
     system /= alpha
     system[np.diag_indices_from(system)] += 1.0
     free = roots[:, :n_free]
-    t, *columns = _cholesky(system, np.column_stack([hessian.risk.forward(p), free])).T
+    right = np.column_stack([hessian.risk.forward(p), free])
+    t, *columns = solution_operator(system)(right).T
     if n_free:
         # Adding a constant to all intercepts may change nothing.
         inverse = np.stack(columns, axis=1)
@@ -244,8 +245,11 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
     return p
 
 
-def _cholesky(matrix: Floats, rhs: Floats) -> Floats:
-    """Solve a system with a matrix that is positive definite except for rounding."""
+def solution_operator(matrix: Floats) -> Callable[[Floats], Floats]:
+    """Return what solves systems with a positive definite matrix, up to rounding.
+
+    The matrix may be overwritten.
+    """
     # Without rows of curvature a free parameter has a zero row; and rounding may make
     # the matrix indefinite. Parameters may be of very different units.
     diagonal = np.einsum("ii->i", matrix)
@@ -254,11 +258,11 @@ def _cholesky(matrix: Floats, rhs: Floats) -> Floats:
     for _ in range(8):
         try:
             factor = linalg.cho_factor(matrix, check_finite=False)
-            return linalg.cho_solve(factor, rhs, check_finite=False)
+            return partial(linalg.cho_solve, factor, check_finite=False)
         except linalg.LinAlgError:
             diagonal *= 1.0 + share
             share *= 10.0
-    return (rhs.T / diagonal).T
+    return lambda rhs: (rhs.T / diagonal).T
 
 
 def conjugate_gradients(

@@ -120,7 +120,11 @@ def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Tr
 
 
 def minimize_smooth(
-    derivatives: Derivatives, *, accuracy: float = EXACT, negligible: float = 0.0
+    derivatives: Derivatives,
+    *,
+    accuracy: float = EXACT,
+    negligible: float = 0.0,
+    least: float = 0.0,
 ) -> float:
     """Return a zero of an increasing slope by safeguarded Newton steps.
 
@@ -134,6 +138,8 @@ def minimize_smooth(
     negligible : float
         Any step of a bracket in which the function changes by no more is accepted:
         where slopes are rounding errors, none vanishes.
+    least : float
+        Slopes of no more than that are rounding errors.
 
     Returns
     -------
@@ -142,9 +148,9 @@ def minimize_smooth(
         if it stays negative.
     """
     slope, curvature = derivatives(0.0)
-    if slope >= 0.0:
+    if slope >= -least:
         return 0.0
-    rounding, flat = EXACT * -slope, accuracy * -slope
+    rounding, flat = max(EXACT * -slope, least), accuracy * -slope
     nearly_rounding, last = EPS**0.5 * -slope, -slope
     low, high = 0.0, np.inf
     fall, climb = -slope, 0.0

@@ -6,7 +6,8 @@ and dg of gradients (s and y in the literature, where y is not the target).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -51,17 +52,19 @@ def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
     return change
 
 
-def two_loop(v: Floats, pairs: Sequence[Pair], scale: float) -> Floats:
-    """Return B v for the B of some pairs, oldest first, from ``scale`` times identity.
+def two_loop(
+    v: Floats, pairs: Sequence[Pair], initial: Callable[[Floats], Floats]
+) -> Floats:
+    """Return B v for the B of some pairs, oldest first, from an initial one.
 
-    The two-loop recursion (Yu 2009, Alg. 2.3).
+    The two-loop recursion (Yu 2009, Alg. 2.3); ``initial`` returns a new array.
     """
     p = v.copy()
     coefficients = []
     for dw, dg, curvature in reversed(pairs):
         coefficients.append(float(dw @ p) / curvature)
         p -= coefficients[-1] * dg
-    p *= scale
+    p = initial(p)
     for dw, dg, curvature in pairs:
         p += (coefficients.pop() - float(dg @ p) / curvature) * dw
     return p
@@ -136,7 +139,7 @@ class LimitedMemoryInverseHessian:
             Pair(self._dw[j], self._dg[j], float(self._curvature[j]))
             for j in (i % memory for i in stored)
         ]
-        return two_loop(v, pairs, self._scale)
+        return two_loop(v, pairs, partial(np.multiply, self._scale))
 
     def update(self, dw: Floats, dg: Floats) -> None:
         if not len(self._curvature):

@@ -1,0 +1,59 @@
+"""Huber's loss with its scale minimized over: the scale, and slopes on a line.
+
+All arrays are contiguous, of shape (n,) and float64; weights s sum to one. A row counts
+as inside where its residual is at most epsilon times the scale.
+"""
+
+from .scales cimport scale_of as search
+from .standard cimport fabs
+
+
+def scale_of(
+    const double[::1] residuals,
+    const double[::1] weights,
+    double epsilon,
+    double start,
+):
+    """Return the scale of residuals, zero where there is none.
+
+    The search begins at a scale near by, unless ``start`` is zero.
+    """
+    cdef Py_ssize_t n = residuals.shape[0]
+    cdef double scale = 0.0
+    if weights.shape[0] != n:
+        raise ValueError("residuals and weights differ in length")
+    if n:
+        with nogil:
+            scale = search(&residuals[0], &weights[0], n, epsilon, start)
+    return scale
+
+
+def on_line(
+    const double[::1] residuals,
+    const double[::1] changes,
+    const double[::1] weights,
+    double step,
+    double epsilon,
+    double scale,
+):
+    """Return sums of s v dr over all rows, and s dr², s r dr and s r² over those inside.
+
+    At the residuals r + step dr, with v = r within the scale times epsilon.
+    """
+    cdef Py_ssize_t i, n = residuals.shape[0]
+    cdef double r, dr, s, slope = 0.0, square = 0.0, cross = 0.0, size = 0.0
+    cdef double edge = epsilon * scale
+    if changes.shape[0] != n or weights.shape[0] != n:
+        raise ValueError("arrays differ in length")
+    with nogil:
+        for i in range(n):
+            r, dr, s = residuals[i] + step * changes[i], changes[i], weights[i]
+            s *= dr
+            if fabs(r) <= edge:
+                slope += s * r
+                square += s * dr
+                cross += s * r
+                size += weights[i] * r * r
+            else:
+                slope += s * edge if r > 0.0 else -s * edge
+    return slope, square, cross, size

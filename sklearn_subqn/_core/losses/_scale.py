@@ -1,0 +1,197 @@
+"""Huber's loss with its scale minimized over, of all rows together.
+
+With H(t) = t² for |t| <= epsilon and else 2 epsilon |t| - epsilon², the risk is
+
+    R(z) = min over sigma >= least of sigma + sum_i s_i sigma H((y_i - z_i) / sigma)
+
+(Huber 1981, section 7.8; Owen 2007), a convex function. Since sigma H(r / sigma) is the
+maximum of v r - sigma v² / 4 over |v| <= 2 epsilon, it is the maximum of
+
+    sum_i s_i v_i (y_i - z_i) + least (1 - sum_i s_i v_i² / 4)
+
+over all such v with sum_i s_i v_i² <= 4, of which u = -s v is the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..kernels import scale as kernel
+from ..rounding import rounding
+from ._base import Derivatives, Floats, Looped
+from ._box import Box
+from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
+from ._curvature import Curvature
+from ._dual_loss import DualLoss
+from ._maps import Residual
+from ._smoothings import Quadratic
+
+
+class ScaledHuber(PiecewiseBox):
+    """Huber's loss with its scale minimized over, or its envelope around a center.
+
+    With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
+
+    Parameters
+    ----------
+    epsilon : float
+        Residuals beyond this multiple of the scale count by their absolute value.
+    least : float
+        The smallest scale, positive: elsewhere the loss has kinks where the scale
+        vanishes.
+    negligible : float
+        Errors of the loss below it are of rounding.
+    center : ndarray of shape (n,), optional
+        Dual variables c.
+    width : float
+    """
+
+    _memos: ClassVar[tuple[str, ...]] = ("_last",)
+
+    def __init__(
+        self,
+        epsilon: float,
+        least: float,
+        negligible: float = 0.0,
+        center: Floats | None = None,
+        width: float = 0.0,
+    ) -> None:
+        super().__init__(Interval(Residual(), -2.0 * epsilon, 2.0 * epsilon))
+        self.epsilon, self._least, self._negligible = epsilon, least, negligible
+        self._center, self._width = center, width
+        self._unit = 0.0
+        self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
+
+    @property
+    def looped(self) -> Looped | None:
+        """The box, and half of the least scale."""
+        if self._center is not None:
+            return None
+        return Looped(5, *self._box, 0.0, 0.5 * self._least)
+
+    def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the scale."""
+        return self._at(scores, targets, weights)[0]
+
+    def _at(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, BoxQuadratic]:
+        """Return the scale, and what the loss is, up to a constant, at this scale."""
+        args, last = (scores, targets, weights), self._last
+        if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
+            return last[1:]
+        scale = self._scale_of(self._shifted(scores, targets), weights)
+        # With this ridge both quadratics are one.
+        width = self._width
+        ridge = 0.5 * scale + width
+        center = None if self._center is None else width / ridge * self._center
+        box = BoxQuadratic(self.set, Quadratic(ridge, center))
+        self._last = args, scale, box
+        return scale, box
+
+    def _scale_of(self, shifted: Floats, weights: Floats) -> float:
+        """Return the scale; searches begin at the last one."""
+        self._unit = kernel.scale_of(shifted, weights, self.epsilon, self._unit)
+        return max(self._unit - 2.0 * self._width, self._least)
+
+    def _shifted(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the residuals, and what the center adds to them."""
+        r = self.map.argument(scores, targets)
+        if self._center is not None:
+            r += self._width * self._center
+        return r
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        scale, box = self._at(scores, targets, weights)
+        value = scale + box.value(scores, targets, weights)
+        if self._center is None:
+            return value
+        # Both quadratics of the center less that of their sum.
+        width = self._width
+        rest = 0.25 * scale * width / (0.5 * scale + width)
+        return value - rest * float(weights @ np.square(self._center))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the gradient, inside the ball by what rounding leaves uncertain."""
+        scale, box = self._at(scores, targets, weights)
+        u = box.subgradient(scores, targets, weights)
+        if scale > self._least:
+            u *= 1.0 - 2.0 * rounding(len(u))
+        return u
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        """Return second derivatives at the scale as it is, which are larger.
+
+        What they lack of those of R is of rank one, along the residuals.
+        """
+        _, box = self._at(scores, targets, weights)
+        return box.curvature(scores, targets, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        r, dr, epsilon = self._shifted(scores, targets), -dscores, self.epsilon
+
+        def at(step: float) -> tuple[float, float]:
+            scale = self._scale_of(r + step * dr, weights)
+            # Twice the ridge, up to epsilon times which residuals are inside.
+            unit = scale + 2.0 * self._width
+            line = r, dr, weights, step, epsilon, unit
+            slope, curvature, cross, size = kernel.on_line(*line)
+            if scale > self._least and size > 0.0:
+                curvature = max(curvature - cross * cross / size, 0.0)
+            return 2.0 * slope / unit, 2.0 * curvature / unit
+
+        return at
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) of the longest multiple of u in its domain, for v in the box."""
+        v = self._variables(dual, targets, weights)
+        square = float(weights @ (v * v))
+        share = min(1.0, 2.0 / np.sqrt(square)) if square else 1.0
+        total = share * super().conjugate(dual, targets, weights)
+        total -= self._least * (1.0 - 0.25 * share * share * square)
+        if self._center is not None:
+            distances = np.square(share * v - self._center)
+            total += 0.5 * self._width * float(weights @ distances)
+        return total
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        size = super().conjugate_size(dual, targets, weights, conjugate)
+        size += 2.0 * self._least
+        if self._center is not None:
+            size += self._width * float(weights @ np.square(self._center))
+        return size
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return how far u is out of the box and the ball, at most."""
+        v = self._variables(dual, targets, weights)
+        length = float(np.sqrt(weights @ (v * v))) * (1.0 + rounding(len(v)))
+        outside = max(length - 2.0, 0.0)
+        return float(super().distance(dual, targets, weights)) + outside
+
+    def projected(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the longest multiple of u, for v in the box, that is in the domain."""
+        v = self._variables(dual, targets, weights)
+        length = float(np.sqrt(weights @ (v * v))) * (1.0 + 2.0 * rounding(len(v)))
+        return dual if length <= 2.0 else dual * (2.0 / length)
+
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        balanced = super().balance(dual, targets, weights)
+        return self.projected(balanced, targets, weights)
+
+    def kinked(self) -> DualLoss:
+        """Return the loss of a scale of zero."""
+        return DualLoss(Box(Residual(), *self._box[1:]))
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        return self._negligible
+
+    def envelope(self, center: Floats, width: float) -> ScaledHuber:
+        """Return the envelope, which is smooth also where the scale vanishes."""
+        args = self.epsilon, self._least, self._negligible
+        return ScaledHuber(*args, center, width)

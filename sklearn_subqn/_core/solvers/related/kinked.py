@@ -1,0 +1,33 @@
+"""The loss with kinks that a smooth one becomes where its bends are narrow.
+
+The optimal scale of residuals vanishes where a model goes through most of the rows. It
+is then that of least absolute errors, for which there are better methods than for a
+smooth loss that is hardly one. Its dual point is one of the smooth loss, or nearly.
+"""
+
+from __future__ import annotations
+
+from ...driver import Iterate, Stopping
+from ...objectives.objective import Dual, Objective
+from . import Related, on_the_way
+
+_MAX_ITER = 200
+
+_PHASE = "kinked"
+
+
+def kinked(objective: Objective, stopping: Stopping) -> Related:
+    """Return the problem of the loss with kinks, solved to half of the allowed gap."""
+    risk = objective.risk
+
+    def lift(iterate: Iterate, last: bool) -> Iterate:
+        point, proof = iterate.point.under(objective), iterate.proof
+        if proof is None and not last:
+            return Iterate(point, phase=_PHASE)
+        u = iterate.point.dual if proof is None else proof.u
+        proof = Dual(risk.oracle.projected(u, risk.targets, risk.weights))
+        bound = objective.dual_bound(proof)
+        return Iterate(point, None, bound, _PHASE, proof)
+
+    other = objective.with_loss(objective.loss.kinked())
+    return Related(other, lift, on_the_way(stopping), _MAX_ITER)
