@@ -4,8 +4,8 @@ python benchmarks/middle.py [--sizes 10000x50] [--features independent correlate
 
 Features are standard normal, or the same multiplied by two random square matrices,
 which leaves them strongly correlated. Targets follow linear scores of standard
-deviation two: labels with logistic noise, counts and positive numbers whose logarithm of
-the mean is a quarter of the score, numbers with noise of Student's distribution of two
+deviation two: labels with logistic noise, counts and positive numbers whose mean has a
+logarithm of a quarter of the score, numbers with noise of Student's distribution of two
 degrees, and classes by the largest of several scores. Fits take turns in one process,
 and the fastest counts: a ratio above one says that ours is faster.
 """

@@ -31,7 +31,6 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.solvers import plans
-from sklearn_subqn.linear_model import HuberRegressor
 
 
 class Case(NamedTuple):
@@ -252,18 +251,6 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "20000 x 500, quantile regression",
         lambda: targets(20_000, 500, 3),
         BMRMRegressor(1e-4, loss="quantile"),
-    )
-    yield Case(
-        "loss that is asymptotically linear, Newton's method",
-        "50000 x 60, Huber, Cauchy noise",
-        lambda: targets(50_000, 60, 1),
-        BMRMRegressor(1e-5, loss="huber", epsilon=1e-3),
-    )
-    yield Case(
-        "limited-memory steps around second derivatives",
-        "4000 x 1200, Huber with its scale",
-        lambda: targets(4000, 1200, 2),
-        HuberRegressor(),
     )
     yield Case(
         "larger alphas, Newton's method",

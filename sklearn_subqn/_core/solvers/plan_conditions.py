@@ -307,11 +307,6 @@ def is_smooth(f: Facts) -> bool:
     return f.smooth
 
 
-def sharpens(f: Facts) -> bool:
-    """The loss is smooth, with bends that may become as narrow as kinks."""
-    return f.objective.loss.sharpens
-
-
 def is_smooth_or_has_kinks(f: Facts) -> bool:
     """The loss is smooth, or has kinks and a smooth envelope."""
     return f.smooth or f.kinks

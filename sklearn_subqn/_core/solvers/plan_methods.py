@@ -69,13 +69,11 @@ def by_alm(f: Facts) -> Solver:
 
 
 def by_newton(f: Facts) -> Solver:
-    return newton(f.objective, f.start.w, f.options.stopping)
-
-
-def by_rental(f: Facts) -> Solver:
-    """Conjugate gradients and systems of rows are cheap enough to be taken at once."""
-    buys = f.forms_hessian and f.n_params < f.n_rows
-    method = rental if buys else newton
+    """Rent steps first where the Hessian is dear: on tall dense data."""
+    dear = f.dense and not (f.several or f.pairs or f.wide)
+    dear = (dear and not f.objective.loss.quadratic) or f.objective.loss.sharpens
+    rents = dear and f.forms_hessian and f.n_params < f.n_rows
+    method = rental if rents else newton
     return method(f.objective, f.start.w, f.options.stopping)
 
 

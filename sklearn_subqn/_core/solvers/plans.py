@@ -66,7 +66,6 @@ from .plan_conditions import (
     n_sampled_of_l1,
     narrows,
     needs_few_digits,
-    sharpens,
     suits_ascent,
 )
 from .plan_methods import (
@@ -84,7 +83,6 @@ from .plan_methods import (
     by_owlqn,
     by_proximal_newton,
     by_quasi_newton,
-    by_rental,
     by_soft_alm,
     by_sparse_alm,
 )
@@ -255,22 +253,23 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 
 
 def _by_loop(f: Facts) -> Solver:
-    iterates = small(f.objective, f.start, f.options.stopping)
-    return _and_at_kinks(f, iterates) if f.objective.loss.sharpens else iterates
+    return _and_at_kinks(f, small(f.objective, f.start, f.options.stopping))
 
 
-def _by_rental(f: Facts) -> Solver:
-    return _and_at_kinks(f, by_rental(f))
+def _by_newton(f: Facts) -> Solver:
+    return _and_at_kinks(f, by_newton(f))
 
 
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, and where bends of the loss become kinks, what is for these.
 
-    With no more rows on a bend than parameters these hardly know of any others. Where
-    all rows are on bends that vanish, as of exact targets, or where bends are so narrow
-    that gradients prove nothing, envelopes go on from there.
+    Few losses have such bends. With no more rows on a bend than parameters these hardly
+    know of any others. Where all rows are on bends that vanish, as of exact targets, or
+    where bends are so narrow that gradients prove nothing, envelopes go on from there.
     """
     o, stopping = f.objective, f.options.stopping
+    if not o.loss.sharpens:
+        return (yield from iterates)
     width, is_kinked = 0.0, False
     for iterate in iterates:
         yield iterate
@@ -413,18 +412,6 @@ PLANS = (
     Plan("proximal method of multipliers", (has_squares, has_kinks), None, by_alm),
     # Smooth losses, and squared norms.
     Plan(
-        "limited-memory steps around second derivatives",
-        (has_squares, sharpens),
-        None,
-        _by_rental,
-    ),
-    Plan(
-        "loss that is asymptotically linear, Newton's method",
-        (has_squares, is_linear),
-        _relaxed,
-        by_newton,
-    ),
-    Plan(
         "larger alphas, Newton's method",
         (
             has_squares,
@@ -442,7 +429,7 @@ PLANS = (
         None,
         by_lbfgs,
     ),
-    Plan("Newton's method", (has_squares, is_smooth), None, by_newton),
+    Plan("Newton's method", (has_squares, is_smooth), None, _by_newton),
     # An L1 penalty.
     Plan(
         "loss that is asymptotically linear, coordinate descent",

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..driver import Iterate, Solver, Status, Stopping
+from ..driver import Iterate, Solver, Stopping
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective, Point
 from ..rounding import EPS
@@ -25,6 +25,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
 from ..steps.newton_direction import solution_operator
 from ..steps.quasi_newton import Pair, has_curvature, two_loop
+from .newton import newton
 
 # Directions remember ten steps.
 _MEMORY = 10
@@ -97,7 +98,7 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
     Returns
     -------
     status : str
-        "no_step": no direction leads further down, as happens at an optimum.
+        That of Newton's method, which goes on where no step leads further down.
     """
     point = minimize_intercept(objective.at(w))
     price, stride = _price(objective)
@@ -122,9 +123,7 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         lost = -float(p @ point.gradient) <= EPS * abs(point.value)
         done = lost and not allowed < gap < 0.5 * last
         if done or not 0.0 < step < np.inf:
-            if not proves:
-                yield _proven(point)
-            return Status.NO_STEP
+            return (yield from newton(objective, point.w, stopping))
         before, point, last = point, line.point(step), gap
         dw, dg = step * p, point.gradient - before.gradient
         if has_curvature(dw, dg):
