@@ -464,7 +464,7 @@ CASES = [
     strengths(
         "teo-8",
         f"{TEO_ET_AL} 8: iterations of bundle methods by α",
-        named("hinge", TEO),
+        named("hinge", TEO) + named("multiclass", ["letter", "usps"]),
         STRENGTHS,
         TRUST,
         **STEPS,
