@@ -284,7 +284,7 @@ MEMORIES = {
 }
 SIZES = {
     "BMRM, " + (f"k = {size}" if size else "k unlimited"): Method(
-        "bmrm", {"bundle_size": size}, style
+        "bmrm", {"bundle_size": size, "patience": None if size else 10}, style
     )
     for size, style in ((2, "C0:"), (10, "C2-."), (50, "C3--"), (None, "k-"))
 }
