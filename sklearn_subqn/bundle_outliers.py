@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import OutlierMixin
 
 from ._checks import check_number, check_sample_weight
@@ -220,7 +221,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -253,7 +254,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._fit(X, y, sample_weight)
 
     @blockwise
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any) -> npt.NDArray[Any]:
         """Return <w, x> of samples; small scores are abnormal.
 
         Parameters
@@ -269,7 +270,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._raw_scores(X).ravel()
 
     @blockwise
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores minus ``offset_``, negative for outliers.
 
         Parameters
@@ -285,7 +286,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self.score_samples(X) - self.offset_
 
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return 1 for inliers and -1 for outliers.
 
         Parameters

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -370,7 +371,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return predictions.
 
         Parameters

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -24,7 +23,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective, Point
-from ._estimators.block_methods import blockwise
+from ._estimators.block_methods import available_if, blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import FitTask, with_callbacks
@@ -425,7 +424,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     @available_if(_has_threshold)
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the labels above the threshold, or the class of the largest score.
 
         Parameters
@@ -443,7 +442,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         return super().predict(X)
 
     @blockwise
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of labels, from which the threshold is subtracted.
 
         Parameters

@@ -736,7 +736,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the predicted target of each sample.
 
         Parameters

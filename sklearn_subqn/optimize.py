@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
 from ._checks import check_callback, check_number, check_option
+from ._core.driver import History
 from ._core.objectives.generic import Function, penalized
 from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
@@ -67,7 +68,7 @@ def minimize(
     max_iter: int = 1000,
     options: Mapping[str, Any] | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
-) -> OptimizeResult:
+) -> MinimizeResult:
     """Minimize a convex function that need not be differentiable, with a penalty.
 
     The objective is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -141,10 +142,11 @@ def minimize(
           for the minimizer on the line;
         - ``h``, 1e-8: least ratio of a pair of "sublbfgs" and "subbfgs";
         - ``bundle_size``, None, and ``patience``, 10: number of cuts that "ls-bmrm" and
-          "bmrm" keep, None for no limit, and how long unused ones stay; ``theta``, 0.2,
-          and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute gap in
-          place of ``tol`` for all bundle methods, and of "lbfgs" and "bfgs" the norm of
-          the gradient at which to end;
+          "bmrm" keep, None for no limit, and how long unused ones stay, None for all
+          of the run, which then goes on without progress, as with ``tol=0``; ``theta``,
+          0.2, and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute
+          gap in place of ``tol`` for all bundle methods, and of "lbfgs" and "bfgs" the
+          norm of the gradient at which to end;
         - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
           has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional
@@ -275,6 +277,23 @@ def minimize(
     return report.outcome(result, method)
 
 
+class MinimizeResult(OptimizeResult):
+    """SciPy's result with the types of what ``minimize`` puts there."""
+
+    x: Floats
+    fun: float
+    jac: Floats
+    lower_bound: float
+    gap: float
+    success: bool
+    status: int
+    message: str
+    nit: int
+    nfev: int
+    history: History
+    current: OptimizeResult
+
+
 class _Report:
     """Watches a run, and reports how it ended.
 
@@ -319,9 +338,9 @@ class _Report:
         except StopIteration:
             return True
 
-    def _reported(self, result: Result) -> OptimizeResult:
+    def _reported(self, result: Result) -> MinimizeResult:
         point = result.point
-        return OptimizeResult(
+        return MinimizeResult(
             x=point.w.copy(),
             fun=float(point.value),
             jac=point.gradient.copy(),
@@ -331,7 +350,7 @@ class _Report:
             nfev=self._called.n_calls,
         )
 
-    def outcome(self, result: Result, method: str) -> OptimizeResult:
+    def outcome(self, result: Result, method: str) -> MinimizeResult:
         """Return what the user gets."""
         if not result.point.gradient.any():
             # The value is the minimum where a convex function has a zero gradient.

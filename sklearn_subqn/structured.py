@@ -17,7 +17,7 @@ from ._checks import (
 )
 from ._checks.state import unchanged_on_failure
 from ._core.regularizers import ElasticNet, Regularizer, elastic_net
-from ._core.solvers import STRUCTURED_SOLVERS, History
+from ._core.solvers import STRUCTURED_SOLVERS
 from ._estimators.estimator import Estimator
 from ._problems import Problems
 from ._solving.callbacks import with_callbacks
@@ -179,8 +179,6 @@ class StructuredSVM(Estimator):
     coef_: Floats
     objective_: float
     dual_gap_: float
-    n_iter_: int
-    history_: list[History]
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Figures and tables of the sources, each by one command.
 
     python -m benchmarks papers                     the list
-    python -m benchmarks papers yu-3.2 teo-4        some of them
+    python -m benchmarks papers yu-3.3 teo-4        some of them
     python -m benchmarks papers all --save DIR      DIR/NAME.md and DIR/NAME.png
     python -m benchmarks papers yu-4.4 --full       on all rows, with 20 times the time
 

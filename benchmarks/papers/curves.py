@@ -284,7 +284,7 @@ MEMORIES = {
 }
 SIZES = {
     "BMRM, " + (f"k = {size}" if size else "k unlimited"): Method(
-        "bmrm", {"bundle_size": size}, style
+        "bmrm", {"bundle_size": size, "patience": None if size else 10}, style
     )
     for size, style in ((2, "C0:"), (10, "C2-."), (50, "C3--"), (None, "k-"))
 }
@@ -464,7 +464,7 @@ CASES = [
     strengths(
         "teo-8",
         f"{TEO_ET_AL} 8: iterations of bundle methods by α",
-        named("hinge", TEO),
+        named("hinge", TEO) + named("multiclass", ["letter", "usps"]),
         STRENGTHS,
         TRUST,
         **STEPS,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
+import numpy.typing as npt
 
 from .._checks import check_number, check_sample_weight
 from .._core.losses._base import Floats
+from .._estimators.block_methods import available_if
 from .inference import best_of_one
 from .model import ChainModel
 from .sequences import EachSequence
@@ -27,6 +28,12 @@ def _is_log_loss(estimator: Any) -> bool:
 
 class PredictsLabels(ChainModel):
     """Base of estimators of chains that labels tokens."""
+
+    @overload
+    def predict(self, X: Any, *, lengths: None = None) -> list[list[Any]]: ...
+
+    @overload
+    def predict(self, X: Any, *, lengths: Any) -> npt.NDArray[Any]: ...
 
     def predict(self, X: Any, *, lengths: Any = None) -> Any:
         """Return the most probable labeling of each sequence.
@@ -71,7 +78,9 @@ class PredictsLabels(ChainModel):
         return list(self.classes_[best].tolist())
 
     @available_if(_is_log_loss)
-    def predict_marginals(self, X: Any, *, lengths: Any = None) -> Any:
+    def predict_marginals(
+        self, X: Any, *, lengths: Any = None
+    ) -> list[list[dict[Any, float]]] | Floats:
         """Return the probabilities of the labels of each token; only for the log loss.
 
         Parameters

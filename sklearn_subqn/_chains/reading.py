@@ -76,7 +76,8 @@ class ReadsSequences(LinearEstimator):
     class_weight: Any
     transition_constraints: Any
     classes_: npt.NDArray[Any]
-    n_features_in_: int
+    objective_: float
+    dual_gap_: float
     _columns: dict[str, int] | None
     _rules: TransitionRules
 

@@ -171,7 +171,7 @@ class DropInRegressor(ScoringRegressor, DropIn):
     coef_table = coef_table
 
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return predictions.
 
         Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import xlogy
 
 from .._estimators.block_methods import blockwise
@@ -28,7 +29,7 @@ class MeanRegressor(DropInRegressor):
     loss: str
 
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return expected targets.
 
         Parameters

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from sklearn.base import is_regressor
+from sklearn.utils import metaestimators
 from sklearn.utils.validation import check_is_fitted
 
 from .._blocks.row_blocks import ChosenRows, RowBlocks
@@ -46,6 +47,11 @@ def refusal(estimator: Any, X: Any) -> TypeError:
         f"X of type {type(X).__name__}. Give arrays, as of X.compute(), if the data "
         f"fit into memory{others}."
     )
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """Return scikit-learn's decorator, which keeps the types of methods here."""
+    return cast(Callable[[_Method], _Method], metaestimators.available_if(check))
 
 
 def blockwise(method: _Method) -> _Method:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
@@ -27,7 +26,7 @@ from .._features.strength import Rule, rule_of_labels
 from .._problems import LinearProblems, Problems
 from .._solving.callbacks import with_callbacks
 from .._solving.solution import Progress
-from .block_methods import blockwise, scored
+from .block_methods import available_if, blockwise, scored
 from .estimator import forget, loss_name
 from .export import coef_table, to_sklearn
 from .held_out_strength import Choice, choose
@@ -63,7 +62,7 @@ def has_plain_labels(labels: Any, estimator: Any) -> bool:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_proba(self: Any, X: Any) -> Any:
+def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
     """Return the probabilities of the classes, for losses that provide them.
 
     Parameters
@@ -81,7 +80,7 @@ def predict_proba(self: Any, X: Any) -> Any:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_log_proba(self: Any, X: Any) -> Any:
+def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
     """Return the logarithms of the probabilities, for losses that provide them.
 
     Parameters
@@ -120,7 +119,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
     coef_table = coef_table
 
     @blockwise
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Return the signed scores of samples.
 
         Parameters
@@ -137,7 +136,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @blockwise
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the predicted class of each sample.
 
         Parameters

@@ -15,6 +15,7 @@ from .._checks import check_option, check_parameters
 from .._checks.foreign_names import instead_of
 from .._checks.signatures import parameters_of, takes_any
 from .._checks.state import plain, restored
+from .._core.driver import History
 from .._core.names import check_same_rows
 from .._core.options import Option
 from .._core.solvers import SolverSpec
@@ -50,6 +51,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     alpha: Any
     solver: str
     max_iter: int
+
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+    n_iter_: int
+    objective_: float | npt.NDArray[np.float64]
+    dual_gap_: float | npt.NDArray[np.float64]
+    history_: list[History]
+    plan_: str | list[str]
 
     #: Each estimator defines its own ``fit``.
     fit: Callable[..., Any]

@@ -7,14 +7,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 
 from .._checks import as_numpy, check_offset, exact_labels
 from .._checks.state import unchanged_on_failure
 from .._core.losses import BINARY_LOSSES
 from .._core.names import check_same_rows
 from .._solving.callbacks import with_callbacks
-from .block_methods import blockwise, scored
+from .block_methods import available_if, blockwise, scored
 from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
 from .offsets import remember_offset, warn_of_missing_offset
@@ -87,7 +86,7 @@ class OffsetClassifier(LinearClassifier):
         return self
 
     @blockwise
-    def decision_function(self, X: Any, offset: Any = None) -> Any:
+    def decision_function(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return the signed scores of samples.
 
         Parameters
@@ -107,7 +106,7 @@ class OffsetClassifier(LinearClassifier):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return the predicted class of each sample.
 
         Parameters
@@ -133,7 +132,7 @@ class OffsetClassifier(LinearClassifier):
 
     @available_if(has_probabilities)
     @blockwise
-    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_proba(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return the probabilities of the classes, for losses that provide them.
 
         Parameters
@@ -153,7 +152,7 @@ class OffsetClassifier(LinearClassifier):
 
     @available_if(has_probabilities)
     @blockwise
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return the logarithms of the probabilities, for losses that provide them.
 
         Parameters

@@ -281,6 +281,40 @@ def test_bundle_methods_stop_at_an_absolute_gap(solver):
         model.fit(X, Y)
 
 
+LARGE = np.random.default_rng(0).normal(size=(1000, 50))
+LARGE_Y = LARGE @ np.linspace(-1, 1, 50) + LARGE[::-1, 0] > 0.0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(fit_intercept=False),
+        BMRMClassifier(loss="hinge", fit_intercept=False),
+        MulticlassHingeClassifier(fit_intercept=False),
+        L1LogisticOWLQN(fit_intercept=False, l1_ratio=0.0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"solver": "bmrm", "solver_options": {"patience": None}},
+        {"solver": "bmrm", "tol": 0.0},
+        {"solver": "ls-bmrm", "tol": 0.0},
+        {"solver": "bmrm-aggregated", "tol": 0.0},
+    ],
+    ids=str,
+)
+def test_bundle_methods_go_on_without_progress_where_options_say_so(model, how):
+    """The bound of Teo et al. 2010, Alg. 2, is below zero for 200 iterations."""
+    model = clone(model).set_params(alpha=1e-9, max_iter=250, **how)
+    with pytest.warns(ConvergenceWarning, match="reached max_iter=250"):
+        model.fit(LARGE, LARGE_Y)
+    assert model.n_iter_ == 250
+    optimum = clone(model).set_params(solver="auto", tol=1e-3, solver_options=None)
+    assert model.objective_ - model.dual_gap_ <= optimum.fit(LARGE, LARGE_Y).objective_
+
+
 def test_solvers_of_chains_take_those_of_the_same_name():
     for name, spec in CHAIN_SOLVERS.items():
         for key, option in spec.options.items():

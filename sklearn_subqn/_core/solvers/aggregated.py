@@ -10,7 +10,9 @@ from ..objectives.objective import Cut, Dual, Objective
 from ..steps.intercepts import minimize_intercepts
 
 
-def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
+def aggregated_bmrm(
+    objective: Objective, w: Floats, *, endless: bool = False
+) -> Solver:
     """Yield the iterates of BMRM with aggregation (Teo et al. 2010, Alg. 4).
 
     Parameters
@@ -19,6 +21,8 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
         L2-regularized.
     w : ndarray of shape (q,)
         Starting point.
+    endless : bool
+        Whether to go on while there is no progress.
 
     Returns
     -------
@@ -34,8 +38,8 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
         w = cut.normal / -alpha
         w[n:] = point.w[n:]
         point = minimize_intercepts(objective.at(w))
-        bound = objective.dual_value(cut)
-        yield Iterate(point, None, bound, "bmrm-aggregated", Dual(point.dual))
+        bound, proof = objective.dual_value(cut), Dual(point.dual)
+        yield Iterate(point, None, bound, "bmrm-aggregated", proof, preparing=endless)
         change = point.cut.normal[:n] - cut.normal[:n]
         square = float(change @ change)
         if not square > 0.0:

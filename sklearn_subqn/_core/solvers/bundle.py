@@ -34,10 +34,12 @@ class _Gaps:
     """The best gaps so far, which show whether there is progress.
 
     Lower bounds below that of the infima of risk and penalty do not count: models of
-    hard data may take thousands of iterations to come up to there.
+    hard data may take thousands of iterations to come up to there. Runs that are
+    ``endless`` go on without progress.
     """
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: Objective, *, endless: bool) -> None:
+        self._endless = endless
         q, infimum = objective.n_params, objective.risk_infimum
         self._bound = -np.inf
         if np.isfinite(infimum):
@@ -49,7 +51,8 @@ class _Gaps:
         self._bound = max(self._bound, lower_bound)
         gaps = self._gaps
         gaps.append(best - self._bound)
-        return len(gaps) < (gaps.maxlen or 0) or gaps[-1] < STALLED * gaps[0]
+        full = len(gaps) == gaps.maxlen
+        return self._endless or not full or gaps[-1] < STALLED * gaps[0]
 
 
 def bmrm(
@@ -58,6 +61,7 @@ def bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
+    endless: bool = False,
 ) -> Solver:
     """Yield the iterates of BMRM (Alg. 2).
 
@@ -71,6 +75,8 @@ def bmrm(
         Number of cuts to keep, at least 2, the aggregate included (section 3.1).
     patience : int or None
         Cuts inactive for this many iterations are removed (section 5.1.1).
+    endless : bool
+        Whether to go on while there is no progress.
 
     Returns
     -------
@@ -80,7 +86,7 @@ def bmrm(
     """
     model = cut_model(objective, size=size, patience=patience)
     point = minimize_intercepts(objective.at(w))
-    best, gaps = point.value, _Gaps(objective)
+    best, gaps = point.value, _Gaps(objective, endless=endless)
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
     while gaps.shrink(best, model.lower_bound):
         model.add(point.cut)
@@ -90,7 +96,8 @@ def bmrm(
             break
         point = minimize_intercepts(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
-        yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
+        bound, proof = model.lower_bound, Dual(point.dual)
+        yield Iterate(point, None, bound, "bmrm", proof, preparing=endless)
     return Status.STALLED
 
 
@@ -103,6 +110,7 @@ def ls_bmrm(
     theta: float = 0.2,
     cut_at_best: bool = True,
     model: CutModel | None = None,
+    endless: bool = False,
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
@@ -113,7 +121,7 @@ def ls_bmrm(
 
     Parameters
     ----------
-    objective, w, size, patience
+    objective, w, size, patience, endless
         As in ``bmrm``.
     theta : float
         How far from the best point towards the minimizer of the model the next cut is
@@ -133,7 +141,7 @@ def ls_bmrm(
     """
     model = model or cut_model(objective, size=size, patience=patience)
     best = minimize_intercepts(objective.at(w))
-    gaps, highest = _Gaps(objective), 2.0 * abs(best.value)
+    gaps, highest = _Gaps(objective, endless=endless), 2.0 * abs(best.value)
     yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
     while gaps.shrink(best.value, model.lower_bound):
@@ -148,8 +156,8 @@ def ls_bmrm(
             size_of_cuts = model.cuts.normals.nbytes
             if cut_at_best and size_of_cuts <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
-        cut, bound = model.combination, model.lower_bound
-        yield Iterate(best, cut, bound, "ls-bmrm", Dual(best.dual))
+        cut, bound, proof = model.combination, model.lower_bound, Dual(best.dual)
+        yield Iterate(best, cut, bound, "ls-bmrm", proof, preparing=endless)
         between = minimize_intercepts(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.

@@ -134,7 +134,8 @@ CUTS = {
     ),
     "patience": Option(
         "cuts that are inactive this many times in a row are removed (Teo et al. 2010, "
-        "section 5.1.1); None keeps all",
+        "section 5.1.1); None keeps all, and goes on to max_iter without progress, as "
+        "tol=0 does",
         10,
         low=1,
         integer=True,

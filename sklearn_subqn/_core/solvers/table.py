@@ -107,7 +107,14 @@ def _random(options: Options) -> np.random.Generator | None:
 
 def _cuts(options: Options) -> dict[str, Any]:
     """Return the settings of bundles of cuts."""
-    return {"size": options.bundle_size, "patience": options.patience}
+    size, patience = options.bundle_size, options.patience
+    endless = patience is None or _is_endless(options)
+    return {"size": size, "patience": patience, "endless": endless}
+
+
+def _is_endless(options: Options) -> bool:
+    """Whether bundle methods go on without progress: no gap is small enough."""
+    return options.stopping.tol == 0.0
 
 
 def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
@@ -177,6 +184,10 @@ def _owlqn_star(objective: Objective, start: Start, options: Options) -> Solver:
 
 def _bmrm(objective: Objective, start: Start, options: Options) -> Solver:
     return bmrm(objective, start.w, **_cuts(options))
+
+
+def _aggregated(objective: Objective, start: Start, options: Options) -> Solver:
+    return aggregated_bmrm(objective, start.w, endless=_is_endless(options))
 
 
 def _ls_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
@@ -258,7 +269,7 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
         options=CUTS | GAP,
     ),
     "bmrm-aggregated": SolverSpec(
-        _from_w(aggregated_bmrm),
+        _aggregated,
         proves=True,
         penalties=SQUARES,
         first_order=True,
