@@ -96,16 +96,17 @@ class Worker:
             method = getattr(self._place, name)
         except RuntimeError as error:
             # Dask raises this for actors of workers that it knows to be lost.
-            raise self._loss() from error
+            raise _loss(self._address, self._lost) from error
         result: Callable[..., Any] = method(*args).result
         return result
 
     def _awaited(self, result: Callable[..., Any]) -> Any:
         return _awaited(self._client, self._address, self._lost, result)
 
-    def _loss(self) -> PlaceLost:
-        self._lost.add(self._address)
-        return place_lost(self._address)
+
+def _loss(address: str, lost: set[str]) -> PlaceLost:
+    lost.add(address)
+    return place_lost(address)
 
 
 def _awaited(
@@ -116,17 +117,15 @@ def _awaited(
     while True:
         try:
             return result(timeout=GLANCE)
-        except TimeoutError as error:
+        except TimeoutError:
             check_scheduler(client)
             if time.monotonic() - asked < _PATIENCE:
                 continue
             asked = time.monotonic()
-            cause, is_lost = error, is_silent(last_seen(client), address)
+            if is_silent(last_seen(client), address):
+                raise _loss(address, lost) from None
         except (OSError, *CANCELLED) as error:
-            cause, is_lost = error, True
-        if is_lost:
-            lost.add(address)
-            raise place_lost(address) from cause
+            raise _loss(address, lost) from error
 
 
 def import_there(
