@@ -155,8 +155,9 @@ def import_there(
         for address in addresses
         if address not in paused
     }
-    for address, future in imports.items():
-        _awaited(client, address, lost, partial(distributed.wait, future))
+    with client.as_current():
+        for address, future in imports.items():
+            _awaited(client, address, lost, partial(distributed.wait, future))
 
 
 def _stay(place: Any) -> None:
