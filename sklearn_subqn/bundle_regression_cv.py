@@ -21,7 +21,7 @@ from ._core.steps.line_search import exact
 from ._estimators.block_methods import is_collection
 from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
-from ._problems.quantiles import mean_loss
+from ._search.bounded_scores import neg_mean_pinball_loss
 from ._search.cv import SearchCV
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Progress
@@ -58,6 +58,12 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         this. For one column of y, ``penalty="l2"``, and the scores "r2",
         "neg_mean_squared_error", "neg_mean_absolute_error" and
         "neg_mean_pinball_loss".
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
+        that is solved on the folds counts as one, and ten bounded intervals count as
+        one more. The default is the number of fits of 50 grids of 20 values. A search
+        that reaches it ends with what is proven so far, and a warning. The first 13
+        values are always solved.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -172,6 +178,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         scoring: Any = None,
         error_score: Any = np.nan,
         search_tol: float | None = None,
+        search_max_fits: int = 1000,
         refit: bool = True,
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
@@ -200,6 +207,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.scoring = scoring
         self.error_score = error_score
         self.search_tol = search_tol
+        self.search_max_fits = search_max_fits
         self.refit = refit
         self.loss = loss
         self.penalty = penalty
@@ -329,7 +337,7 @@ def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> flo
     """Return the score by which to choose where the user gives none."""
     if model.loss != "quantile":
         return float(model.score(X, y, sample_weight))
-    return -mean_loss(y, model.predict(X), model.quantile, sample_weight)
+    return neg_mean_pinball_loss(model, X, y, sample_weight)
 
 
 def _curvature(problems: LinearProblems, index: int) -> float:

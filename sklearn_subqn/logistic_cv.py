@@ -40,6 +40,12 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         no ``alpha`` in it has a mean score better than the best one found by more than
         this. For two classes, ``l1_ratio=0``, and the scores "accuracy",
         "balanced_accuracy", "neg_hinge_loss" and "neg_log_loss".
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
+        that is solved on the folds counts as one, and ten bounded intervals count as
+        one more. The default is the number of fits of 50 grids of 20 values. A search
+        that reaches it ends with what is proven so far, and a warning. The first 13
+        values are always solved.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -130,6 +136,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         scoring: Any = None,
         error_score: Any = np.nan,
         search_tol: float | None = None,
+        search_max_fits: int = 1000,
         refit: bool = True,
         l1_ratio: Any = 1.0,
         penalty_factor: Any = None,
@@ -149,6 +156,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         self.scoring = scoring
         self.error_score = error_score
         self.search_tol = search_tol
+        self.search_max_fits = search_max_fits
         self.refit = refit
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor

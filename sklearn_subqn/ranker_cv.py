@@ -53,6 +53,12 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
         no ``alpha`` in it has a mean NDCG better than the best one found by more than
         this. For ``penalty="l2"``.
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
+        that is solved on the folds counts as one, and ten bounded intervals count as
+        one more. The default is the number of fits of 50 grids of 20 values. A search
+        that reaches it ends with what is proven so far, and a warning. The first 13
+        values are always solved.
     refit : bool, default=True
         Whether to fit all queries with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -147,6 +153,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         *,
         cv: Any = None,
         search_tol: float | None = None,
+        search_max_fits: int = 1000,
         refit: bool = True,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
@@ -166,6 +173,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self.alphas = alphas
         self.cv = cv
         self.search_tol = search_tol
+        self.search_max_fits = search_max_fits
         self.refit = refit
         self.loss = loss
         self.k = k

@@ -19,6 +19,7 @@ from .dask_workers import (
     GLANCE,
     Worker,
     check_scheduler,
+    import_there,
     is_silent,
     last_seen,
     place_lost,
@@ -203,6 +204,7 @@ class BlocksOnWorkers:
         is_all = self._fits(futures[:n], most)
         if is_all:
             own = {most: list(range(n))}
+        import_there(self._client, own, self._kind.__module__, self._lost)
         for address, numbers in own.items():
             place = self._client.submit(
                 self._kind,

@@ -16,7 +16,7 @@ from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import waiting_for
-from .dask_workers import Worker, last_seen, without_workers
+from .dask_workers import Worker, import_there, last_seen, without_workers
 from .queries import QueriesInBlocks
 from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
@@ -99,6 +99,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
         alive = sorted(last_seen(self._client).keys() - self._lost)
         if not alive:
             raise without_workers("read")
+        import_there(self._client, alive, __name__, self._lost)
         for future in self._futures:
             future.release()
         self._futures.clear()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import distributed
@@ -94,28 +96,68 @@ class Worker:
             method = getattr(self._place, name)
         except RuntimeError as error:
             # Dask raises this for actors of workers that it knows to be lost.
-            raise self._loss() from error
+            raise _loss(self._address, self._lost) from error
         result: Callable[..., Any] = method(*args).result
         return result
 
     def _awaited(self, result: Callable[..., Any]) -> Any:
-        asked = time.monotonic()
-        while True:
-            try:
-                return result(timeout=GLANCE)
-            except TimeoutError:
-                check_scheduler(self._client)
-                if time.monotonic() - asked < _PATIENCE:
-                    continue
-                asked = time.monotonic()
-                if is_silent(last_seen(self._client), self._address):
-                    raise self._loss() from None
-            except (OSError, *CANCELLED) as error:
-                raise self._loss() from error
+        return _awaited(self._client, self._address, self._lost, result)
 
-    def _loss(self) -> PlaceLost:
-        self._lost.add(self._address)
-        return place_lost(self._address)
+
+def _loss(address: str, lost: set[str]) -> PlaceLost:
+    lost.add(address)
+    return place_lost(address)
+
+
+def _awaited(
+    client: Any, address: str, lost: set[str], result: Callable[..., Any]
+) -> Any:
+    """Return what a worker answers; raise PlaceLost if it is gone or silent."""
+    asked = time.monotonic()
+    while True:
+        try:
+            return result(timeout=GLANCE)
+        except TimeoutError:
+            check_scheduler(client)
+            if time.monotonic() - asked < _PATIENCE:
+                continue
+            asked = time.monotonic()
+            if is_silent(last_seen(client), address):
+                raise _loss(address, lost) from None
+        except (OSError, *CANCELLED) as error:
+            raise _loss(address, lost) from error
+
+
+def import_there(
+    client: Any, addresses: Iterable[str], module: str, lost: set[str]
+) -> None:
+    """Import a module on workers, in a thread of each, and wait for that.
+
+    A worker that receives an object imports its module in its event loop, and gives no
+    sign of life meanwhile. On a busy machine this takes up to half a minute, after
+    which the worker would be taken for lost. Workers that are paused start no tasks,
+    and are left out.
+
+    Raises
+    ------
+    PlaceLost
+        If a worker is gone or silent.
+    """
+    paused = client.run_on_scheduler(_paused)
+    imports = {
+        address: client.submit(
+            importlib.import_module,
+            module,
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+        )
+        for address in addresses
+        if address not in paused
+    }
+    with client.as_current():
+        for address, future in imports.items():
+            _awaited(client, address, lost, partial(distributed.wait, future))
 
 
 def _stay(place: Any) -> None:
@@ -170,6 +212,14 @@ def check_scheduler(client: Any) -> None:
 
 def _without_scheduler() -> ConnectionError:
     return ConnectionError("Dask's scheduler cannot be reached.")
+
+
+def _paused(dask_scheduler: Any) -> set[str]:
+    return {
+        name
+        for name, each in dask_scheduler.workers.items()
+        if each.status == distributed.Status.paused
+    }
 
 
 def _times_seen(dask_scheduler: Any) -> dict[str, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from .._core.rounding import TINY
+from .._problems.quantiles import mean_loss
 from .._solving.solution import Floats
 
 #: From predictions and targets to the score of each row.
@@ -143,6 +144,12 @@ class HeldOutScore:
         return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 
+def coded(classes: Any, y: Any) -> Floats:
+    """Return labels as signs of two classes, or as the columns of several."""
+    codes = np.searchsorted(classes, y).astype(np.float64)
+    return 2.0 * codes - 1.0 if len(classes) == 2 else codes
+
+
 def with_equal_classes(classes: Floats, weights: Floats) -> Floats:
     """Return weights with the same sum for each class that has any."""
     _, codes = np.unique(classes, return_inverse=True)
@@ -150,18 +157,20 @@ def with_equal_classes(classes: Floats, weights: Floats) -> Floats:
     return np.asarray(weights / np.where(sums > 0.0, sums, 1.0)[codes])
 
 
+_HINGE = "neg_hinge_loss"
+_PINBALL = "neg_mean_pinball_loss"
+_LOG_LOSS = "neg_log_loss"
+
 _OF_LABELS: dict[str, RowScore] = {
     "accuracy": accuracy,
     "balanced_accuracy": accuracy,
-    "neg_hinge_loss": hinge,
+    _HINGE: hinge,
 }
 _OF_NUMBERS: dict[str, RowScore] = {
     "r2": negative_squares,
     "neg_mean_squared_error": negative_squares,
     "neg_mean_absolute_error": absolute,
 }
-_PINBALL = "neg_mean_pinball_loss"
-_LOG_LOSS = "neg_log_loss"
 
 
 def score_names(labels: bool, probabilities: bool) -> list[str]:
@@ -195,3 +204,24 @@ def row_score(name: str, level: float, dtype: Any) -> RowScore:
     if name == _LOG_LOSS:
         return log_loss(dtype)
     return {**_OF_LABELS, **_OF_NUMBERS}[name]
+
+
+def neg_hinge_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return the mean hinge loss of a classifier with its sign changed."""
+    targets = coded(model.classes_, y)
+    weights = np.ones(len(targets)) if sample_weight is None else sample_weight
+    return HeldOutScore(hinge, targets, weights, True)(model.decision_function(X))
+
+
+def neg_mean_pinball_loss(
+    model: Any, X: Any, y: Any, sample_weight: Any = None
+) -> float:
+    """Return the mean pinball loss of a regressor with its sign changed."""
+    return -mean_loss(y, model.predict(X), model.quantile, sample_weight)
+
+
+def own_scorer(name: Any, labels: bool) -> Any:
+    """Return the scorer of a name that scikit-learn does not have, or None."""
+    if labels:
+        return neg_hinge_loss if name == _HINGE else None
+    return neg_mean_pinball_loss if name == _PINBALL else None

@@ -31,6 +31,7 @@ from .._estimators.block_methods import is_collection
 from .._estimators.estimator import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
+from .bounded_scores import own_scorer
 from .proven_cv import check_interval, check_score, proven_fold, search_interval
 from .scoring import FoldScore, check_error_score, with_classes
 from .search_report import FoldReport
@@ -246,7 +247,8 @@ class SearchCV(WarmPaths):
 
     def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
         """Return what scores models on folds; ``classes`` are those of all samples."""
-        scorer = check_scoring(self, scoring=self.scoring)
+        own = own_scorer(self.scoring, is_classifier(self))
+        scorer = check_scoring(self, scoring=own or self.scoring)
         return scorer if classes is None else with_classes(scorer, classes)
 
     def _search_interval(

@@ -5,7 +5,8 @@ the held-out scores (``score_bounds``). An interval whose upper bound is too hig
 halved, or, where the bound of its middle alone is too high, an alpha between the two
 solved ones is solved. The search ends where the interval with the highest bound is
 halved without gain, since no other interval decides how much is proven. That happens to
-losses that have many optima, as hinges have of different intercepts.
+losses that have many optima, as hinges have of different intercepts. It also ends
+where it has taken as much work as it may.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .._solving.solution import Floats
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# A search ends after 400 solved alphas, and says what it has proven so far.
-MOST_SOLVED = 400
+# Bounds of an interval take about a tenth of the time of fits to an alpha.
+_WORK_OF_BOUNDS = 0.1
 
 # An interval is halved where the radius of coefficients in its middle is less than 0.7
 # times that at its ends; else its solved ends are too far from each other.
@@ -92,12 +93,15 @@ class Search(NamedTuple):
         Ends of intervals, and bounds of the mean score for all alphas between these.
     gap : float
         No alpha has a mean score better than the best one by more.
+    cut : bool
+        Whether the search ended since it took as much work as it may.
     """
 
     alphas: Floats
     scores: Floats
     bounds: Floats
     gap: float
+    cut: bool
 
 
 class ProvenSearch:
@@ -125,9 +129,14 @@ class ProvenSearch:
         self._scores: list[list[float]] = []
         # The number of the alpha that was solved between two others.
         self._number: dict[tuple[int, int], int] = {}
+        # In fits to an alpha, on all folds.
+        self._work = 0.0
 
-    def run(self, low: float, high: float, tol: float) -> Search:
-        """Search from low to high until ``tol`` is proven, or cannot be."""
+    def run(self, low: float, high: float, tol: float, most: float) -> Search:
+        """Search from low to high until ``tol`` is proven, or cannot be.
+
+        Nor does it go on once it has done the work of fits to ``most`` alphas.
+        """
         for alpha in np.geomspace(high, low, FIRST):
             self._solve(float(alpha))
         # The last one made of equal bounds is the first to be refined.
@@ -140,7 +149,8 @@ class ProvenSearch:
             aim = self._best() + tol
             upper, _, interval = heapq.heappop(queue)
             n_solved = len(self._alphas)
-            parts = self._refined(interval, aim) if -upper > aim else []
+            cut = -upper > aim and self._work >= most
+            parts = self._refined(interval, aim) if -upper > aim and not cut else []
             if len(self._alphas) > n_solved:
                 self._report(n_solved + 1, self._best(), -upper)
             if not parts:
@@ -156,13 +166,14 @@ class ProvenSearch:
             # A difference of scores is rounded.
             gap = min(gap, tol)
         scores = np.array(self._scores)[order].T
-        return Search(np.array(self._alphas)[order], scores, bounds, gap)
+        return Search(np.array(self._alphas)[order], scores, bounds, gap, cut)
 
     def _best(self) -> float:
         return float(np.max(np.mean(self._scores, axis=1)))
 
     def _solve(self, alpha: float) -> int:
         """Solve an alpha on all folds; return its number."""
+        self._work += 1.0
         found = self._each(lambda fold: fold.solve(alpha))
         solved, scores = zip(*found, strict=True)
         self._alphas.append(alpha)
@@ -174,6 +185,7 @@ class ProvenSearch:
         self, first: float, last: float, pair: tuple[int, int]
     ) -> AlphaInterval:
         """Return an interval between two solved alphas with its bounds."""
+        self._work += _WORK_OF_BOUNDS
         share = self._share(math.sqrt(first * last), pair)
         a, b = (self._solved[i] for i in pair)
 
@@ -205,7 +217,7 @@ class ProvenSearch:
                 for half in halves
             ]
         low, high = (self._alphas[i] for i in pair)
-        if len(self._alphas) >= MOST_SOLVED or high / low < 1.0 + _CLOSEST:
+        if high / low < 1.0 + _CLOSEST:
             return []
         # Parts of the same pair may have had it split already.
         at = math.sqrt(low * high)

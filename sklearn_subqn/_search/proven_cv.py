@@ -18,7 +18,13 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
 from .._solving.solution import Floats
-from .bounded_scores import HeldOutScore, row_score, score_names, with_equal_classes
+from .bounded_scores import (
+    HeldOutScore,
+    coded,
+    row_score,
+    score_names,
+    with_equal_classes,
+)
 from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .warm_paths import warn_of_folds
@@ -39,6 +45,7 @@ def check_interval(estimator: Any, tries_several: bool = False) -> None:
         Says what is needed instead.
     """
     check_number("search_tol", estimator.search_tol, low=0.0, low_included=False)
+    check_number("search_max_fits", estimator.search_max_fits, low=1, integer=True)
     if np.ndim(estimator.alphas) != 1 or len(estimator.alphas) != 2:
         raise ValueError(
             "search_tol needs alphas=(low, high), the ends of the interval to search; "
@@ -110,28 +117,38 @@ def search_interval(
         Those of all rows, which are fitted with the best alpha.
     task : FitTask
     """
-    pool = Parallel(n_jobs=n_threads(estimator.n_jobs), prefer="threads")
+    n_jobs = n_threads(estimator.n_jobs)
+    pool = Parallel(n_jobs=n_jobs, prefer="threads")
 
     def each(function: Callable[..., Any], *given: list[Any]) -> list[Any]:
         calls = zip(folds, *given, strict=True)
+        if n_jobs == 1:
+            return [function(*args) for args in calls]
         return list(pool(delayed(function)(*args) for args in calls))
 
     low, high = sorted(map(float, estimator.alphas))
     state = ProvenSearch(folds, each, _printed(estimator))
-    search = state.run(low, high, float(estimator.search_tol))
+    tol, most = float(estimator.search_tol), estimator.search_max_fits
+    search = state.run(low, high, tol, most)
     order = np.argsort([alpha for alpha, _, _ in folds[0].fits])[::-1]
     gaps = np.array([[gap for _, gap, _ in fold.fits] for fold in folds])[:, order]
     proven = np.array([[ok for _, _, ok in fold.fits] for fold in folds])[:, order]
-    if search.gap > estimator.search_tol:
+    if search.gap > tol:
+        advice = "Increase it, or make the interval smaller."
+        if search.cut:
+            advice = (
+                f"It ended with the work of search_max_fits={most} fits. Scale the "
+                "features if they differ in scale or are far from zero, which makes "
+                "bounds narrower; or increase search_tol or search_max_fits, or make "
+                "the interval smaller."
+            )
         warnings.warn(
             f"The search has proven that no alpha is better by more than "
-            f"{search.gap:.3g}; search_tol={estimator.search_tol:g} was asked for. "
-            "Increase it, or make the interval smaller.",
+            f"{search.gap:.3g}; search_tol={tol:g} was asked for. {advice}",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
-    tol = estimator.tol
-    warn_of_folds(gaps, proven | (gaps <= tol), search.alphas, tol)
+    warn_of_folds(gaps, proven | (gaps <= estimator.tol), search.alphas, estimator.tol)
     means = search.scores.mean(axis=0)
     best = int(np.argmax(means))
     estimator.alpha_ = float(search.alphas[best])
@@ -205,9 +222,7 @@ def proven_fold(
     name, targets = _score_name(estimator), y[test]
     labels = is_classifier(estimator)
     if labels:
-        targets = np.searchsorted(estimator.classes_, targets).astype(np.float64)
-        if len(estimator.classes_) == 2:
-            targets = 2.0 * targets - 1.0
+        targets = coded(estimator.classes_, targets)
     if name == "balanced_accuracy":
         of_test = with_equal_classes(targets, of_test)
     rows = row_score(name, float(getattr(model, "quantile", 0.5)), X.dtype)

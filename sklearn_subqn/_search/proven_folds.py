@@ -71,8 +71,7 @@ class ProvenFold:
                 self._rows, coefs, intercepts, found, strict=True
             )
         )
-        scores = [of.held_scores + of.intercept for of in solved]
-        return solved, self._score(_columns(scores))
+        return solved, self._score(_columns([of.held_scores for of in solved]))
 
     def between(self, low: Solutions, high: Solutions, share: float) -> Combinations:
         """Return convex combinations of two solutions of each problem."""
@@ -85,11 +84,10 @@ class ProvenFold:
         And the share of the radius of coefficients that is left in its middle, in that
         of the problems in which it is largest.
         """
-        rows = list(zip(self._rows, at, strict=True))
-        ends = [part.intervals(of, first, last) for part, of in rows]
-        low, high = (_columns(list(end)) for end in zip(*ends, strict=True))
-        spread = max(part.spread(of, first, last) for part, of in rows)
-        return *self._score.bounds(low, high), spread
+        rows = zip(self._rows, at, strict=True)
+        found = [part.intervals(of, first, last) for part, of in rows]
+        low, high, spreads = map(list, zip(*found, strict=True))
+        return *self._score.bounds(_columns(low), _columns(high)), max(spreads)
 
 
 def _columns(scores: list[Floats]) -> Floats:

@@ -45,10 +45,11 @@ class Solved(NamedTuple):
         Coefficients w, and v divided by the factors of the penalty.
     dual : ndarray of shape (n,)
         u, one for each training row.
-    scores, slopes : ndarray of shape (n,)
-        Products of the centered training rows with both.
-    held_scores, held_slopes : ndarray of shape (m,)
-        Products of the centered held-out rows with both.
+    products : ndarray of shape (2, n + m)
+        Products of the centered rows with both, training rows first. Those are left out
+        where v is taken from the optimum.
+    n : int
+        The number of training rows among them.
     error : float
         A bound of the distance between w and the optimum, where v is taken from it.
     """
@@ -58,11 +59,14 @@ class Solved(NamedTuple):
     coef: Floats
     slope: Floats
     dual: Floats
-    scores: Floats
-    slopes: Floats
-    held_scores: Floats
-    held_slopes: Floats
-    error: float
+    products: Floats
+    n: int
+    error: float = 0.0
+
+    @property
+    def held_scores(self) -> Floats:
+        """The scores of the held-out rows."""
+        return self.products[0, self.n :] + self.intercept
 
 
 class Node(NamedTuple):
@@ -96,6 +100,10 @@ class SolvedPair:
         # Products of w and v of both with each other, in the norm of the penalty.
         both = np.array([low.coef, low.slope, high.coef, high.slope])
         self._products = (both * factors) @ both.T
+        self._squares = np.array(
+            [self._products[i::2, j::2] for i, j in ((0, 0), (0, 1), (1, 1))]
+        )
+        self._squares[1] *= 2.0
         #: The product of the changes of w and v from one to the other, which is that
         #: of the changes of scores and dual.
         self.change = float(
@@ -116,14 +124,11 @@ class SolvedPair:
         of_w, of_v = float(errors.sum()), float(errors @ alphas)
         return max(self.change, 0.0) + w * of_v + v * of_w + of_w * of_v
 
-    def squares(self, share: float) -> Floats:
+    def squares(self, share: float) -> list[float]:
         """Return the coefficients of ||w + v / a||² as a polynomial of 1 / a."""
         parts = np.array([1.0 - share, share])
-        w, wv, v = (
-            parts @ self._products[i::2, j::2] @ parts
-            for i, j in ((0, 0), (0, 1), (1, 1))
-        )
-        return np.array([w, 2.0 * wv, v])
+        found: list[float] = (self._squares @ parts @ parts).tolist()
+        return found
 
 
 class Between(NamedTuple):
@@ -136,17 +141,17 @@ class Between(NamedTuple):
         The weight of the second one.
     gap : float
         A bound of e.
-    squares : ndarray of shape (3,)
+    squares : list of 3 floats
         Coefficients of ||w + v / a||² as a polynomial of 1 / a.
-    errors : ndarray of shape (2,)
+    errors : tuple of 2 floats
         Bounds of the errors of w and v, as coefficients of such a polynomial.
     """
 
     pair: SolvedPair
     share: float
     gap: float
-    squares: Floats
-    errors: Floats
+    squares: list[float]
+    errors: tuple[float, float]
 
     def mixed(self, name: str) -> Any:
         """Return the combination of an attribute of both."""
@@ -175,20 +180,21 @@ class HeldOutBounds:
         self._factors, self._fit_intercept = factors, fit_intercept
         self._has_conjugate = risk.oracle.has_conjugate
         weights = risk.weights
-        weights = risk.weights
         self._mean = np.zeros(X.shape[1])
         if fit_intercept:
             self._mean = np.asarray(X.T @ weights).ravel() / weights.sum()
-        self._norms, self._held_norms = self._norms_of(X), self._norms_of(held)
+        norms = self._norms_of(X)
+        # Scores of training rows say where intercepts are.
+        self._norms = np.append(norms if fit_intercept else [], self._norms_of(held))
         # Without features, or with rows of one class, models are the same for every
         # alpha.
         self._is_constant = False
         if fit_intercept:
             targets = risk.targets[weights > 0.0]
             one_class = bool(np.all(targets == targets[0]))
-            self._is_constant = one_class or not self._norms.any()
+            self._is_constant = one_class or not norms.any()
         # How far intercepts move for each unit of the radius, up and down.
-        self._moves = np.full(2, float(weights @ self._norms))
+        self._moves = np.full(2, float(weights @ norms))
         self._pairs: dict[tuple[float, float], SolvedPair] = {}
 
     def _norms_of(self, X: Any) -> Floats:
@@ -209,13 +215,12 @@ class HeldOutBounds:
         Without the conjugate v is -a w, that of the optimum for its own w.
         """
         if not self._has_conjugate:
-            none, held = np.empty(0), np.asarray(self._held @ coef).ravel()
-            slope, held_slopes = -alpha * coef, -alpha * held
+            held = np.asarray(self._held @ coef).ravel()
+            products = np.array([held, -alpha * held])
             # The objective grows by at least a ||w - w(a)||² / 2 from the optimum.
             error = math.sqrt(2.0 * solution.dual_gap / alpha)
-            return Solved(
-                alpha, 0.0, coef, slope, none, none, none, held, held_slopes, error
-            )
+            none = np.empty(0)
+            return Solved(alpha, 0.0, coef, -alpha * coef, none, products, 0, error)
         dual = solution.dual
         if dual is None:
             dual = self._risk.subgradient(solution.scores)
@@ -223,13 +228,10 @@ class HeldOutBounds:
         slope = slope / self._factors
         both = np.column_stack([coef, slope])
         shift = self._mean @ both
-        rows, held = self._X @ both - shift, self._held @ both - shift
-        scores, slopes, held_scores, held_slopes = (
-            np.ascontiguousarray(x[:, i]) for x in (rows, held) for i in (0, 1)
-        )
+        rows = np.concatenate([self._X @ both, self._held @ both]) - shift
         center = float(intercept + shift[0] if self._fit_intercept else intercept)
-        products = scores, slopes, held_scores, held_slopes
-        return Solved(alpha, center, coef, slope, dual, *products, 0.0)
+        products = np.ascontiguousarray(rows.T)
+        return Solved(alpha, center, coef, slope, dual, products, len(dual))
 
     def between(self, low: Solved, high: Solved, share: float) -> Between:
         """Return a convex combination, with its share of the second one."""
@@ -237,8 +239,8 @@ class HeldOutBounds:
         if alphas not in self._pairs:
             self._pairs[alphas] = SolvedPair(low, high, self._factors)
         pair = self._pairs[alphas]
-        errors = low.error * (1.0 - share) * np.array([1.0, low.alpha])
-        errors += high.error * share * np.array([1.0, high.alpha])
+        of_low, of_high = low.error * (1.0 - share), high.error * share
+        errors = of_low + of_high, of_low * low.alpha + of_high * high.alpha
         gap = self._gap(pair, share)
         return Between(pair, share, gap, pair.squares(share), errors)
 
@@ -268,7 +270,8 @@ class HeldOutBounds:
         low, high = pair.low, pair.high
         dual = (1.0 - share) * low.dual + share * high.dual
         intercept = (1.0 - share) * low.intercept + share * high.intercept
-        scores = (1.0 - share) * low.scores + share * high.scores + intercept
+        scores = (1.0 - share) * low.products[0, : low.n]
+        scores += share * high.products[0, : low.n] + intercept
         risk = self._risk
         value, product = risk.value(scores), float(dual @ scores)
         conjugate = risk.oracle.conjugate(dual, risk.targets, risk.weights)
@@ -280,48 +283,41 @@ class HeldOutBounds:
             lost += abs(float(dual.sum())) * largest
         return Node(value + conjugate, product, lost)
 
-    def spread(self, at: Between, first: float, last: float) -> float:
-        """Return the radius in the middle of an interval as a share of its largest.
-
-        It is near one where interpolation, and not the width, makes the radius.
-        """
-        ends = 1.0 / np.array([first, last, math.sqrt(first * last)])
-        radii = _radii(at, ends)
-        return float(radii[2] / max(radii.max(), TINY))
-
     def intervals(
         self, at: Between, first: float, last: float
-    ) -> tuple[Floats, Floats]:
-        """Return bounds of the held-out scores for all alphas in an interval."""
+    ) -> tuple[Floats, Floats, float]:
+        """Return bounds of the held-out scores for all alphas in an interval.
+
+        And the radius in the middle of the interval as a share of its largest. It is
+        near one where interpolation, and not the width, makes the radius.
+        """
+        ends = 1.0 / first, 1.0 / last
+        *radii, middle = [_radius(at, e) for e in (*ends, math.sqrt(ends[0] * ends[1]))]
+        unit = max(*radii, middle, TINY)
+        n, products = at.pair.low.n, at.mixed("products")
         if self._is_constant:
-            scores = at.mixed("held_scores") + at.mixed("intercept")
-            return scores, scores
-        ends = np.array([1.0 / first, 1.0 / last])
-        radii = _radii(at, ends)
-        low, high = _ends(
-            at.mixed("held_scores"),
-            at.mixed("held_slopes"),
-            ends,
-            radii,
-            self._held_norms,
-        )
+            scores = products[0, n:] + at.mixed("intercept")
+            return scores, scores, middle / unit
+        if not self._fit_intercept:
+            products = products[:, n:]
+        low, high = _ends(products[0], products[1], ends, radii, self._norms)
         if self._fit_intercept:
-            lower, upper = self._intercepts(at, ends, radii)
-            low, high = low + lower, high + upper
+            lower, upper = self._intercepts(
+                at.mixed("intercept"), low[:n], high[:n], unit
+            )
+            low, high = low[n:] + lower, high[n:] + upper
         slack = rounding(len(self._factors)) * (np.abs(low) + np.abs(high))
-        return low - slack, high + slack
+        return low - slack, high + slack, middle / unit
 
     def _intercepts(
-        self, at: Between, ends: Floats, radii: Floats
+        self, intercept: float, low: Floats, high: Floats, unit: float
     ) -> tuple[float, float]:
-        """Return bounds of the intercept for all alphas of an interval.
+        """Return bounds of the intercept by those of scores of the training rows.
 
         The sum of slopes of the loss grows with scores, and is zero at the intercept.
+        ``unit`` is the radius.
         """
-        intercept = at.mixed("intercept")
-        scores, slopes = at.mixed("scores"), at.mixed("slopes")
-        low, high = _ends(scores, slopes, ends, radii, self._norms)
-        unit, bounds = float(radii.max()), []
+        bounds = []
         for side, (sign, scores) in enumerate(((-1.0, high), (1.0, low))):
             move, longer = self._moves[side], _LONGER
             while not self._beyond(scores, intercept + sign * move * unit, sign):
@@ -339,20 +335,27 @@ class HeldOutBounds:
         return bool(sign * float(slopes.sum()) > rounding(1.0) * np.abs(slopes).sum())
 
 
-def _radii(at: Between, ends: Floats) -> Floats:
-    """Return the radii of the ball around coefficients for values of 1 / a."""
-    squares = at.squares @ np.array([ends**0, ends, ends**2])
-    errors = at.errors @ np.array([ends**0, ends])
-    apart = np.sqrt(np.maximum(squares, 0.0)) + errors
+def _radius(at: Between, end: float) -> float:
+    """Return the radius of the ball around coefficients for a value of 1 / a."""
+    w, wv, v = at.squares
+    errors = at.errors[0] + at.errors[1] * end
+    apart = math.sqrt(max(w + end * (wv + end * v), 0.0)) + errors
     # The center is wrong by at most half of the errors.
-    return np.sqrt(0.25 * apart**2 + at.gap * ends) + 0.5 * errors
+    return math.sqrt(0.25 * apart**2 + at.gap * end) + 0.5 * errors
 
 
 def _ends(
-    scores: Floats, slopes: Floats, ends: Floats, radii: Floats, norms: Floats
+    scores: Floats,
+    slopes: Floats,
+    ends: tuple[float, float],
+    radii: list[float],
+    norms: Floats,
 ) -> tuple[Floats, Floats]:
     """Return bounds of the scores of rows at all points between two ends."""
-    centers = [0.5 * (scores - end * slopes) for end in ends]
-    low = np.minimum(*(c - r * norms for c, r in zip(centers, radii, strict=True)))
-    high = np.maximum(*(c + r * norms for c, r in zip(centers, radii, strict=True)))
+    parts = [
+        (0.5 * (scores - end * slopes), radius * norms)
+        for end, radius in zip(ends, radii, strict=True)
+    ]
+    low = np.minimum(*(center - apart for center, apart in parts))
+    high = np.maximum(*(center + apart for center, apart in parts))
     return low, high

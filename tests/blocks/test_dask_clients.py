@@ -107,6 +107,32 @@ def client(request):
         yield client
 
 
+SLOW_IMPORTS = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == "sklearn_subqn":
+            sys.meta_path.remove(self)
+            time.sleep(6.0)
+
+sys.meta_path.insert(0, Slow())
+"""
+
+
+def test_fresh_workers_import_longer_than_they_may_be_silent(monkeypatch, tmp_path):
+    monkeypatch.setattr(dask_workers, "_PATIENCE", 0.5)
+    monkeypatch.setattr(dask_workers, "_SILENCE", 3.0)
+    preload = tmp_path / "slow_imports.py"
+    preload.write_text(SLOW_IMPORTS)
+    settings = {"dashboard_address": ":0", "preload": [str(preload)]}
+    with (
+        distributed.LocalCluster(1, threads_per_worker=1, **settings) as cluster,
+        distributed.Client(cluster),
+    ):
+        assert fit_to_collections() == pytest.approx(fitted().objective_, rel=1e-5)
+
+
 def test_a_task_fits_on_the_worker_that_it_occupies(client):
     (worker,) = client.cluster.workers.values()
     for task, in_memory in IN_MEMORY.items():

@@ -207,6 +207,7 @@ def test_separable_data_and_rare_classes():
 
 
 @pytest.mark.filterwarnings("ignore:Fitting .* stopped")
+@pytest.mark.filterwarnings("ignore:The search has proven")
 @pytest.mark.parametrize("seed", range(30))
 def test_random_searches(seed):
     rng = np.random.default_rng(seed)
@@ -233,6 +234,14 @@ def test_random_searches(seed):
         (SubLBFGSLinearSVCCV((1, 1), search_tol=0.01), "must differ"),
         (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.0), "search_tol"),
         (SubLBFGSLinearSVCCV(INTERVAL, search_tol="a"), "search_tol"),
+        (
+            SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, search_max_fits=0),
+            "search_max_fits",
+        ),
+        (
+            L1LogisticOWLQNCV(INTERVAL, search_tol=0.1, search_max_fits=2.5),
+            "search_max_fits",
+        ),
         (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, scoring="f1"), "'accuracy'"),
         (SubLBFGSLinearSVCCV(INTERVAL, search_tol=0.1, refit=False), "refit"),
         (
@@ -307,15 +316,105 @@ def test_rankings(loss, kind):
         assert bounds[held, 2].min() - 1e-9 <= score <= bounds[held, 3].max() + 1e-9
 
 
-def test_what_is_not_proven_is_told(monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._search.proven.MOST_SOLVED", 13)
-    search = L1LogisticOWLQNCV((1e-6, 10.0), l1_ratio=0, search_tol=1e-3)
-    with pytest.warns(ConvergenceWarning, match="no alpha is better by more than"):
-        search.fit(X, Y)
-    assert search.search_gap_ > 1e-3
-    assert search.scores_path_.shape == (5, len(search.alphas_))
-    assert search.set_params(search_tol=None).fit(X, Y).alphas_.size == 2
+@pytest.mark.parametrize(
+    "search",
+    [
+        L1LogisticOWLQNCV(l1_ratio=0),
+        SubLBFGSLinearSVCCV(),
+        SubLBFGSLinearSVCCV(loss="squared_hinge", scoring="neg_hinge_loss"),
+        BMRMRegressorCV(loss="quantile"),
+    ],
+    ids=["log loss", "hinge", "squared hinge", "quantile"],
+)
+def test_work_is_bounded(search):
+    """Features that differ in scale would take many thousands of intervals."""
+    interval, rows = (1e-4, 10.0), X * 10.0 ** np.linspace(-2.0, 2.0, X.shape[1])
+    search = clone(search).set_params(alphas=interval, search_tol=1e-3)
+    gaps = []
+    for most in (15, 60):
+        search.set_params(search_max_fits=most)
+        told = f"no alpha is better by more than.*search_max_fits={most} .*Scale"
+        with pytest.warns(ConvergenceWarning, match=told):
+            search.fit(rows, Y)
+        # The last step solves one alpha at most, and ten intervals count as one.
+        assert len(search.alphas_) + 0.1 * len(search.score_bounds_) <= most + 2
+        assert search.scores_path_.shape == (5, len(search.alphas_))
+        gaps.append(search.search_gap_)
+    assert 1e-3 < gaps[1] <= gaps[0]
+    # The model is that of the best alpha, and what is proven is true.
+    best = search.best_score_ + search.search_gap_
+    grid = search.set_params(search_tol=None, alphas=np.geomspace(*interval, 40))
+    assert grid.fit(rows, Y).best_score_ <= best + 1e-4
     assert not hasattr(search, "search_gap_")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("search_tol", [None, 10.0])
+@pytest.mark.parametrize(
+    "search", [SubLBFGSLinearSVCCV(tol=1e-9), L1LogisticOWLQNCV(l1_ratio=0, tol=1e-9)]
+)
+def test_hinge_losses_are_scores_of_all_searches(search, search_tol, n_classes):
+    """With and without proof, by labels of any kind; a fold may lack a class."""
+    if search_tol is not None and n_classes == 3 and hasattr(search, "l1_ratio"):
+        pytest.skip("The multinomial log loss has no bounds.")
+    names = np.array(["c", "a", "b"])[:n_classes]
+    codes = np.digitize(X[:, 0], [-0.5, 1.0][: n_classes - 1])
+    codes[-30:] = np.minimum(codes[-30:], n_classes - 2)
+    y, cv = names[codes], KFold(4)
+    search = clone(search).set_params(
+        alphas=INTERVAL, scoring="neg_hinge_loss", search_tol=search_tol, cv=cv
+    )
+    search.fit(X, y, sample_weight=WEIGHTS)
+    for alpha in INTERVAL:
+        scores = []
+        for train, test in cv.split(X):
+            fold = clone(search).set_params(
+                search_tol=None,
+                scoring=None,
+                alphas=[alpha],
+                cv=[(train, test)],
+                refit=False,
+            )
+            z = fold.fit(X, y, sample_weight=WEIGHTS).decision_function(X[test])
+            weights = WEIGHTS[test]
+            scores.append(
+                -hinge_loss(y[test], z, sample_weight=weights, labels=np.sort(names))
+            )
+        place = np.flatnonzero(np.isclose(search.alphas_, alpha))
+        assert_allclose(search.scores_path_[:, place[0]], scores, rtol=1e-3)
+
+
+@pytest.mark.parametrize("search_tol", [None, 1e3])
+def test_pinball_losses_are_scores_of_all_searches(search_tol):
+    rng, cv = np.random.default_rng(0), KFold(3)
+    y = X @ np.arange(5.0) + rng.normal(size=len(X))
+    options = {"loss": "quantile", "quantile": 0.8, "tol": 1e-9}
+    search = BMRMRegressorCV(
+        (1e-2, 1.0),
+        scoring="neg_mean_pinball_loss",
+        search_tol=search_tol,
+        cv=cv,
+        **options,
+    ).fit(X, y)
+    for alpha in (1e-2, 1.0):
+        model = BMRMRegressor(alpha, **options)
+        expected = [
+            -mean_pinball_loss(
+                y[test], model.fit(X[train], y[train]).predict(X[test]), alpha=0.8
+            )
+            for train, test in cv.split(X)
+        ]
+        place = np.flatnonzero(np.isclose(search.alphas_, alpha))
+        assert_allclose(search.scores_path_[:, place[0]], expected, rtol=1e-3)
+
+
+def test_scores_of_the_other_kind_of_targets_are_refused():
+    for search, name in (
+        (BMRMRegressorCV([0.1]), "neg_hinge_loss"),
+        (SubLBFGSLinearSVCCV([0.1]), "neg_mean_pinball_loss"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            search.set_params(scoring=name).fit(X, Y)
 
 
 @pytest.mark.parametrize("interval", [(1.0, 10.0), (1e-3, 10.0)])

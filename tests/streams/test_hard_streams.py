@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
@@ -34,6 +35,51 @@ def test_batches_of_one_row_do_about_as_well_as_larger_ones(edges, seed):
         model.partial_fit(X, y, classes=range(len(edges) + 1))
         losses.append(log_loss(y, model.predict_proba(X)))
     assert losses[0] < losses[1] + 0.03
+
+
+@pytest.mark.parametrize("sizes", [(5,), (20,), (20, 20), (60,) * 12], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_first_batches_of_one_class_do_not_make_rounding_count(loss, n_classes, sizes):
+    """All of their rows are at a kink, or have no slope, but for rounding errors."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        w, batches = rng.normal(size=(8, n_classes)), []
+        for n in (*sizes, 200, 30):
+            X = rng.normal(size=(n, 8)) * (rng.random((n, 8)) < 0.5)
+            s = X @ w + 0.3 * rng.normal(size=(n, n_classes))
+            one_class = len(batches) < len(sizes)
+            batches.append((X, np.ones(n) if one_class else np.argmax(s, axis=1)))
+        assert_same_streams(
+            OnlineLBFGSClassifier(loss=loss), batches, classes=range(n_classes)
+        )
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+def test_first_batches_of_one_number_do_not_make_rounding_count(loss):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        batches = [(rng.normal(size=(20, 8)), np.full(20, 0.1)) for _ in range(2)]
+        X = rng.normal(size=(200, 8))
+        batches.append((X, X @ rng.normal(size=8)))
+        assert_same_streams(OnlineLBFGSRegressor(loss=loss), batches)
+
+
+def assert_same_streams(model, batches, **options):
+    """Rounding X, and its format, change the model by no more than rounding."""
+    coefs = []
+    for change in (
+        lambda X: X,
+        lambda X: X * (1.0 + 1e-15),
+        lambda X: X * (1.0 - 4e-14),
+        sparse.csr_array,
+    ):
+        learned = clone(model)
+        for X, y in batches:
+            learned.partial_fit(change(X), y, **options)
+        coefs.append(np.append(learned.coef_, learned.intercept_))
+    for other in coefs[1:]:
+        assert_allclose(other, coefs[0], rtol=0.0, atol=1e-8 * np.abs(coefs[0]).max())
 
 
 @pytest.mark.parametrize("loss", LOSSES)

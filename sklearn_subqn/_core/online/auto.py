@@ -65,6 +65,9 @@ class AutoState(State):
         With an L1 penalty, the average of gradients without it.
     length : float
         Of the last step, against its direction.
+    size : float
+        The largest objective of a batch so far, the first one's at scores of zero among
+        them: what rounding errors are compared with.
     began : int
         The number of batches before the stream last changed.
     """
@@ -79,6 +82,7 @@ class AutoState(State):
     dg: Floats
     smooth_gradient: Floats | None
     length: float = 0.0
+    size: float = 0.0
     began: int = 0
 
     def known(self) -> AutoState:
@@ -191,8 +195,9 @@ class AdaptiveLBFGS:
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
 
+        size = max(state.size, value, 0.0 if state.size else batch.risk(0.0 * z))
         p, slope = _direction(metric, gradient)
-        eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
+        eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope, size)
         if penalty.l1:
             new = w + metric.times(eta).proximal(w, gradient, penalty.l1)
         else:
@@ -232,6 +237,7 @@ class AdaptiveLBFGS:
             dg=dg,
             smooth_gradient=smooth,
             length=eta,
+            size=size,
             began=state.began,
         )
 
@@ -298,12 +304,15 @@ class AdaptiveLBFGS:
         curvature: Curvature,
         p: Floats,
         slope: float,
+        size: float,
     ) -> tuple[float, float]:
         """Return the length of the step along p, and the stiffness from now on.
 
-        The length is zero if no step helps the batch.
+        The length is zero if no step helps the batch. A slope is of second order in the
+        gradient: below the square of its rounding error it says nothing of directions,
+        as at the optimum of batches of one class.
         """
-        if not slope < 0.0:
+        if not slope < -(ROUNDED**2) * size:
             return 0.0, state.stiffness
         penalty = batch.penalty
         coef, step = state.iterate[: batch.n_coef], p[: batch.n_coef]
@@ -312,7 +321,7 @@ class AdaptiveLBFGS:
         bend = float(np.vdot(curvature.apply(dscores.copy()), dscores)) + square
         own = bend / -slope
         stiffness = own
-        if state.n_steps > state.began:
+        if state.stiffness > 0.0:
             stiffness = (
                 SETTINGS.forgetting * state.stiffness
                 + (1.0 - SETTINGS.forgetting) * own

@@ -22,7 +22,7 @@ from ..losses import (
 )
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
-from ..rounding import ROUNDED, TINY
+from ..rounding import CLOSE, ROUNDED, TINY
 
 # Far on its wrong side a loss with exponentials is linear, with next to no curvature.
 # It is taken for so large that on account of its own row no score moves by more than
@@ -88,7 +88,9 @@ class OfScores:
         """Return the curvature of parabolas above the loss, which are least at t = 0.
 
         Their dual variables are v / t times t. Without a ridge it is half the height of
-        the kink by |t|, with |t| no less than its mean.
+        the kink by |t|, with |t| no less than its mean. With one it is the larger of
+        those of both sides where t is a rounding error, as of all rows after a first
+        batch of one class.
         """
         box, smoothing = self.box, self.loss.smoothing
         t = box.map.argument(scores, targets)
@@ -98,6 +100,7 @@ class OfScores:
         if not isinstance(smoothing, Quadratic):
             return self._damped(scores, targets, weights)
         ends = np.where(t < 0.0, -box.low, box.high) / np.maximum(np.abs(t), TINY)
+        ends[np.abs(t) <= CLOSE * (np.abs(targets) + np.abs(scores))] = np.inf
         h = np.minimum(ends, 1.0 / smoothing.ridge)
         return DiagonalCurvature(weights * h)
 
