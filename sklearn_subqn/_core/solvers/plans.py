@@ -261,15 +261,18 @@ def _by_newton(f: Facts) -> Solver:
 
 
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
+    """Return iterates, of the few losses whose bends sharpen with what follows."""
+    return _until_kinks(f, iterates) if f.objective.loss.sharpens else iterates
+
+
+def _until_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, and where bends of the loss become kinks, what is for these.
 
-    Few losses have such bends. With no more rows on a bend than parameters these hardly
-    know of any others. Where all rows are on bends that vanish, as of exact targets, or
-    where bends are so narrow that gradients prove nothing, envelopes go on from there.
+    With no more rows on a bend than parameters these hardly know of any others. Where
+    all rows are on bends that vanish, as of exact targets, or where bends are so narrow
+    that gradients prove nothing, envelopes go on from there.
     """
     o, stopping = f.objective, f.options.stopping
-    if not o.loss.sharpens:
-        return (yield from iterates)
     width, is_kinked = 0.0, False
     for iterate in iterates:
         yield iterate
