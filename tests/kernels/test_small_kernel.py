@@ -148,9 +148,10 @@ def test_refuses_parameters_of_other_columns():
         small.minimize(*given)
 
 
-def test_refuses_kinks_without_a_width():
-    given = arguments("hinge", 0)
-    given[-4] = 0.0
+@pytest.mark.parametrize("name", ["hinge", "scaled"])
+def test_refuses_kinks_without_a_width(name):
+    given = arguments(name, 0)
+    given[9] = given[-4] = 0.0
     with pytest.raises(ValueError, match="need a width"):
         small.minimize(*given)
 
