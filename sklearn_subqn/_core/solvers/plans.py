@@ -253,23 +253,23 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 
 
 def _by_loop(f: Facts) -> Solver:
-    return _and_at_kinks(f, small(f.objective, f.start, f.options.stopping))
+    iterates = small(f.objective, f.start, f.options.stopping)
+    return _and_at_kinks(f, iterates) if f.objective.loss.sharpens else iterates
 
 
 def _by_newton(f: Facts) -> Solver:
-    return _and_at_kinks(f, by_newton(f))
+    iterates = by_newton(f)
+    return _and_at_kinks(f, iterates) if f.objective.loss.sharpens else iterates
 
 
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, and where bends of the loss become kinks, what is for these.
 
-    Few losses have such bends. With no more rows on a bend than parameters these hardly
-    know of any others. Where all rows are on bends that vanish, as of exact targets, or
-    where bends are so narrow that gradients prove nothing, envelopes go on from there.
+    With no more rows on a bend than parameters, gradients hardly tell of other rows.
+    Where all rows are on bends that vanish, as of exact targets, or where bends are so
+    narrow that gradients prove nothing, envelopes go on from there.
     """
     o, stopping = f.objective, f.options.stopping
-    if not o.loss.sharpens:
-        return (yield from iterates)
     width, is_kinked = 0.0, False
     for iterate in iterates:
         yield iterate
