@@ -123,9 +123,12 @@ def test_curvature_of_some_rows_leads_to_the_same_minimum(name):
     assert_allclose(found[1:], found[:1] * 2, rtol=1e-5)
 
 
-def test_says_where_a_gap_is_out_of_reach():
-    given = arguments("log_loss", 0)
-    given[-6] = -1.0
+@pytest.mark.parametrize("l1", [0.0, 0.05, 100.0])
+@pytest.mark.parametrize("name", ["log_loss", "hinge", "huber", "gamma"])
+def test_says_where_a_gap_is_out_of_reach(name, l1):
+    """Also where an L1 norm leaves no parameter that would move."""
+    given = arguments(name, 0, intercept=False, l1=l1)
+    given[-6], given[-8] = -1.0, 0.1
     reached, _ = small.minimize(*given)
     assert not reached
 
@@ -145,9 +148,10 @@ def test_refuses_parameters_of_other_columns():
         small.minimize(*given)
 
 
-def test_refuses_kinks_without_a_width():
-    given = arguments("hinge", 0)
-    given[-4] = 0.0
+@pytest.mark.parametrize("name", ["hinge", "scaled"])
+def test_refuses_kinks_without_a_width(name):
+    given = arguments(name, 0)
+    given[9] = given[-4] = 0.0
     with pytest.raises(ValueError, match="need a width"):
         small.minimize(*given)
 

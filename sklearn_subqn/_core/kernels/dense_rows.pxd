@@ -1,4 +1,4 @@
-"""Products with few dense rows in loops that compilers vectorize.
+"""Products with dense rows, and systems of few parameters, also by BLAS and LAPACK.
 
 Arrays are C-contiguous. With q = d + 1 parameters the last is an intercept.
 """

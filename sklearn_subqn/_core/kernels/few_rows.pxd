@@ -1,4 +1,4 @@
-"""Few dense rows of one score each: their losses, and sums over them.
+"""Dense rows of one score each: their losses, and sums over them.
 
 The loss of a row is the maximum over its dual variable v in [low, high] of
 

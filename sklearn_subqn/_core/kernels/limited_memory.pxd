@@ -6,7 +6,8 @@ The two loops of Nocedal (1980, p. 779), between which callers apply that.
 from .standard cimport memcpy
 
 cdef enum:
-    MEMORY = 10
+    # Ten pairs are remembered, and one more place is for that of the next step.
+    MEMORY = 11
 
 
 cdef struct Pairs:
@@ -60,7 +61,7 @@ cdef inline void end_step(Pairs* o, const double* w, const double* g) noexcept n
 
 cdef inline void first_loop(Pairs* o, double* p) noexcept nogil:
     cdef int i, j
-    for i in range(o.n - 1, max(o.n - MEMORY, 0) - 1, -1):
+    for i in range(o.n - 1, max(o.n - MEMORY, -1), -1):
         j = i % MEMORY
         o.share[j] = inner(o.dw + j * o.m, p, o.m) / o.curvature[j]
         add_multiple(p, -o.share[j], o.dg + j * o.m, o.m)
@@ -69,7 +70,7 @@ cdef inline void first_loop(Pairs* o, double* p) noexcept nogil:
 cdef inline void second_loop(Pairs* o, double* p) noexcept nogil:
     cdef int i, j
     cdef double share
-    for i in range(max(o.n - MEMORY, 0), o.n):
+    for i in range(max(o.n - MEMORY + 1, 0), o.n):
         j = i % MEMORY
         share = o.share[j] - inner(o.dg + j * o.m, p, o.m) / o.curvature[j]
         add_multiple(p, share, o.dw + j * o.m, o.m)

@@ -1,19 +1,19 @@
 """Minimizing J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i) in one loop.
 
-For few dense rows, with z = X w + o: calls from elsewhere would take longer than the
-computation. Losses are those of ``few_rows.pxd``, (1) there.
+Rows are dense, with z = X w + o. Losses are those of ``few_rows.pxd``, (1) there.
 
 The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, eq. 1.7)
 subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth with
 
     v(t) = clip(soft(center + t / width, tube / width)),   u(t) its gradient,       (2)
 
-minimizes that, moves the center to v and shrinks the width. The minimum is found by
-semismooth Newton steps (Qi and Sun 1993, eq. 2.1; the generalized Hessian is
-l2 I + Xᵀ diag(s v'(t)) X) with an exact line search by bracketed Newton steps. With an
-L1 norm it is proximal: a step minimizes the quadratic model and the norm (Lee, Sun and
-Saunders 2014, eq. 2.6). Other losses are their own envelopes, and the full step is
-taken unless it goes too far.
+minimizes that, moves the center to v and shrinks the width. Other losses are their own
+envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
+Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), which is formed anew once
+the steps since the last one have cost as much, and before the first one its diagonal.
+With an L1 norm a step minimizes the quadratic model of a working set of columns and the
+norm (Lee, Sun and Saunders 2014, eq. 2.6). A line search by bracketed Newton steps
+follows.
 
 Every v proves a bound: the sum of what Fenchel-Young's inequality leaves in each row
 and in each coefficient is the gap between J(w) and the dual value of u,
@@ -201,12 +201,12 @@ def minimize(
     cdef int stuck = 0, k
     cdef bint done = False, at_end
     cdef Problem o
-    if q < d or q > d + 1 or n_penalized > q or not n:
+    if q < max(d, 1) or q > d + 1 or n_penalized > q or not n:
         raise ValueError(f"{q} parameters for {n} rows of {d} features")
     for length in map(len, (targets, offsets, weights, center, dual)):
         if length != n:
             raise ValueError(f"{length} numbers for {n} rows")
-    if kind == BOX and ridge + width <= 0.0:
+    if kind in (BOX, SCALED) and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
     cdef Py_ssize_t size = 11 * n + q * (2 * q + 13 + GRAM_ROWS + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
@@ -333,7 +333,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
     cdef int k, idle = 0
-    cdef bint bought, changed, exact
+    cdef bint changed, exact
     o.pairs.n = 0
     evaluate(o)
     for k in range(MOST_STEPS):
@@ -351,8 +351,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         if o.is_scaled and idle == MOST_IDLE:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
-        bought = changed or o.spent >= price(o)
-        if bought:
+        if changed or o.spent >= price(o):
             # Second derivatives at a given scale are larger.
             exact = o.stride == 1 and not o.is_scaled
             if rows.width == 0.0 and o.left > SLOW * before and exact:
@@ -414,7 +413,7 @@ cdef bint change_columns(Problem* o) noexcept nogil:
         beyond += not o.chosen[j] and violation(o, j) > threshold
     if o.has_factor and beyond == 0:
         return False
-    beyond, threshold = o.q, 0.0
+    threshold = 0.0
     while True:
         beyond = 0
         for j in range(o.q):
@@ -430,6 +429,9 @@ cdef bint change_columns(Problem* o) noexcept nogil:
         if o.chosen[j]:
             o.columns[o.m] = j
             o.m += 1
+    if o.m == 0:
+        # No column leads further down; there is no Hessian of none.
+        o.chosen[0], o.columns[0], o.m = True, 0, 1
     if o.rows.width == 0.0:
         o.stride = first_stride(o)
     return True
@@ -458,8 +460,9 @@ cdef bint buy(Problem* o) noexcept nogil:
             h[0] = max(h[0], least * o.least[j])
         else:
             h[0] += least * o.least[j]
-    o.spent, o.has_factor, o.stride, o.pairs.n = 0.0, True, 1, 0
-    return o.l1 > 0.0 or dense_factor(o.H, o.q)
+    o.spent, o.stride, o.pairs.n = 0.0, 1, 0
+    o.has_factor = o.l1 > 0.0 or dense_factor(o.H, o.q)
+    return o.has_factor
 
 
 cdef bint move(Problem* o, double step) noexcept nogil:
@@ -478,7 +481,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
     """Find v, u and the gradient, J and what is left of it by (3)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double t, reach, steepest = o.l1, c = 1.0, e, r, w, over
+    cdef double t, reach, steepest = o.l1, c = 1.0, r, w, over
     cdef double moved = 0.0, bend = 0.0
     cdef double[3] sums
     sums[0] = sums[1] = sums[2] = o.left = 0.0
@@ -507,13 +510,12 @@ cdef void evaluate(Problem* o) noexcept nogil:
         w, r = o.w[j], -o.g[j]
         o.value += o.l1 * fabs(w) + 0.5 * o.l2 * w * w
         o.g[j] += o.l2 * w
+        over = r - min(max(r, -o.l1), o.l1)
         if o.l2 > 0.0:
-            e = r - min(max(r, -o.l1), o.l1)
-            o.left += 0.5 * (o.l2 * w - e) * (w - e / o.l2)
-            r -= e
+            o.left += 0.5 * (o.l2 * w - over) * (w - over / o.l2)
+            r, over = min(max(r, -o.l1), o.l1), 0.0
         steepest = max(steepest, fabs(r))
         o.left += o.l1 * fabs(w) - r * w
-        over = r - min(max(r, -o.l1), o.l1)
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
             moved += over * over / o.least[j]

@@ -1,7 +1,7 @@
 """Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
 
-For few dense rows and classes, with scores z_i = x_i W of k classes y. At probabilities
-P of W, U = s (P - Y) is a dual point, and all that Fenchel-Young's inequality leaves is
+Rows are dense, with scores z_i = x_i W of k classes y. At the probabilities P of W,
+U = s (P - Y) is a dual point, and all that Fenchel-Young's inequality leaves is
 
     J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
 
@@ -72,8 +72,7 @@ cdef struct Problem:
     double* Z
     double* P
     double* G
-    # Numbers of each row, and room of ``dense_gram``.
-    double* u
+    # Room of ``dense_gram``.
     double* block
     # Whether there is room for Hessians.
     bint has_room
@@ -128,14 +127,13 @@ def minimize(
         if not 0 <= labels[i] < k:
             raise ValueError(f"the label {labels[i]} is none of {k} classes")
     o.has_room = q * k <= MOST_PARAMS
-    cdef Py_ssize_t c, j, size = n * (3 * k + 2) + GRAM_ROWS * (q + k) + 2 * q * q
-    size += q * k * ((q * k if o.has_room else q) + 4 + 2 * MEMORY)
+    cdef Py_ssize_t c, j, size = n * (3 * k + 1) + GRAM_ROWS * (q + k) + q * q
+    size += q * k * ((q * k if o.has_room else q) + 3 + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
     o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
     o.P, o.Z, o.G, o.W = room, room + n * k, room + 2 * n * k, room + (2 * n + q) * k
-    o.u = o.W + q * k
-    o.block = o.u + n
+    o.block = o.W + q * k
     try:
         with nogil:
             for c in range(k):
@@ -194,6 +192,8 @@ cdef bint take_steps(Problem* o, double tol, double* room) noexcept nogil:
             if not dense_solve(H, p, m):
                 return False
         slope = inner(o.G, p, m)
+        if not slope < 0.0:
+            return False
         forward(o, p, dz)
         begin_step(&pairs, o.W, o.G)
         step = 1.0

@@ -107,7 +107,7 @@ _FEW_CURVED = 4.0
 
 
 # Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. It
-# uses one thread and shows no progress, since it takes about a second at most.
+# shows no progress, and only BLAS uses threads, since it takes about a second at most.
 MOST_ENTRIES = 1 << 24
 
 # Rows are copied for the loop, or converted, where they have at most 400,000 entries.
@@ -129,7 +129,7 @@ _MOST_COLUMNS = 300
 # The matrices of the loop take at most about half of the memory of X.
 _ROWS_PER_COLUMN = 4
 
-# Matrices of 8 MB are a matter of little memory.
+# Matrices of 8 MB are small, whatever the size of X.
 _LITTLE = 1 << 20
 
 # With several scores the loop makes Hessians of at most 200 parameters.

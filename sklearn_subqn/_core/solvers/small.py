@@ -1,9 +1,9 @@
-"""Problems of few dense rows by one compiled loop, ``kernels/small.pyx``.
+"""Problems of dense rows by one compiled loop, ``kernels/small.pyx``.
 
-It has the same method as ``alm`` and, of smooth losses, ``newton``, in proximal form
+It has the same method as ``alm`` and, of smooth losses, ``rental``, in proximal form
 with an L1 norm; the logistic loss of several classes has ``kernels/small_softmax.pyx``.
-Calls of Python functions would take most of the time of these where rows and features
-are few. Points, bounds and dual points come from the objective as everywhere.
+Calls of Python functions would take most of the time where rows and features are few.
+Points, bounds and dual points come from the objective as everywhere.
 """
 
 from __future__ import annotations
