@@ -116,7 +116,7 @@ def choose(
     def better(new: Tried, old: Tried) -> bool:
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
-        error = np.linalg.norm(of_held * (gain - mean))
+        error = float(np.linalg.norm(of_held * (gain - mean)))
         # One row alone does not decide, and where all rows are predicted well, smaller
         # losses are chance.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
@@ -129,10 +129,13 @@ def choose(
         model.set_params(solver="auto", solver_options=None)
         model.tol, model._choice = max(float(model.tol), _TOL), start
         problems = model._problems(*rows)
-        rule = problems.strengths(total * share)
+        rule, silent = problems.strengths(total * share), FitTask.silent()
 
         def fitted(multiple: float) -> Tried:
-            problems.solve(multiple * rule, FitTask.silent())
+            for index, alpha in enumerate(multiple * rule):
+                # Nothing has to be proven here of features without a penalty.
+                objective = problems.objective(index, float(alpha))
+                problems.run_once(index, objective, problems.settings, silent)
             vars(model).update(problems.attributes())
             found = Tried(Choice(multiple, start.scaled), score(model))
             tried.append((*found.choice, float(of_held @ found.losses)))

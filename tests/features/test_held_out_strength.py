@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
+    RowBlocks,
     SubLBFGSLinearSVC,
     dual_gap,
 )
@@ -179,6 +181,22 @@ def test_features_without_a_penalty_do_not_change_the_unit_of_the_others():
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_choice_says_nothing_of_features_without_a_penalty(k, l1_ratio):
+    X, y = table(k, n=400)
+    factors = (np.arange(12) > 1).astype(float)
+    model = L1LogisticOWLQN(penalty_factor=factors, l1_ratio=l1_ratio)
+    warned = []
+    for alpha in "auto", 1e-3:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.set_params(alpha=alpha).fit(X, y)
+        warned.append(len(caught))
+    # At most the warning of the fit itself.
+    assert warned[0] == warned[1] <= 1
+
+
 def test_all_solvers_have_the_same_strength():
     X, y = table(2)
     alphas = {
@@ -211,7 +229,9 @@ def test_a_number_is_not_chosen():
     X, y = table(2, n=400)
     model = SubLBFGSLinearSVC().fit(X, y)
     assert model.auto_scores_
-    assert not hasattr(model.set_params(alpha=1e-3).fit(X, y), "auto_scores_")
+    assert not hasattr(clone(model).set_params(alpha=1e-3).fit(X, y), "auto_scores_")
+    # Data in blocks have the strength of the rule.
+    assert not hasattr(model.fit(RowBlocks(X, y)), "auto_scores_")
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
