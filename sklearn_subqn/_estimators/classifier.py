@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
@@ -282,8 +282,16 @@ class LinearClassifier(ScoringClassifier):
             each = row_weights(self.class_weight, classes, y, sample_weight)
             with np.errstate(over="ignore"):
                 total = each.sum()
-            found = choose(self, X, y, weights, float(total))
+            found = choose(self, X, y, weights, classes, float(total))
             self._choice, self.auto_scores_ = found
+
+    def _of_chosen(self) -> Any:
+        if not isinstance(getattr(self, "alpha", None), str):
+            return self
+        chosen = clone(self).set_params(alpha=self.alpha_)
+        if self._has_scales():
+            chosen.set_params(penalty_factor=self.penalty_factor_)
+        return chosen
 
     def _is_chosen(self) -> bool:
         """Whether held-out rows choose the strength of the penalty."""

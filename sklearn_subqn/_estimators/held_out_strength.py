@@ -66,7 +66,12 @@ class Tried(NamedTuple):
 
 @ignoring_errors
 def choose(
-    estimator: Any, X: Any, y: npt.NDArray[Any], weights: Floats, total: float
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weights: Floats,
+    classes: npt.NDArray[Any],
+    total: float,
 ) -> tuple[Choice, list[tuple[float, bool, float]]]:
     """Return what predicts best, and all that was tried with its mean loss.
 
@@ -79,21 +84,28 @@ def choose(
         Labels.
     weights : ndarray of shape (n,)
         Sum to one.
+    classes : ndarray
+        Sorted labels of the rows with a weight.
     total : float
         The sum of the weights before.
     """
     used = np.flatnonzero(weights)
     n = len(used)
+    # Rows without a weight count as little as if they were not there.
+    entries = np.diff(X.indptr)[used].sum() if sparse.issparse(X) else n * X.shape[1]
     # Weights whose sum is out of range have no strength.
-    size = X.nnz if sparse.issparse(X) else X.size
-    if (n < _LEAST_ROWS and size < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
+    if (n < _LEAST_ROWS and entries < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
         return Choice(), []
     size = min(n, max(_SAMPLE, n // _SHARE))
-    order = np.random.default_rng(0).permutation(used)[:size]
-    held, train = np.sort(order[: size // 3]), np.sort(order[size // 3 :])
-    classes = np.unique(y[train])
-    held = held[np.isin(y[held], classes)]
-    if len(classes) < 2 or not len(held):
+    order = np.random.default_rng(0).permutation(used)
+    held, train = np.sort(order[: size // 3]), np.sort(order[size // 3 : size])
+    missing = np.setdiff1d(classes, y[train])
+    if len(missing):
+        # Costs are those of all classes, so that each needs a row.
+        others = order[np.isin(y[order], missing)]
+        others = others[np.unique(y[others], return_index=True)[1]]
+        train, held = np.union1d(train, others), np.setdiff1d(held, others)
+    if not len(held):
         return Choice(), []
     of_held = weights[held] / weights[held].sum()
     share = float(weights[train].sum())
@@ -104,7 +116,7 @@ def choose(
     def better(new: Tried, old: Tried) -> bool:
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
-        error = np.sqrt(of_held @ (gain - mean) ** 2 / len(held))
+        error = float(np.linalg.norm(of_held * (gain - mean)))
         # One row alone does not decide, and where all rows are predicted well, smaller
         # losses are chance.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
@@ -117,10 +129,13 @@ def choose(
         model.set_params(solver="auto", solver_options=None)
         model.tol, model._choice = max(float(model.tol), _TOL), start
         problems = model._problems(*rows)
-        rule = problems.strengths(total * share)
+        rule, silent = problems.strengths(total * share), FitTask.silent()
 
         def fitted(multiple: float) -> Tried:
-            problems.solve(multiple * rule, FitTask.silent())
+            for index, alpha in enumerate(multiple * rule):
+                # Nothing has to be proven here of features without a penalty.
+                objective = problems.objective(index, float(alpha))
+                problems.run_once(index, objective, problems.settings, silent)
             vars(model).update(problems.attributes())
             found = Tried(Choice(multiple, start.scaled), score(model))
             tried.append((*found.choice, float(of_held @ found.losses)))

@@ -37,7 +37,7 @@ from .._problems import InputFeatures, LinearModel
 from .._solving.solution import Solution
 from .._solving.warnings import warn_of_separation, warn_of_shares
 from .block_methods import refuse_collections
-from .estimator import Estimator, loss_name
+from .estimator import Estimator, forget, loss_name
 from .held_out_strength import Choice
 from .predictions import is_narrow, rounded_scores, variance_power
 
@@ -70,6 +70,7 @@ class LinearEstimator(Estimator):
         if not self._takes_collections:
             return super()._opened(X, y, sample_weight, **others)
         self._choice = Choice()
+        forget(self, "auto_scores_")
         self._check_collection()
         for name, value in others.items():
             if value is not None:

@@ -115,10 +115,14 @@ class Scales(NamedTuple):
         shares = share * varies
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
-    def plain(self) -> Scales:
-        """Return units of one, for entries of the same root mean square."""
-        total = float(self.sizes**2 @ self.shares)
-        unit = np.sqrt(total / self.n_entries) if total else 1.0
+    def plain(self, free: npt.NDArray[np.bool_] | None = None) -> Scales:
+        """Return units of one, for entries of the same root mean square.
+
+        That leaves out features that are free of a penalty, if there are any.
+        """
+        shares = self.shares if free is None else self.shares * ~free
+        total = float(self.sizes**2 @ shares)
+        unit = np.sqrt(total / shares.sum()) if total else 1.0
         return self._replace(sizes=np.ones_like(self.sizes), unit=float(unit))
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:

@@ -469,7 +469,8 @@ class LinearProblems(Problems):
             scales = self._own_rows.scales(
                 self.design.matrix, self.weights, centered=False
             )
-            scales = scales.plain()
+            free = None if model.free is None else model.free[self.columns]
+            scales = scales.plain(free)
         return np.array(
             [
                 scales.strength(model.rule(target, self.weights), model.l1_share, total)

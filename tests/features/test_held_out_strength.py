@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from sklearn_subqn import (
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
+    RowBlocks,
     SubLBFGSLinearSVC,
     dual_gap,
 )
+from sklearn_subqn._estimators import classifier
 
 
 def text(k, n=1000, d=1500, seed=0):
@@ -122,9 +125,76 @@ def test_what_was_tried_tells_what_was_chosen(kind):
     assert least <= rule
     again = SubLBFGSLinearSVC().fit(X, y)
     assert np.array_equal(again.alpha_, model.alpha_)
-    # The objective that is proven is that of the choice.
-    gaps = dual_gap(model, X, y)
+
+
+@pytest.mark.parametrize("kind", [text, table])
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(),
+        L1LogisticOWLQN(l1_ratio=0.5),
+        MulticlassHingeClassifier(),
+        BMRMClassifier(loss="log_loss"),
+    ],
+    ids=repr,
+)
+def test_gaps_are_those_of_the_strength_that_was_chosen(kind, model, monkeypatch):
+    X, y = kind(3, n=400)
+    model = clone(model).fit(X, y)
+    assert model.auto_scores_
+    # Gaps need no choice: the strength is that of the model, whatever the data are.
+    monkeypatch.setattr(classifier, "choose", None)
+    gaps, objectives = dual_gap(model, X, y, return_objective=True)
+    np.testing.assert_allclose(objectives, model.objective_, rtol=1e-9)
     np.testing.assert_allclose(gaps, model.dual_gap_, atol=1e-3)
+
+
+@pytest.mark.parametrize("rare", range(6))
+def test_samples_have_a_row_of_each_class(rare):
+    X, y = table(3, n=300)
+    y[rare] = 3
+    costs = 1.0 - np.eye(4)
+    model = MulticlassHingeClassifier(label_cost=costs).fit(X, y)
+    expected = MulticlassHingeClassifier().fit(X, y)
+    assert model.auto_scores_ == expected.auto_scores_ != []
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n", [150, 300])
+def test_rows_of_no_weight_do_not_take_part_in_the_choice(make, n):
+    X, y = table(2, n=12_000)
+    weights = (np.arange(12_000) < n).astype(float)
+    model = SubLBFGSLinearSVC().fit(make(X), y, sample_weight=weights)
+    expected = SubLBFGSLinearSVC().fit(make(X[:n]), y[:n])
+    assert model.alpha_ == pytest.approx(expected.alpha_)
+    assert len(model.auto_scores_) == len(expected.auto_scores_)
+    assert bool(model.auto_scores_) == (n >= 200)
+
+
+def test_features_without_a_penalty_do_not_change_the_unit_of_the_others():
+    X, y = text(2)
+    free = X.getnnz(axis=0) == X.getnnz(axis=0).max()
+    losses = [
+        min(loss for _, scaled, loss in model.fit(X, y).auto_scores_ if not scaled)
+        for model in (BMRMClassifier(penalty_factor=~free), BMRMClassifier())
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_choice_says_nothing_of_features_without_a_penalty(k, l1_ratio):
+    X, y = table(k, n=400)
+    factors = (np.arange(12) > 1).astype(float)
+    model = L1LogisticOWLQN(penalty_factor=factors, l1_ratio=l1_ratio)
+    warned = []
+    for alpha in "auto", 1e-3:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.set_params(alpha=alpha).fit(X, y)
+        warned.append(len(caught))
+    # At most the warning of the fit itself.
+    assert warned[0] == warned[1] <= 1
 
 
 def test_all_solvers_have_the_same_strength():
@@ -159,7 +229,9 @@ def test_a_number_is_not_chosen():
     X, y = table(2, n=400)
     model = SubLBFGSLinearSVC().fit(X, y)
     assert model.auto_scores_
-    assert not hasattr(model.set_params(alpha=1e-3).fit(X, y), "auto_scores_")
+    assert not hasattr(clone(model).set_params(alpha=1e-3).fit(X, y), "auto_scores_")
+    # Data in blocks have the strength of the rule.
+    assert not hasattr(model.fit(RowBlocks(X, y)), "auto_scores_")
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

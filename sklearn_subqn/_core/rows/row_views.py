@@ -56,7 +56,11 @@ class SomeRows:
     def copy(self, part: slice = slice(None)) -> Any:
         """Return rows of a part; without a change, consecutive ones are a view."""
         X = self.undivided(part)
-        return X if self.sizes is None else X / self.sizes
+        if self.sizes is None:
+            return X
+        # Rows that lie apart have been copied already.
+        copied = self._change is None and X.base is None and X.dtype == self.dtype
+        return np.divide(X, self.sizes, out=X if copied else None)
 
     def columns(self, columns: Any) -> Any:
         """Return a copy of some of the columns."""
