@@ -44,8 +44,8 @@ def test_coordinate_descent_expects_its_last_model_where_objectives_are_negative
     # Poisson losses lack a constant: predicted bounds used to be compared with a
     # negative number, and none was ever good enough.
     rng = np.random.default_rng(0)
-    # Smaller problems are for one compiled loop.
-    X = rng.normal(size=(40_000, 12))
+    # One compiled loop would have to convert so many numbers.
+    X = rng.normal(size=(40_000, 12)).astype(np.float32)
     y = rng.poisson(np.exp(2.5 + X @ rng.normal(size=12) / 8.0))
     used = []
     predictions = cd_module._Predictions

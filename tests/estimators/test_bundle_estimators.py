@@ -492,9 +492,6 @@ def test_huber_with_residuals_far_beyond_its_threshold(monkeypatch):
     model = BMRMRegressor(1e-6, loss="huber", epsilon=0.1).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert model.n_iter_ < 80
-    (history,) = model.history_
-    assert history.phase[0] == "relaxed"
-    assert "relaxed" not in model.fit(X, y / 1e5).history_[0].phase
     absolute = BMRMRegressor(1e-5, loss="absolute_error").fit(X, y)
     model = BMRMRegressor(1e-6, loss="huber", epsilon=0.1).fit(X, y)
     assert model.objective_ == pytest.approx(0.1 * absolute.objective_, rel=2e-3)

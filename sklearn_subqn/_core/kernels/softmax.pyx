@@ -8,7 +8,7 @@ from .dense_rows cimport GRAM_ROWS, dense_gram
 from .exponentials cimport exponentials
 from .logarithms cimport log_of, log_of_one_less
 from .rows cimport allocate
-from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt
+from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt, memset
 from .sums cimport Sum, add_to, result
 
 cdef enum:
@@ -143,7 +143,7 @@ def derivatives_of_shift(
     if n == 0:
         return
     most = max(block(n, k), min(n, ROWS_AT_ONCE))
-    cdef double* p = <double*> allocate((most + k + GRAM_ROWS) * k * sizeof(double))
+    cdef double* p = <double*> allocate((most + k) * k * sizeof(double))
     cdef double* products = p + most * k
     cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
     with nogil:
@@ -155,11 +155,14 @@ def derivatives_of_shift(
                 for a in range(k):
                     p[j * k + a] = scores[i + j, a] + shift[a]
             of_rows(p, NULL, 0.0, size, k, p, NULL)
-            dense_gram(p, size, k, k, &weights[i], 1, products, products + k * k)
+            memset(products, 0, k * k * sizeof(double))
             for j in range(size):
                 q = p + j * k
                 for a in range(k):
+                    # By BLAS a probability of one would not cancel exactly.
                     part = weights[i + j] * q[a]
+                    for b in range(a, k):
+                        products[a * k + b] += part * q[b]
                     curvature[a, a] += part
                     if a == <Py_ssize_t> targets[i + j]:
                         part -= weights[i + j]

@@ -268,7 +268,7 @@ def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
 def _until_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, and where bends of the loss become kinks, what is for these.
 
-    With no more rows on a bend than parameters, gradients hardly tell of other rows.
+    With no more rows on a bend than parameters, gradients hardly show other rows.
     Where all rows are on bends that vanish, as of exact targets, or where bends are so
     narrow that gradients prove nothing, envelopes go on from there.
     """
