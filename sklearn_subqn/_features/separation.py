@@ -38,7 +38,7 @@ def sides_of_rows(
     if loss not in ("log_loss", "exponential"):
         return []
     if n_scores > 1 and targets.shape[1] == 1:
-        # Of several classes, each may be separated from the others.
+        # Each of several classes may be separated from the others.
         targets = np.where(targets == np.arange(n_scores), 1.0, -1.0)
     return list(targets.T)
 
@@ -92,7 +92,7 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     low, fixed, high = ends
     # Without an intercept, zero is the only number that features may be moved by.
     fixed = fixed if centered else np.minimum(fixed, 0.0)
-    # That number is not on the wrong side of any value, and equal to all that stay.
+    # This threshold is on no value's wrong side, and equals all values that stay.
     least, most = fixed[0], -fixed[1]
     along = np.maximum(-low[1], most) <= np.minimum(high[0], least)
     against = np.maximum(-high[1], most) <= np.minimum(low[0], least)

@@ -234,7 +234,7 @@ class LinearMap:
 
     @property
     def _undivided_rows(self) -> Any:
-        """X, or the rows of which it is made by sizes alone."""
+        """X, before its columns are divided by their sizes."""
         return self.X if self._column_sizes is None else self.X.undivided()
 
     def through(self, w: Floats, change: Callable[[slice, Floats], Floats]) -> Floats:

@@ -291,7 +291,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
         method = partial(auto, options=f.options)
         found = yield from solve_related(kinked(o, stopping), method, start)
         start = start if found is None else found.start
-    # Such a loss is about as large as the residuals.
+    # The loss is about as large as the residuals.
     width = first_width(o) * start.at(o).risk
     return (yield from alm(o, start, width=width))
 
