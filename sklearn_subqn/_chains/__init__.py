@@ -1,1 +1,1 @@
-"""Chains: linear-chain models of sequences, on top of the core."""
+"""Linear-chain models of sequences: losses, solvers, encoding and prediction."""

@@ -2,8 +2,9 @@
 
 The dual of the log-likelihood of a linear-chain CRF, regularized by the entropies of
 the sequences, has marginals of labels and of pairs of labels as variables (Collins,
-Globerson, Koo, Carreras & Bartlett 2008). Steps are those of Shalev-Shwartz & Zhang
-(2013) with a sequence in place of a row (Le Priol, Piché & Lacoste-Julien 2018).
+Globerson, Koo, Carreras & Bartlett 2008). Each step maximizes the dual over the
+variables of one sequence, as Shalev-Shwartz & Zhang (2013) do for one row (Le Priol,
+Piché & Lacoste-Julien 2018).
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from .loss import ChainLoss, Chains
 from .sweeps import chain_sweeps, marginals_fit
 from .sweeps_base import ChainSweeps, soft_threshold
 
-# Rounds before the first bound, which proves little so early, and before each further
-# one: of smooth losses and of others, whose rounds are shorter and bounds more
-# expensive. docs/constants.md has the figures.
+# Number of rounds before the first lower bound; an earlier bound would be weak.
+# docs/constants.md has the figures.
 _FIRST_ROUNDS = 3
+
+# Number of rounds between lower bounds, by whether the loss is smooth. A round of the
+# hinge takes little time compared with a bound. docs/constants.md has the figures.
 _ROUNDS = {True: 1, False: 5}
 
-# The proximal term makes the root of the mean curvature along a sequence, in units of
-# alpha, six times the strong convexity. docs/constants.md has the figures.
+# The proximal term raises the strong convexity to sqrt(alpha * c) / 6, where c is the
+# mean curvature of the dual along a sequence. docs/constants.md has the figures.
 _ROOT_SHARE = 6.0
 
 _NO_ROOM = (
@@ -46,46 +49,51 @@ def chain_ascent(
     patience: int | None = None,
     seed: int = 0,
 ) -> Solver:
-    """Yield iterates, one a round or some rounds.
+    """Yield iterates of accelerated dual coordinate ascent over the sequences.
 
-    A round has some epochs over the sequences. Each penalizes the distance from a point
-    ahead of the parameters, as in ``dual_ascent``: sequences share features, and at
-    small alpha changes of one undo those of others. With the hinge points are the best
-    ones on lines.
+    A round consists of a few epochs over the sequences; an iterate follows one or
+    several rounds. The dual objective of a round has a proximal term, centered at a
+    point extrapolated from the last two parameter vectors, as in ``dual_ascent``.
+    Without the proximal term, at small alpha, the step of one sequence would undo the
+    steps of other sequences with the same features. With the hinge, the iterate is the
+    minimizer on the line from the best point so far to the new one.
 
-    With an L1 penalty, parameters are soft thresholds of what the dual stands for.
-    Where the objective rises, the point ahead is brought back (O'Donoghue & Candès
-    2015): on 2,000 sentences of base NP with L1 alone, c1 = .4, the gap is .9 % after
-    105 rounds, without that 10 %, where it stays.
+    With an L1 penalty, the parameters are the soft threshold of the vector that the
+    dual variables determine. Where the objective rises, the extrapolation restarts
+    (O'Donoghue & Candès 2015): on 2,000 sentences of base NP with L1 alone, c1 = .4,
+    the gap is .9 % after 105 rounds; without restarts it stays at 10 %.
 
     Parameters
     ----------
     objective : Objective
         Loss of chains, with L2, L1 or both.
     start : Start
-        Starting point, from which the first epochs penalize the distance; marginals
-        begin with those at w, unless the true labels prove more.
+        Starting point, and center of the first proximal term. The marginals start at
+        the model's marginals for w, or at the true labels where these give a higher
+        lower bound.
     patience : int or None
         Number of iterations in which the gap must halve; None for no limit.
     seed : int
-        Of the order of the sequences.
+        Seed of the order in which sequences are visited.
 
     Returns
     -------
     status : str
-        "faded": it did not. "no room": labelings kept take too much.
+        "faded": the gap did not halve within ``patience`` iterations. "no room": the
+        working set of labelings takes too much memory.
 
     Raises
     ------
     MemoryError
-        If the dual variables take too much room. Of labelings that are kept, this is
-        seen in the course of a run, which then only ends if ``patience`` is given.
+        If the dual variables take too much memory. The working set of labelings of the
+        hinge grows during the run; where it becomes too large and ``patience`` is
+        given, the run ends with "no room" instead.
 
     Notes
     -----
-    Bounds are those of the dual u of the marginals, with products computed anew: sums
-    of steps have rounding errors. What is left of these in the marginals is
-    accounted for.
+    Each lower bound is the dual objective at the current marginals. Its product Xᵀu is
+    computed anew, because the sum of all steps accumulates rounding errors; a bound on
+    the rounding error of the marginals is subtracted.
     """
     o, design, chains = objective, design_of(objective), chains_of(objective)
     if not marginals_fit(design, chains):
@@ -94,7 +102,7 @@ def chain_ascent(
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
     wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE
-    # Without features, and with L1 alone, any is right.
+    # Without features and with L1 alone, any positive strength is correct.
     strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
     threshold = l1 / strength
@@ -112,7 +120,8 @@ def chain_ascent(
             bound = lower
             sweeps.recenter((proximity * center - cut.normal) / strength)
         else:
-            # The true labels prove more, but w is where to look for the optimum.
+            # The true labels give a higher lower bound, but w remains the better center
+            # of the proximal term.
             sweeps.reset()
             sweeps.recenter(proximity * center / strength)
     yield Iterate(best, None, bound, "dual ascent")
@@ -134,7 +143,8 @@ def chain_ascent(
         w = soft_threshold((proximity * center - cut.normal) / strength, threshold)
         bound = max(bound, o.dual_value(cut))
         point = _valued(o, w)
-        # With L1 little or no strong convexity is known in advance.
+        # With L1 the strong convexity is unknown or zero, so the extrapolation restarts
+        # where the objective rises.
         if l1 and point.value > value:
             momentum = Extrapolation(l2 / strength)
         value = point.value
@@ -152,7 +162,7 @@ def chain_ascent(
 
 
 def _valued(objective: Objective, w: Floats) -> Point:
-    """Return a point with its value, without the gradient that solvers ask for."""
+    """Return the point at w with its value, without a smooth loss's gradient."""
     point = objective.at(w)
     if objective.loss.smooth:
         point.risk = objective.risk.value(point.scores)
@@ -160,14 +170,14 @@ def _valued(objective: Objective, w: Floats) -> Point:
 
 
 def _curvature(objective: Objective) -> float:
-    """Return the mean squared norm of the features of a sequence times its weight."""
+    """Return the mean squared norm of a sequence's features times its mean weight."""
     o, design = objective, design_of(objective)
     n = max(int(np.count_nonzero(o.weights)), 1)
     return design.squared_norm / design.n_rows / n
 
 
 def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
-    """Return what the dual says, less what rounding at the scores of a point makes."""
+    """Return the cut of the current dual, lowered by the rounding error at a point."""
     o = point.objective
     dual, costs = sweeps.dual()
     charge = 4.0 * o.risk.rounding(point.scores)

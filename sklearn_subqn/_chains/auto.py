@@ -1,4 +1,4 @@
-"""The solver "auto" of chains: dual ascent, and where it ends a method of products."""
+"""The solver "auto" of chains: dual ascent, followed by a method for the primal."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from .._core.steps.quasi_newton import LimitedMemoryInverseHessian
 from .ascent import chain_ascent, chains_of, design_of
 from .sweeps import marginals_fit
 
-# Cuts of L-BFGS are combined in every fifth iteration.
+# The bundle of L-BFGS's cuts is optimized in every fifth iteration only.
 _BOUND_INTERVAL = 5
 
-# The ascent is left once 60 iterations have not halved the gap.
+# Dual ascent ends once 60 iterations have not halved the gap.
 _PATIENCE = 60
 
 
 def chain_auto(
     objective: Objective, start: Start, memory: int, seed: int = 0
 ) -> Solver:
-    """Yield iterates of dual ascent, then iterates of a method of products.
+    """Yield iterates of dual ascent, then iterates of a method for the primal.
 
-    That is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method with line
-    search, which begins with the last cut of the ascent. It takes over where marginals
-    take too much room, or the ascent becomes slow.
+    The second method is L-BFGS; with L1 it is OWL-QN, and for the hinge the bundle
+    method with line search, which begins with the last cut of the ascent. The second
+    method takes over where the marginals need too much memory, or the ascent converges
+    slowly.
     """
     last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
     if not objective.loss.smooth:
@@ -72,16 +73,16 @@ def _carry_out(
 def chain_lbfgs(
     objective: Objective, start: Start, memory: int, c1: float = 1e-4, c2: float = 0.9
 ) -> Solver:
-    """Yield the iterates of L-BFGS, by steps that obey the Wolfe conditions.
+    """Yield the iterates of L-BFGS with steps that satisfy the Wolfe conditions.
 
-    A trial step takes one forward-backward pass, which gives value and slope.
+    Each trial step costs one forward-backward pass, which returns value and slope.
     """
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     return bfgs(objective, start.w, hessian, search=partial(wolfe, c1=c1, c2=c2))
 
 
 def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
-    """Yield the iterates of a solver with bounds from their cuts and given cuts."""
+    """Yield a solver's iterates, with lower bounds from a bundle of all cuts."""
     bundle = CutBundle(objective)
     for cut in cuts:
         bundle.add(cut)

@@ -1,8 +1,8 @@
 """The objective of a batch of sequences, for online methods (Yu 2009, chapter 6).
 
-A batch of a few sequences has few of the parameters: its scores and their products take
-these alone. The penalty is that of all parameters (eq. 6.8), so that methods see the
-objective of the source, and take its steps.
+The sequences of a small batch have features for few of the parameters, so scores and
+gradients are computed for these parameters only. The penalty covers all parameters (eq.
+6.8): the objective and its steps agree with the source.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ class ChainBatch:
     Parameters
     ----------
     design : ChainDesign
-        Of the sequences of the batch, with all q parameters.
+        Design of the sequences of the batch, with all q parameters.
     targets : ndarray of shape (T,)
         Labels.
     loss : Loss
-        Of these sequences, smooth.
+        Smooth loss of the sequences of the batch.
     alpha : float
         Strength of the L2 penalty.
     weights : ndarray of shape (b,)
-        They sum to one.
+        Weights of the sequences, which sum to one.
 
     Attributes
     ----------
     rows : ndarray of shape (r,)
-        The parameters that the sequences have, ascending.
+        Indices of the parameters that score the batch, ascending.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class ChainBatch:
         return self.design.forward(w[self.rows])
 
     def _with_penalty(self, dual: Floats, v: Floats) -> Floats:
-        """Return the adjoint of a dual plus the Hessian of the penalty times v."""
+        """Return the gradient for a dual, plus the Hessian of the penalty times v."""
         product = self.alpha * v
         product[self.rows] += self.design.adjoint(dual)
         return product
 
 
 def own_design(design: ChainDesign) -> tuple[ChainDesign, Rows]:
-    """Return the design of the features that occur, and the numbers of parameters."""
+    """Return the design restricted to the features that occur, and its parameters."""
     X, (ptr, labels) = design.X, design.pairs
     features, indices = np.unique(X.indices, return_inverse=True)
     sizes = ptr[features + 1] - ptr[features]

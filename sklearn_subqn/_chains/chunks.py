@@ -1,4 +1,4 @@
-"""Chunks of labeled sequences, and how many of them are found."""
+"""Chunks that labels of sequences mark, and their counts for precision and recall."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from sklearn.utils import check_consistent_length
 from .._checks import as_sample_weights, check_sample_weight, exact_names
 from .sequences import starts_of_lengths
 
-# Prefixes of labels of chunks, in the letters of IOBES.
+# Prefixes of chunk labels, translated to the letters of IOBES.
 _PREFIXES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
 
 
 def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
-    """Return the chunks that the labels of a sequence mark, by the rules of conlleval.
+    """Return the chunks that the labels of a sequence mark, as conlleval does.
 
-    These rules read all common schemes, IOB1, IOB2 (BIO), IOBES and BILOU, and labels
-    that break them. A chunk begins at "B", "S" and "U"; at "I" and the last labels "E"
-    and "L" where no chunk is open, that is after "O", "E", "L", "S" and "U"; and where
-    the type is another one than before. It ends before such a label or "O", and with
-    "E", "L", "S" and "U".
+    The rules of conlleval read all common schemes, IOB1, IOB2 (BIO), IOBES and BILOU,
+    and labels that violate the scheme. A chunk begins at "B", "S" and "U"; at "I", "E"
+    and "L" where no chunk is open, which is after "O", "E", "L", "S" and "U"; and
+    wherever the type changes. A chunk ends at "E", "L", "S" and "U", before "O", and
+    before a label that begins another chunk.
 
     Parameters
     ----------
     labels : iterable of str
-        "O" outside of chunks; else a prefix B, I, E, S, L or U alone, or with a hyphen
-        and the type of the chunk: "B-PER".
+        "O" outside of chunks; inside, one of the prefixes B, I, E, S, L and U, alone or
+        followed by a hyphen and the type of the chunk: "B-PER".
 
     Returns
     -------
     chunks : list of (type, start, end)
-        In order; the tokens of a chunk are ``labels[start:end]``. The type is empty
-        where labels have none.
+        Chunks in the order of the sequence; the tokens of a chunk are
+        ``labels[start:end]``. The type is the empty string where labels have no type.
 
     Raises
     ------
     ValueError
-        If there is another label, such as those of parts of speech, which
-        :func:`flat_scorer` is for.
+        If a label does not mark chunks, such as a part of speech; use
+        :func:`flat_scorer` for such labels.
 
     See Also
     --------
@@ -60,13 +60,13 @@ def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
     [('PER', 0, 2), ('LOC', 3, 4), ('LOC', 4, 5)]
     """
     chunks: list[tuple[str, int, int]] = []
-    # The chunk that is open: its type, and where it starts.
+    # Type and first token of the open chunk.
     kind, start = None, 0
     end = 0
     for at, label in enumerate(labels):
-        prefix, _, of = str(label).partition("-")
+        prefix, _, new_kind = str(label).partition("-")
         end = at + 1
-        outside = prefix == "O" and not of
+        outside = prefix == "O" and not new_kind
         if not outside and prefix not in _PREFIXES:
             raise ValueError(
                 f"{label!r} is no label of chunks, which are 'O', or begin with B, I, "
@@ -74,13 +74,13 @@ def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
                 "other labels take flat_scorer."
             )
         prefix = "O" if outside else _PREFIXES[prefix]
-        if kind is not None and (outside or prefix in "BS" or of != kind):
+        if kind is not None and (outside or prefix in "BS" or new_kind != kind):
             chunks.append((kind, start, at))
             kind = None
         if outside:
             continue
         if kind is None:
-            kind, start = of, at
+            kind, start = new_kind, at
         if prefix in "ES":
             chunks.append((kind, start, end))
             kind = None
@@ -90,7 +90,7 @@ def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
 
 
 class ChunkCounts:
-    """Weighted numbers of chunks of each type: true ones, predicted ones, and both."""
+    """Weighted counts of true, predicted and correct chunks of each type."""
 
     def __init__(
         self, y_true: Any, y_pred: Any, sample_weight: Any, lengths: Any
@@ -116,11 +116,11 @@ class ChunkCounts:
 
     @property
     def types(self) -> list[str]:
-        """All types, sorted."""
+        """All types of chunks, sorted."""
         return sorted({*self.true, *self.predicted})
 
     def of(self, kinds: list[str]) -> dict[str, float]:
-        """Return the scores of chunks of some types together."""
+        """Return precision, recall, F1 and support of all chunks of the given types."""
         right, predicted, true = (
             float(sum(counter[kind] for kind in kinds))
             for counter in (self.right, self.predicted, self.true)
@@ -135,7 +135,7 @@ class ChunkCounts:
 
 
 def check_lengths(truths: list[Any], predictions: list[Any]) -> None:
-    """Raise ValueError unless there are as many labels in each sequence."""
+    """Raise ValueError unless each sequence has as many predicted as true labels."""
     check_consistent_length(truths, predictions)
     for i, (truth, prediction) in enumerate(zip(truths, predictions, strict=True)):
         if len(truth) != len(prediction):
@@ -146,7 +146,7 @@ def check_lengths(truths: list[Any], predictions: list[Any]) -> None:
 
 
 def sequences_of(y: Any, lengths: Any) -> list[list[Any]]:
-    """Return label sequences as lists."""
+    """Return the label sequences as lists, split by ``lengths`` if given."""
     if lengths is not None:
         labels = exact_names(y).tolist()
         starts = starts_of_lengths(lengths, len(labels), True).tolist()

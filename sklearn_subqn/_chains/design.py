@@ -2,9 +2,9 @@
 
 Scores of all tokens and of transitions are rows of one array: with the features X of
 shape (T, d) of T tokens and k labels, z = [X W; A] of shape (T + k, k) holds the
-emissions X W and below them the transitions A. Only some pairs of a feature and a
-label, and of two labels, have a parameter; the others score nothing. Which transitions
-are forbidden is for the loss to say.
+emissions X W and below them the transitions A. Only the listed pairs of a feature and a
+label, and of two labels, have a parameter; all other pairs score zero. The loss, not
+the design, forbids transitions.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from .pairs import Pairs
 
 Result = TypeVar("Result")
 
-# Sums over tokens are made of two parts for any number of threads: each part takes room
-# for all parameters, and time to be added. docs/constants.md has the figures.
+# Number of partial sums over tokens, for any number of threads. Each partial sum needs
+# memory for all parameters, and time for the addition. docs/constants.md has the
+# figures.
 _PARTS = 2
 
-# Parameters are padded to one for each feature and label where the padded ones are at
-# most twice as many as the stored entries. docs/constants.md has the figures.
+# Parameters are padded to a dense (feature, label) array where this array has at most
+# twice as many entries as X stores. docs/constants.md has the figures.
 _PADDED_SHARE = 2
 
 
@@ -39,33 +40,33 @@ class ChainDesign:
     Parameters
     ----------
     X : CSR matrix or CSR array of shape (T, d)
-        Features of the tokens of all sequences, float64 or float32; never copied. Where
-        all stored entries are one they are not read.
+        Features of the tokens of all sequences, float64 or float32; never copied. The
+        products do not read the stored entries where all of them are one.
     starts : ndarray of intp of shape (n + 1,)
         First token of each sequence, and T.
     n_labels : int
         Number k of labels.
     pairs : Pairs
-        P pairs of a feature and a label that have a parameter.
+        The P pairs of a feature and a label that have a parameter.
     transitions : ndarray of bool of shape (k, k)
         Which transitions have a parameter: [i, j] from label i to j.
     n_threads : int
-        Number of threads. Products do not depend on it.
+        Number of threads. Products are the same for every number.
     padded : bool
-        Whether parameters may be padded for speed; sums then differ in the order of
-        their terms from those of other numbers of tokens.
+        Whether parameters may be padded for speed. Padding depends on the number of
+        tokens and changes the order of the terms of a sum, hence its rounding error.
 
     Attributes
     ----------
     n_rows : int
         Number n of sequences.
     n_tokens, n_params : int
-        T and q. The parameters w of shape (q,) begin with those of the P pairs; those
-        of transitions follow in the order of ``transitions``.
+        Numbers T of tokens and q of parameters. The parameter vector w of shape (q,)
+        has the P pairs first, then the transitions in the order of ``transitions``.
     passes : float
         Products with X or its transpose so far.
     pool : ThreadPoolExecutor or None
-        The threads, None for one.
+        The pool of threads; None for one thread.
     """
 
     in_one_place = True
@@ -94,7 +95,7 @@ class ChainDesign:
         self.n_threads = n_threads
         is_binary = bool(np.all(X.data == 1.0))
         self.data = X.data[:0] if is_binary else X.data
-        # Widths are multiples of four.
+        # Rows of the padded array have a multiple of four entries.
         stride = -(-n_labels // 4) * 4
         padded = padded and self.n_features * stride <= _PADDED_SHARE * X.nnz
         self.stride = stride if padded else 0
@@ -113,7 +114,7 @@ class ChainDesign:
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
 
     def as_shape(self) -> Shape:
-        """Return the facts about it that do not need its data."""
+        """Return the sizes of the design, without its data."""
         return Shape(
             n_rows=self.n_rows,
             n_features=self.n_features,
@@ -138,7 +139,7 @@ class ChainDesign:
         return np.append(tokens, np.ones(self.n_labels))
 
     def mean_squares(self, weights: Floats) -> Floats:
-        """Return weighted mean squares of the columns, of shape (q,)."""
+        """Return the weighted mean square of each column, of shape (q,)."""
         X = self.X
         tokens = np.repeat(weights, np.diff(self.starts))
         terms = np.repeat(tokens, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
@@ -171,13 +172,13 @@ class ChainDesign:
         return scores
 
     def transition_scores(self, w: Floats) -> Floats:
-        """Return the transitions of shape (k, k) for w of shape (q,)."""
+        """Return the transition scores of shape (k, k) for w of shape (q,)."""
         scores = np.zeros((self.n_labels, self.n_labels))
         scores[self.transitions] = w[self.n_pairs :]
         return scores
 
     def adjoint(self, dual: Floats) -> Floats:
-        """Return the q-vector of products with u of the shape of the scores."""
+        """Return the adjoint map of a dual u of shape (T + k, k), of shape (q,)."""
         self.passes += 1.0
         emissions = dual[: self.n_tokens]
         arrays = self.data, self.X.indices, self.X.indptr, *self.pairs, self.stride
@@ -199,7 +200,7 @@ class ChainDesign:
     def _each(
         self, function: Callable[[tuple[int, int]], Result], n_parts: int
     ) -> list[Result]:
-        """Return results of a function of parts of the tokens, in their order."""
+        """Return the results of a function for each part of the tokens, in order."""
         n_parts = max(1, min(n_parts, self.n_tokens, self.X.nnz // PART_SIZE))
         bounds = [self.n_tokens * i // n_parts for i in range(n_parts + 1)]
         parts = list(pairwise(bounds))
@@ -208,7 +209,7 @@ class ChainDesign:
         return list(self.pool.map(function, parts))
 
     def pad(self, w: Floats) -> Floats:
-        """Return the parameters of pairs, padded if that is how they are read."""
+        """Return the parameters of pairs, padded if the design is."""
         if self._places is None:
             return np.ascontiguousarray(w[: self.n_pairs])
         params = np.zeros(self.n_features * self.stride)
@@ -216,11 +217,11 @@ class ChainDesign:
         return params
 
     def unpad(self, params: Floats) -> Floats:
-        """Return the parameters of pairs from ``pad``, of shape (P,)."""
+        """Return the parameters of pairs of shape (P,), the inverse of ``pad``."""
         return params if self._places is None else params[self._places]
 
     def take(self, sequences: Rows) -> ChainDesign:
-        """Return the design of some of the sequences, of the same parameters."""
+        """Return the design of the given sequences, with all parameters of this one."""
         tokens, starts = tokens_of(self.starts, sequences)
         return ChainDesign(
             self.X[tokens],
@@ -233,9 +234,9 @@ class ChainDesign:
 
 
 def tokens_of(starts: Rows, sequences: Rows) -> tuple[Rows, Rows]:
-    """Return the tokens of some sequences, and where the sequences start among them."""
+    """Return the tokens of the given sequences, and each sequence's first one."""
     lengths = np.diff(starts)[sequences]
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    shifts = starts[:-1][sequences] - ends[:-1]
-    tokens = np.arange(ends[-1]) + np.repeat(shifts, lengths)
-    return tokens, ends
+    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    shifts = starts[:-1][sequences] - new_starts[:-1]
+    tokens = np.arange(new_starts[-1]) + np.repeat(shifts, lengths)
+    return tokens, new_starts

@@ -1,4 +1,4 @@
-"""Sweeps for the log-likelihood, over the marginals of potentials."""
+"""Dual ascent for the log-likelihood, with potentials as dual variables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from .._core.rounding import rounding
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps
 
-# The share of the way towards the scores to try first after a warm start.
+# First step size after a warm start: the share of the step from the potentials to the
+# current scores.
 _FIRST_RATE = 0.5
 
 
 class EntropySweeps(ChainSweeps):
-    """Of the log-likelihood, where h is minus the entropy.
+    """Dual ascent for the log-likelihood, where h is minus the entropy.
 
-    The dual variables are the marginals of potentials, see ``kernels.chain_ascent``.
+    The dual variables are marginals, stored as the potentials that generate them; see
+    ``kernels.chain_ascent``.
 
     Attributes
     ----------
     nodes : ndarray of shape (T, width)
-        Marginals mu of labels, at first those of the true ones; k padded to a width.
+        Marginals mu of labels, initially one for each true label. Rows are padded from
+        k to ``width`` entries.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -50,8 +53,8 @@ class EntropySweeps(ChainSweeps):
         of_pairs = np.full(k * k, -1)
         of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
         labels = self._targets.astype(np.intp)
-        # ``_true_pairs`` are the transitions with a parameter in the true labels, and
-        # ``_of_pairs`` the sequences that have them.
+        # ``_true_pairs`` has the index of each transition of the true labels that has a
+        # parameter, and ``_of_pairs`` the sequence in which it occurs.
         self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
         self._of_pairs = _sequences(design.starts)[second][self._true_pairs >= 0]
         self._true_pairs = self._true_pairs[self._true_pairs >= 0]
@@ -101,7 +104,8 @@ class EntropySweeps(ChainSweeps):
         shares = self._weights[self._of_pairs]
         pairs -= np.bincount(self._true_pairs, shares, len(pairs))
         dual[-k:][self._free] = pairs
-        # Entropies are differences of larger numbers, with the rounding of these.
+        # An entropy is a difference of two larger numbers and inherits their rounding
+        # error, which is added to the cost.
         lengths = np.diff(design.starts)
         lost = 8.0 * rounding(1.0) * (self._sizes + 8.0 * lengths)
         return ChainDual(dual, lost * (self._rates > 0.0) - self._entropies)
@@ -115,7 +119,7 @@ class EntropySweeps(ChainSweeps):
 
 
 def _inner(starts: Rows) -> Rows:
-    """Return the tokens that have one before them in their sequence."""
+    """Return the tokens that are not the first of their sequence."""
     inner = np.ones(starts[-1], dtype=bool)
     inner[starts[:-1]] = False
     return np.flatnonzero(inner)
@@ -127,5 +131,5 @@ def _sequences(starts: Rows) -> Rows:
 
 
 def _width(k: int) -> int:
-    """Return a number of labels padded to a multiple of four."""
+    """Return k rounded up to a multiple of four."""
     return -(-k // 4) * 4

@@ -44,95 +44,101 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         Strength of the penalty against the *mean* loss of a sequence, positive. ``c2``
         of CRFsuite corresponds to ``alpha = 2 * c2 / n_sequences``, see
         :meth:`from_crfsuite`. "auto" is one divided by the sum of the weights of the
-        sequences, which is ``c2=0.5``; for ``partial_fit``, which does not know how
-        many are to come, it is 1e-4.
+        sequences, which is ``c2=0.5``; for ``partial_fit``, where this sum is unknown,
+        "auto" is 1e-4.
     l1_ratio : float, default=0.0
         Share of L1 in the penalty ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * ||w||²``,
         in [0, 1].
     loss : {"log_loss", "hinge"}, default="log_loss"
         The negative logarithm of the probability of a sequence's labels, or the
-        structured hinge: the most by which other labelings violate their margins, see
+        structured hinge: the largest margin violation among all other labelings, see
         ``rescaling``.
     rescaling : {"margin", "slack"}, default="margin"
-        What the number of wrong labels D of a labeling is in the hinge. "margin": ``max
-        D + score - score of the right labels``, a margin that grows with D. "slack":
-        ``max D * (1 + score - score of the right labels)``, which asks for a margin of
-        one and charges violations by D; the time it takes grows with the square of the
-        length of a sequence.
+        How the number D of wrong labels of a labeling enters the hinge. "margin": the
+        loss is ``max D + score - score of the right labels``, with a margin that grows
+        with D. "slack": the loss is ``max D * (1 + score - score of the right
+        labels)``, with a margin of one and violations multiplied by D; its time grows
+        with the square of the length of a sequence.
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": dual coordinate ascent over the sequences, and where that would take
-          too much memory or becomes slow "lbfgs", with L1 "owlqn", or with the hinge
-          "ls-bmrm".
+        - "auto": dual coordinate ascent over the sequences. Where the ascent needs too
+          much memory or becomes slow, "lbfgs" continues; with L1 "owlqn", and with the
+          hinge "ls-bmrm".
         - "dual-ascent": dual coordinate ascent over the sequences.
         - "lbfgs": the limited-memory quasi-Newton method, log loss with L2 only.
         - "owlqn": OWL-QN, its variant for L1, log loss only.
         - "ls-bmrm": bundle method with line searches.
         - "sgd", "smd", "olbfgs": stochastic gradient descent, stochastic meta-descent
-          and online L-BFGS on batches of sequences, log loss with L2 only; there to be
-          compared. An iteration is a pass over the sequences in random order, and its
-          end gives a bound. ``partial_fit`` learns by dual ascent whatever the solver.
+          and online L-BFGS on batches of sequences, log loss with L2 only; for
+          comparisons. An iteration is a pass over the sequences in random order,
+          followed by a lower bound. ``partial_fit`` uses dual ascent for every
+          ``solver``.
     all_possible_states : bool, default=False
-        Whether all pairs of an attribute and a label have a weight, or those only that
-        training data have.
+        Whether all pairs of an attribute and a label have a weight, or only the pairs
+        that occur in training data.
     all_possible_transitions : bool, default=False
-        Whether all pairs of labels have a weight, or those only that training data
-        have. Those without a weight are possible and score zero.
+        Whether all transitions between labels have a weight, or only the transitions
+        that occur in training data. A transition without a weight remains possible and
+        scores zero.
     min_freq : float, default=0
-        Pairs of an attribute and a label, or of labels, have no weight if they are in
-        fewer places of the training data, which count by ``sample_weight``.
+        Minimum number of occurrences, weighted by ``sample_weight``, in training data.
+        Rarer pairs of an attribute and a label, and rarer transitions, have no weight.
     transition_constraints : {"BIO", "IOB1", "IOB2", "BIOES", "BILOU"}, \
             list of pairs, array or None, default=None
-        Which labels may follow which, in training and prediction. Schemes also say
-        which labels a sequence may begin and end with.
+        Which labels may follow which, in training and prediction. A scheme also
+        restricts the first and the last label of a sequence.
 
-        - "BIO" or "IOB2": labels are "O", "B-X" and "I-X", of types X of chunks, or "B"
-          and "I" where there are no types; only "B-X" and "I-X" go before "I-X", with
-          which no sequence begins.
-        - "IOB1": "I-X" may begin a chunk, too, and "B-X" only a chunk that follows one
-          of the same type: "B-X" and "I-X" go before "B-X", with which no sequence
-          begins.
-        - "BIOES": as "BIO", and as well "E-X", the last of a chunk, and "S-X", one
-          token. "B-X" and "I-X" go before "I-X" and "E-X", and nothing else; no
-          sequence begins with the latter or ends with the former.
+        - "BIO" or "IOB2": labels are "O", "B-X" and "I-X" for chunks of type X, or "B"
+          and "I" without types. "I-X" must follow "B-X" or "I-X", and no sequence
+          begins with "I-X".
+        - "IOB1": "I-X" may begin a chunk, and "B-X" begins a chunk only after a chunk
+          of the same type. "B-X" must follow "B-X" or "I-X", and no sequence begins
+          with "B-X".
+        - "BIOES": as "BIO", with "E-X" for the last token of a chunk and "S-X" for a
+          chunk of one token. "B-X" and "I-X" must precede "I-X" or "E-X", and "I-X" and
+          "E-X" must follow "B-X" or "I-X". No sequence begins with "I-X" or "E-X", or
+          ends with "B-X" or "I-X".
         - "BILOU": "BIOES" with "L-X" in place of "E-X", and "U-X" in place of "S-X".
-        - pairs of labels of which the second must not follow the first;
-        - boolean array of shape (n_classes, n_classes): whether the second may follow
-          the first, in the order of ``classes_``; a data frame whose rows and columns
-          are named by classes is matched by these names.
+        - list of forbidden pairs: the second label must not follow the first.
+        - boolean array of shape (n_classes, n_classes): entry [i, j] allows class j
+          after class i, in the order of ``classes_``; a data frame is matched by the
+          classes that name its rows and columns.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of sequences, whose losses do not divide into those of
-        tokens: a sequence counts by the mean of the factors of its tokens' labels.
+        Factors on the weights of sequences. The loss of a sequence is not a sum over
+        tokens, so the weight of the sequence is multiplied by the mean factor of its
+        tokens' labels.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     warm_start : bool, default=False
-        Whether ``fit`` starts from the weights of the previous model, as far as it had
-        the same attributes and labels. They may be of other data.
+        Whether ``fit`` starts from the weights of the previous model for all attributes
+        and labels that both models have. The previous model may be fitted to different
+        data.
     solver_options : dict or None, default=None
-        Further options of the solver of ``fit``, such as those of its publication, by
-        name. Which ones each solver takes, with their ranges and defaults, is in the
-        table of `docs/methods.md`; others are refused. Of "sgd", "smd" and "olbfgs":
-        ``batch_size``, 8, and
+        Further options of the solver of ``fit`` by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; other names are refused. "sgd", "smd" and "olbfgs"
+        have ``batch_size``, 8, and
 
-        - "sgd": ``eta0``, .1 times the batch size, as losses are means here where the
-          source has sums, and ``tau``, infinite: steps are ``eta0 * tau / (tau + t)``;
-        - "smd": ``eta0`` as well, ``mu``, .02 times the batch size, and ``lambda_``,
-          .99;
+        - "sgd": ``eta0``, .1 times the batch size, because batch losses are means here
+          and sums in the source, and ``tau``, infinite: steps are ``eta0 * tau / (tau +
+          t)``;
+        - "smd": ``eta0`` as in "sgd", ``mu``, .02 times the batch size, and
+          ``lambda_``, .99;
         - "olbfgs": ``eta0``, 1, ``tau``, 1e4, ``memory``, 5, ``epsilon``, 1e-10, and
           ``lambda_``, one divided by the batch size.
 
     n_jobs : int or None, default=None
-        Number of threads that share the tokens where many sequences are looked at at
-        once: all but the steps of dual ascent. Results do not depend on it. ``None``
-        means 1 unless in a :func:`joblib.parallel_config` context; ``-1`` means all
+        Number of threads for all computations except the steps of dual ascent, which
+        take one sequence at a time. Results do not depend on the number. ``None`` means
+        1 unless in a :func:`joblib.parallel_config` context; ``-1`` means all
         processors.
     random_state : int, RandomState instance or None, default=0
-        Seed of the order in which dual ascent and online methods go through the
-        sequences. None draws another one each time.
+        Seed of the order in which dual ascent and online methods visit the sequences.
+        None draws a new seed for each fit.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
@@ -144,12 +150,12 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     classes_ : ndarray of shape (n_classes,)
         The labels.
     attributes_ : ndarray of shape (n_features_in_,)
-        Names of the attributes, where tokens are dicts or lists of them.
+        Names of the attributes, where tokens are dicts or lists of names.
     state_features_ : mapping
-        Weights that are not zero, by pairs (attribute, label); attributes are column
-        numbers where tokens are rows of matrices.
+        Non-zero weights, by pairs (attribute, label); attributes are column numbers
+        where tokens are rows of matrices.
     transition_features_ : dict
-        Weights that are not zero, by pairs (label, next label).
+        Non-zero weights, by pairs (label, next label).
     alpha_ : float
         The strength of the penalty that was used.
     objective_ : float
@@ -163,37 +169,36 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The methods that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of attributes.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where X is a table or has one for each sequence, with
-        names that are all strings. Tables of predictions must have the same columns in
-        the same order.
+        Names of the columns, where sequences are tables whose column names are all
+        strings. ``predict`` requires the same columns in the same order.
 
     See Also
     --------
     ConvergenceDisplay : Plot of objective and lower bound during a fit.
-    MulticlassHingeClassifier : Labels of rows that do not depend on each other.
+    MulticlassHingeClassifier : Classifier of independent rows.
 
     Notes
     -----
-    A sequence of tokens is a list of dicts, a list of lists of names, or a matrix,
-    dense or sparse, or a table of pandas or polars, with a row for each token. All
-    tables need the same columns in the same order; where a column has strings, rows are
-    tokens as dicts are, with the names of the columns. In place of lists there may be a
-    pandas Series, of tokens or of sequences. Of a dict, ``"name": "value"`` makes the
-    attribute "name:value" of weight 1, ``"name": 0.5`` the attribute "name" of weight
-    0.5, True and False are 1 and 0, and of lists, sets and dicts as values the
-    attributes are put behind "name:", as python-crfsuite has it. X may be a generator
-    of sequences. All sequences may also be one matrix, dense, sparse or a table, whose
-    rows ``lengths`` divides; labels then are one array.
+    A sequence of tokens is a list of dicts, a list of lists of attribute names, a
+    matrix (dense or sparse), or a table of pandas or polars; matrices and tables have
+    one row for each token. All tables need the same columns in the same order. If a
+    column has strings, each row is read as a dict from column names to values. A pandas
+    Series of tokens or of sequences can replace a list. In a dict, ``"name": "value"``
+    gives the attribute "name:value" of weight 1, and ``"name": 0.5`` the attribute
+    "name" of weight 0.5; True and False are 1 and 0. The attributes of a list, set or
+    dict as value get the prefix "name:", as in python-crfsuite. X may be a generator of
+    sequences. X may also be one matrix or table of all tokens, with the number of rows
+    of each sequence in ``lengths``; then y is one array.
 
-    A sequence of weight 2 equals a repeated one, a sequence of weight 0 a missing one.
-    Attributes that training did not see are left out in prediction, where sequences may
-    also be empty: they have no labels.
+    Weight 2 is equivalent to repeating a sequence, and weight 0 to removing it.
+    Prediction ignores attributes that are not in the training data. Sequences may be
+    empty in prediction, and then have no labels.
 
-    There is no intercept: an attribute that every token has makes one.
+    There is no intercept; an attribute that every token has acts as one.
 
     References
     ----------
@@ -318,15 +323,15 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         ----------
         X : iterable of sequences, or matrix of shape (n_tokens, n_features)
             Training data, see Notes; a matrix needs ``lengths``. A Dask bag of
-            sequences, or a list of delayed lists of sequences, is fitted where its
-            parts are, by L-BFGS: for the log loss with L2, without ``min_freq`` and
-            ``class_weight``.
+            sequences, or a list of delayed lists of sequences, is fitted by L-BFGS on
+            the workers that have its parts; this needs the log loss with L2, without
+            ``min_freq`` and ``class_weight``.
         y : iterable of label sequences, or array-like of shape (n_tokens,)
-            The label of each token; in the same parts as X.
+            The label of each token; partitioned like X.
         sample_weight : float or array-like of shape (n_sequences,), default=None
             Non-negative weights of the sequences.
         lengths : array-like of int of shape (n_sequences,), default=None
-            Numbers of rows of X and y that make a sequence.
+            Number of rows of X and y in each sequence.
 
         Returns
         -------
@@ -342,7 +347,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         """
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
@@ -363,7 +368,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         previous: dict[str, Any],
         task: FitTask,
     ) -> None:
-        """Fit to sequences in memory."""
+        """Fit the model to sequences in memory."""
         objective, seen = self._problem(X, y, sample_weight, lengths)
         start = Start(self._started_from(previous))
         design: Any = objective.design
@@ -388,9 +393,9 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         previous: dict[str, Any],
         task: FitTask,
     ) -> None:
-        """Fit to sequences in blocks, where they are."""
+        """Fit the model to blocks of sequences on their workers."""
         self._check_for_blocks(X, lengths)
-        # Needs Dask.
+        # The import needs Dask.
         from .._blocks.dask_collections import sequences_opened
 
         source = sequences_opened(X, y, sample_weight, PlaceOfSequences)
@@ -418,7 +423,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         task: FitTask,
         watch: KeepsBest | None = None,
     ) -> Solution:
-        """Return the solution of a problem."""
+        """Run the solver, and return the solution."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         problem = Problem(
             type(self).__name__,
@@ -434,7 +439,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         return solve(problem, self, task, Options(**{**given, "seed": seed}))
 
     def _check_for_blocks(self, X: Any, lengths: Any) -> None:
-        """Raise TypeError or ValueError for what sequences in blocks do not have."""
+        """Raise TypeError or ValueError for options that blocks do not support."""
         if hasattr(X, "shape"):
             raise refusal(self, X)
         limits = {

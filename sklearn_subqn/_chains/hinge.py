@@ -23,17 +23,17 @@ class ChainHinge(ChainLoss):
     Parameters
     ----------
     starts, allowed, ends, pool
-        As of all losses of chains.
+        See ``ChainLoss``.
     rescaling : {"margin", "slack"}
 
     Notes
     -----
-    With slack rescaling the best labelings with each number of wrong labels are found,
-    by dynamic programming in O(length² k²) at most.
+    With slack rescaling, dynamic programming finds the best labeling for each number of
+    wrong labels in at most O(length² k²).
 
-    Where several labelings attain the maximum, the subgradient is that of the lowest
-    one from the last token backwards, with slack rescaling of those with the fewest
-    wrong labels.
+    Where several labelings attain the maximum, the subgradient belongs to the labeling
+    with the lowest codes, compared from the last token backwards; with slack rescaling,
+    to the one with the fewest wrong labels first.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ChainHinge(ChainLoss):
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the labelings of the maxima, (T,), and the losses, (n,)."""
+        """Return the loss-maximizing labelings, (T,), and the losses, (n,)."""
         labels = np.empty(len(targets), dtype=np.intp)
         losses = np.empty(len(weights))
         emissions, transitions = self.split(scores)
@@ -109,7 +109,7 @@ class ChainHinge(ChainLoss):
 
 
 def pair_counts(labels: Rows, starts: Rows, weights: Floats, k: int) -> Floats:
-    """Return how often a label follows another, by weights of sequences, (k, k)."""
+    """Return the weighted counts of pairs of adjacent labels, of shape (k, k)."""
     s = np.repeat(weights, np.diff(starts))
     inner = np.ones(len(labels), dtype=bool)
     inner[starts[:-1]] = False

@@ -1,4 +1,4 @@
-"""What follows from the scores of chains: best labelings, probabilities."""
+"""Inference in chains: best labelings, log partition functions and marginals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .pairs import Pairs
 
 
 class Lattice:
-    """All labelings of sequences, with their scores.
+    """The scores of all labelings of sequences, as a lattice of tokens and labels.
 
     Parameters
     ----------
     design : ChainDesign
-        Of n sequences, T tokens and k labels.
+        Design of n sequences, T tokens and k labels.
     w : ndarray of shape (q,)
         Parameters.
     allowed : ndarray of bool of shape (k, k)
@@ -46,7 +46,7 @@ class Lattice:
         Raises
         ------
         ValueError
-            If a sequence has no allowed labeling, here and below.
+            If a sequence has no allowed labeling, as in all other methods.
         """
         labels = np.empty(self._shape[0], dtype=np.intp)
         scores = np.empty(self._n)
@@ -60,7 +60,7 @@ class Lattice:
     def n_best(self, n: int) -> tuple[npt.NDArray[np.intp], Floats]:
         """Return the n best labelings, (n, T), and their scores, (n_sequences, n).
 
-        Where a sequence has less, scores are minus infinity.
+        Scores are minus infinity where a sequence has fewer than n labelings.
         """
         labels = np.empty((n, self._shape[0]), dtype=np.intp)
         scores = np.empty((self._n, n))
@@ -86,7 +86,8 @@ class Lattice:
     def edge_marginals(self) -> Floats:
         """Return the probabilities of pairs of adjacent labels, of shape (T, k, k).
 
-        Entry [t, i, j] is of label i at token t - 1 and j at t, zero for first tokens.
+        Entry [t, i, j] is the probability of label i at token t - 1 and label j at
+        token t; zero where t is the first token of a sequence.
         """
         n_tokens, k = self._shape
         edges = np.zeros((n_tokens, k, k))
@@ -116,13 +117,14 @@ def best_of_one(
     Parameters
     ----------
     rows : tuple of ndarray
-        Data, indices and indptr of its tokens in CSR format; no data where all are one.
+        Data, indices and indptr of its tokens in CSR format; data is empty where all
+        entries are one.
     pairs : Pairs
     transitions : ndarray of bool of shape (k, k)
-        Which have a parameter.
+        Which transitions have a parameter.
     w : ndarray of shape (q,)
     allowed, ends : ndarray of bool
-        As of ``Lattice``.
+        See ``Lattice``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sweeps for the structured hinge, over the shares of labelings that are kept."""
+"""Dual ascent for the structured hinge over working sets of labelings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps, has_room
 
-# Five epochs over labelings that are kept follow one with inference. docs/constants.md
-# has the figures.
+# After each epoch with inference, five epochs only reweight the working sets.
+# docs/constants.md has the figures.
 _KEPT_EPOCHS = 5
 
 
 class LabelingSweeps(ChainSweeps):
-    """Of the hinge, where h is minus the mean number of wrong labels.
+    """Dual ascent for the hinge, where h is minus the mean number of wrong labels.
 
-    The dual variables are shares of labelings y that are kept, see
-    ``kernels.chain_labelings``. With slack rescaling labelings have their number D of
-    wrong labels as a factor: in place of marginals there are means of truth +
-    D (y - truth).
+    The dual variables are convex weights on the labelings y of each sequence's working
+    set; see ``kernels.chain_labelings``. With slack rescaling each difference y - truth
+    is multiplied by the labeling's number D of wrong labels, so the weighted mean of
+    truth + D (y - truth) takes the place of the marginals.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class LabelingSweeps(ChainSweeps):
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
-        # The true labels take nothing.
+        # Working sets begin with the true labels, which need no memory.
         return 0
 
     @property

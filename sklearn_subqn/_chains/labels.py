@@ -18,7 +18,8 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
     Raises
     ------
     TypeError, ValueError
-        If there are more or fewer labels than tokens; names the sequence.
+        If a sequence has more or fewer labels than tokens; the message names the
+        sequence.
     """
     labels: list[Any] = []
     for i, (sequence, length) in enumerate(zip(y, lengths.tolist(), strict=True)):
@@ -43,7 +44,7 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
     Raises
     ------
     TypeError, ValueError
-        If labels are missing, cannot be hashed or not be compared, or end with NUL.
+        If a label is missing, cannot be hashed or compared, or ends with NUL.
     """
     try:
         different = set(labels)
@@ -81,7 +82,7 @@ def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
     Raises
     ------
     ValueError
-        If there are other labels.
+        If a label is not among the classes.
     """
     codes = {label: code for code, label in enumerate(classes.tolist())}
     try:

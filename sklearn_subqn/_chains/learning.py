@@ -1,4 +1,4 @@
-"""Training of chains on streams, whose earlier sequences are not kept."""
+"""Training of chains on streams, without storing earlier sequences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .stream import Seen, Strengths, learn
 
 
 class LearnsFromStreams(ChainModel):
-    """Base of estimators of chains with ``partial_fit``."""
+    """Base class of chain estimators: the method ``partial_fit``."""
 
     _seen: Seen
     _sums: Floats | None
@@ -36,18 +36,19 @@ class LearnsFromStreams(ChainModel):
         *,
         lengths: Any = None,
     ) -> Self:
-        """Learn from further sequences, without the earlier ones.
+        """Learn from further sequences, without access to the earlier ones.
 
-        The model is one of all sequences so far, of this method's calls and of the last
-        ``fit``. They may have attributes that are new. Dual ascent on the sequences of
-        the call needs no step size; large batches learn more than small ones. Sequences
-        of before, those of ``fit`` included, count by the second derivatives of their
-        losses, except with L1, where further sequences may change too much. With L1
-        weights become zero, and others that were, once more sequences ask for them.
-        Steps are in units of the attributes' sizes, of which the stream keeps root mean
-        squares, and so is its L1 penalty, whatever the attributes' own units.
+        The model is fitted to all sequences so far: the sequences of the last ``fit``
+        and of all calls of ``partial_fit``. New sequences may have new attributes.
+        Training is dual ascent on the sequences of the call, which needs no step size;
+        one large batch teaches more than several small ones. Earlier sequences,
+        including the ones of ``fit``, enter through the second derivatives of their
+        losses; with L1 the model may still move too far from them. With L1, weights
+        become zero, and zero weights become non-zero again, as sequences arrive.
+        Attributes are divided by their root mean squares, which the stream tracks, so
+        steps and the L1 penalty do not depend on the units of the attributes.
         ``min_freq`` counts within each call: a pair gets its weight from the first call
-        that has it often enough.
+        in which it occurs often enough.
 
         Parameters
         ----------
@@ -56,7 +57,8 @@ class LearnsFromStreams(ChainModel):
         y : iterable of label sequences, or array-like of shape (n_tokens,)
             The label of each token.
         classes : array-like of shape (n_classes,), default=None
-            All labels that may come; needed at the first call, unless after ``fit``.
+            All labels that can occur; required at the first call, unless ``fit`` came
+            before.
         sample_weight : float or array-like of shape (n_sequences,), default=None
             Non-negative weights of the sequences.
         lengths : array-like of int of shape (n_sequences,), default=None
@@ -88,12 +90,12 @@ class LearnsFromStreams(ChainModel):
             raise
 
     def sparsify(self) -> Self:
-        """Drop all weights that are zero, and attributes that have no other weight.
+        """Drop all zero weights, and attributes that have zero weights only.
 
-        Predictions stay as they are; the model and its pickles become smaller, most of
-        all with L1. ``attributes_`` and ``n_features_in_`` are then of the others,
-        unless tokens are rows of matrices, whose columns stay. To ``partial_fit`` what
-        was dropped is new.
+        Predictions do not change; the model and its pickles become smaller, mostly with
+        L1. Dropped attributes are removed from ``attributes_`` and ``n_features_in_``;
+        columns of matrices are not removed. ``partial_fit`` treats dropped attributes
+        and weights as new.
 
         Returns
         -------
@@ -122,7 +124,7 @@ class LearnsFromStreams(ChainModel):
         return self
 
     def _classes(self, classes: Any) -> npt.NDArray[Any]:
-        """Return the labels of a stream, checked."""
+        """Return the checked classes of a stream."""
         begun = hasattr(self, "_w")
         if classes is None:
             if not begun:
@@ -150,7 +152,7 @@ class LearnsFromStreams(ChainModel):
         sample_weight: Any,
         lengths: Any,
     ) -> Self:
-        """Learn from a batch, and set the attributes of the model."""
+        """Fit the model to a batch, and set its attributes."""
         begun = hasattr(self, "_w")
         data, targets, weights, counts = self._read_labeled(
             X, y, sample_weight, lengths, classes
@@ -167,7 +169,7 @@ class LearnsFromStreams(ChainModel):
         if sums is None:
             w = self._w.astype(np.float64, copy=False)
             sums = self._strengths(self._seen).sums(w)
-        # The columns are the attributes that the batch has.
+        # Restrict the matrix to the attributes that occur in the batch.
         columns, indices = np.unique(data.X.indices, return_inverse=True)
         own = sparse.csr_matrix(
             (data.X.data, indices.astype(np.int32), data.X.indptr),
@@ -202,23 +204,24 @@ class LearnsFromStreams(ChainModel):
         self._w = strengths.parameters(sums)
         nodes = self._lattice_of(design, self._w[places]).marginals()
         self._seen = seen.learned(own, data.starts, weights, columns, nodes)
-        # With the curvature of the batch other sums stand for the same parameters.
+        # The batch's curvature changes the scales, so the sums are recomputed to
+        # represent the same parameters.
         strengths = self._strengths(self._seen)
         self._sums = strengths.sums(self._w, sums) if self.l1_ratio else None
         self.n_iter_ = 1
-        # A fit left these attributes, which do not describe the new model.
+        # The attributes of an earlier fit do not describe the new model.
         forget(self, *FOUND)
         return self
 
     def _strengths(self, seen: Seen) -> Strengths:
-        """Return the strengths of the penalty against what has been seen."""
-        # The number of sequences, of which alpha would be made, is not known.
+        """Return the strengths of the penalty against all losses so far."""
+        # A stream has no known number of sequences to derive alpha="auto" from.
         alpha = self._chosen_alpha(1e-4)
         penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
         return seen.strengths(*penalty)
 
     def _grow(self, pairs: Pairs, transitions: Mask) -> None:
-        """Add weights of zero for pairs that the model did not have."""
+        """Add zero weights for pairs and transitions that are new to the model."""
         old = self._transitions
         self._transitions = old | transitions
         self._pairs, places = merged(self._pairs, pairs)

@@ -28,7 +28,7 @@ class ChainLogLoss(ChainLoss):
         return sum(each_block(of_block, self.starts, self.pool))
 
     def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
-        """Return the gradient u: weighted marginals less the indicators of targets."""
+        """Return the gradient u: weighted marginals minus indicators of targets."""
         return self.evaluate(scores, targets, weights)[1]
 
     def evaluate(
@@ -57,7 +57,8 @@ class ChainLogLoss(ChainLoss):
 class ChainCurvature(Curvature):
     """Second derivatives of the negative log-likelihood: covariances of scores.
 
-    They couple the tokens of a sequence, so that only products are offered.
+    The Hessian couples the tokens of a sequence, so only its products with vectors are
+    available.
     """
 
     def __init__(self, loss: ChainLogLoss, scores: Floats, weights: Floats) -> None:

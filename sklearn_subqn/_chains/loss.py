@@ -1,13 +1,13 @@
-"""What the losses of chains share.
+"""Losses of chains: their common form as a maximum, and their base class.
 
-A loss is a maximum over mixtures b of labelings of a sequence, known by the marginals
-mu of labels and of pairs of adjacent labels:
+The loss of a sequence is a maximum over distributions b on its labelings. The score
+of b depends on its marginals mu only, for labels and for pairs of adjacent labels:
 
     loss_i(z) = max over mu of <mu, z> - <truth, z> - h(mu),
 
 where h is minus the entropy of the chain with these marginals, or minus the mean number
-of wrong labels. Scores z of shape (T + k, k) hold those of all tokens and below them
-the transitions; the weights are those of the n sequences.
+of wrong labels. The scores z of shape (T + k, k) have one row for each token and,
+below, the k rows of the transitions. There is one weight for each of the n sequences.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ from .._core.rounding import rounding
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
 
-# Threads share sequences by blocks of 4,096 tokens. docs/constants.md has the figures.
+# A thread takes one block of sequences with about 4,096 tokens at a time.
+# docs/constants.md has the figures.
 _BLOCK = 4096
 
 Result = TypeVar("Result")
 
 
 class Chains(NamedTuple):
-    """loss_i(z) = max over mixtures b of labelings of <b, z> - z(targets_i) - h(b).
+    """Data of the maximum loss_i(z) = max over b of <b, z> - z(targets_i) - h(b).
 
-    Of sequences, with h minus the entropy of the chain that has the marginals of b or,
-    unless ``rescaling`` is None, minus the mean number of wrong labels. The latter is
-    also a factor on each labeling's z where ``rescaling`` is "slack". Transitions that
-    are not ``allowed`` are forbidden, and first and last labels that are not in
-    ``ends``, where these are given.
+    The maximum is over distributions b on the labelings of a sequence. If ``rescaling``
+    is None, h is minus the entropy of the chain with the marginals of b; else h is
+    minus the mean number of wrong labels. If ``rescaling`` is "slack", the score
+    difference of each labeling is multiplied by its number of wrong labels. Transitions
+    outside ``allowed``, and first and last labels outside ``ends``, are forbidden; None
+    allows all.
     """
 
     targets: npt.NDArray[np.intp]
@@ -52,24 +54,25 @@ class Chains(NamedTuple):
 
 
 class ChainLoss(Loss):
-    """What the losses of chains share.
+    """Base class of the losses of chains.
 
     Parameters
     ----------
     starts : ndarray of intp of shape (n + 1,)
-        First token of each sequence, and T. No sequence is empty.
+        First token of each sequence, followed by T. No sequence is empty.
     allowed : ndarray of bool of shape (k, k), optional
-        Which transitions are possible: [i, j] from label i to j. Default all. The
-        scores of the others are not read.
+        Which transitions are possible: [i, j] from label i to j. Default all. Scores of
+        forbidden transitions are not read.
     ends : ndarray of bool of shape (2, k), optional
         Which labels sequences may begin, and end, with. Default all.
     pool : Executor, optional
-        Threads that share the sequences. Results do not depend on it.
+        Threads that share the sequences. Results do not depend on the number of
+        threads.
 
     Notes
     -----
-    Marginals of pairs are part of what a dual stands for, so that the conjugate is
-    known at subgradients, and at zero, where it vanishes.
+    A dual u alone does not determine the marginals of pairs of labels. The conjugate is
+    therefore known only at subgradients, and at zero, where it vanishes.
     """
 
     def __init__(
@@ -87,13 +90,13 @@ class ChainLoss(Loss):
         self.rows_each = self._n_steps() / max(len(starts) - 1, 1)
 
     def _n_steps(self) -> float:
-        """Return in how many steps the sequences are gone through."""
+        """Return the number of steps of dynamic programming for all sequences."""
         return float(self.starts[-1])
 
     def split(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return emissions of shape (T, k) and transitions of shape (k, k).
 
-        What is forbidden is minus infinity.
+        Scores of forbidden labels and transitions are minus infinity.
         """
         return chain_scores(scores, self.starts, self.allowed, self.ends)
 
@@ -105,10 +108,10 @@ class ChainLoss(Loss):
 
     @abstractmethod
     def chains(self, targets: Targets) -> Chains:
-        """Return the loss as a maximum over mixtures of labelings of sequences."""
+        """Return the data of the loss as a maximum over distributions on labelings."""
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        """Return by how much the value and products with a dual may be off."""
+        """Return a bound on the rounding error of the value and of <dual, scores>."""
         k = scores.shape[1]
         largest = np.abs(scores[:-k]).max(axis=1)
         largest += float(np.abs(scores[-k:]).max()) + 4.0
@@ -119,7 +122,7 @@ class ChainLoss(Loss):
         )
 
     def of_sequences(self, starts: Rows) -> Self:
-        """Return the same loss for other sequences."""
+        """Return a copy of the loss for other sequences."""
         other = copy(self)
         other.starts = starts
         return other
@@ -147,13 +150,14 @@ def chain_scores(
 def each_block(
     function: Callable[[Rows, slice], Result], starts: Rows, pool: Executor | None
 ) -> list[Result]:
-    """Return results of a function of the starts of a block's sequences, and which.
+    """Return the results of ``function(starts, block)`` for blocks of sequences.
 
-    Blocks are in order, and the same whatever threads there are, so that sums are.
+    The blocks do not depend on the number of threads, so neither do sums of the
+    results.
     """
     marks = np.searchsorted(starts[:-1], np.arange(0, starts[-1], _BLOCK))
     bounds = np.unique(np.append(marks, len(starts) - 1)).tolist()
-    # Without sequences there is one block, of none.
+    # Without sequences there is one empty block.
     blocks = [slice(*pair) for pair in pairwise(bounds)] or [slice(0, 0)]
     starts_of = [starts[block.start : block.stop + 1] for block in blocks]
     if pool is None or len(blocks) == 1:

@@ -1,4 +1,4 @@
-"""Weights of attributes with labels, and of transitions: objectives, scores, starts."""
+"""The weights of a chain model: which exist, their objective, and their scores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .stream import Seen
 
 
 class ChainModel(ReadsSequences):
-    """Base of estimators of chains that knows their weights.
+    """Base class of chain estimators: weights, objective and scores.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class ChainModel(ReadsSequences):
         Weights of pairs of an attribute and a label, and of transitions.
     _pairs : Pairs
     _transitions : ndarray of bool of shape (k, k)
-        Which have a weight.
+        Which transitions have a weight.
     """
 
     alpha: float | str
@@ -62,11 +62,11 @@ class ChainModel(ReadsSequences):
     def _problem(
         self, X: Any, y: Any, sample_weight: Any, lengths: Any
     ) -> tuple[Objective, Seen]:
-        """Return the objective of training data, and how many there are."""
+        """Return the objective, and a stream's statistics, of training data."""
         labeled = self._read_labeled(X, y, sample_weight, lengths)
         data = labeled.data
         self._pairs, self._transitions = self._observed(labeled)
-        # What solvers see is the same, whatever the map from w to scores.
+        # Solvers use the methods that all designs share.
         design: Any = ChainDesign(
             data.X,
             data.starts,
@@ -93,7 +93,7 @@ class ChainModel(ReadsSequences):
         return elastic_net(n_params, float(self.l1_ratio))
 
     def _loss_of(self, starts: Rows, pool: Executor | None = None) -> ChainLoss:
-        """Return the loss of sequences that start there."""
+        """Return the loss of sequences that begin at ``starts``."""
         rules = getattr(self, "_rules", None)
         allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
         if self.loss == "hinge":
@@ -101,12 +101,12 @@ class ChainModel(ReadsSequences):
         return ChainLogLoss(starts, allowed, ends, pool=pool)
 
     def _chosen_alpha(self, automatic: float) -> float:
-        """Return ``alpha``, or the number given for "auto"; keep it for users."""
+        """Return ``alpha``, or ``automatic`` for "auto", and set ``alpha_``."""
         self.alpha_ = automatic if isinstance(self.alpha, str) else float(self.alpha)
         return self.alpha_
 
     def _observed(self, labeled: Labeled) -> tuple[Pairs, Mask]:
-        """Return which pairs of attributes and labels, and of labels, have a weight."""
+        """Return the attribute-label pairs, and the transitions, that have a weight."""
         data, targets = labeled.data, labeled.targets
         k, X = len(self.classes_), data.X
         if self.all_possible_states:
@@ -118,12 +118,12 @@ class ChainModel(ReadsSequences):
         else:
             transitions = observed_transitions(targets, data.starts, k)
         if self.min_freq > 0.0:
-            # Sums of weights, up to rounding.
-            least = float(self.min_freq) * (1.0 - CLOSE)
-            by_token = np.repeat(labeled.counts, data.lengths)
-            pairs = frequent_pairs(pairs, X, targets, by_token, least)
+            # Tolerate the rounding error of sums of weights at the threshold.
+            minimum = float(self.min_freq) * (1.0 - CLOSE)
+            weights = np.repeat(labeled.counts, data.lengths)
+            pairs = frequent_pairs(pairs, X, targets, weights, minimum)
             transitions &= observed_transitions(
-                targets, data.starts, k, by_token, least
+                targets, data.starts, k, weights, minimum
             )
         return pairs, transitions & self._rules.allowed
 
@@ -134,14 +134,14 @@ class ChainModel(ReadsSequences):
             )
 
     def _model(self) -> dict[str, Any]:
-        """Return the attributes that prediction needs, except for the weights."""
+        """Return the attributes that prediction needs beside the weights."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         private = ("_columns", "_pairs", "_transitions", "_rules")
         known = vars(self)
         return {name: known[name] for name in names + private if name in known}
 
     def _lattice(self, data: Sequences) -> Lattice:
-        """Return all labelings of the sequences, as scored by the model.
+        """Return the lattice of the sequences, scored by the model.
 
         Empty sequences are left out.
         """
@@ -160,9 +160,9 @@ class ChainModel(ReadsSequences):
         return Lattice(design, w, self._rules.allowed, self._rules.ends)
 
     def _started_from(self, previous: dict[str, Any]) -> Floats:
-        """Return the weights of a previous model for the pairs of this one.
+        """Return the starting weights from a previous model, for a warm start.
 
-        Those that it did not have are zero.
+        Weights that the previous model did not have are zero.
         """
         w = np.zeros(len(self._pairs.labels) + int(self._transitions.sum()))
         if "_w" not in previous or (previous["_columns"] is None) != (
@@ -191,6 +191,6 @@ class ChainModel(ReadsSequences):
 
 
 def _names_of_columns(model: Mapping[str, Any]) -> dict[Any, int]:
-    """Return the columns by the names of attributes, or of those of tables."""
+    """Return a map from names, of attributes or of table columns, to columns."""
     names = model.get("feature_names_in_", ())
     return model["_columns"] or {name: j for j, name in enumerate(names)}

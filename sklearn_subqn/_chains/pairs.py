@@ -21,7 +21,7 @@ class Pairs(NamedTuple):
     ptr : ndarray of int32 of shape (d + 1,)
         Feature j has parameters number ptr[j] to ptr[j + 1] - 1.
     labels : ndarray of uint16 of shape (P,)
-        The label of each parameter, ascending for each feature.
+        The label of each parameter, ascending within a feature.
     """
 
     ptr: npt.NDArray[np.intc]
@@ -33,7 +33,7 @@ class Pairs(NamedTuple):
         return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
 
     def places(self, stride: int) -> Rows:
-        """Return the place of each parameter among ``stride`` of each feature."""
+        """Return each parameter's index in the layout with ``stride`` per feature."""
         return self.features * stride + self.labels
 
 
@@ -44,14 +44,14 @@ def all_pairs(n_features: int, n_labels: int) -> Pairs:
 
 
 def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
-    """Return the pairs of features of tokens, in CSR format, with the tokens' labels.
+    """Return the pairs of a feature and a label that occur together in a token.
 
     Parameters
     ----------
     X : CSR matrix or array of shape (T, d)
     labels : ndarray of shape (T,)
     n_labels : int
-        Number k of labels, labels are less.
+        Number k of labels; labels are 0 to k - 1.
     """
     n = len(labels)
     ones = np.ones(n, dtype=np.int32)
@@ -67,13 +67,13 @@ def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
 def frequent_pairs(
     pairs: Pairs, X: Any, labels: Rows, weights: Floats, least: float
 ) -> Pairs:
-    """Return the pairs that occur in tokens of a total weight of at least ``least``.
+    """Return the pairs that occur in tokens with a total weight >= ``least``.
 
     Parameters
     ----------
     pairs : Pairs
     X, labels
-        As of ``observed_pairs``.
+        See ``observed_pairs``.
     weights : ndarray of shape (T,)
     least : float
         Positive.
@@ -91,16 +91,16 @@ def frequent_pairs(
 
 
 def kept_pairs(pairs: Pairs, kept: Mask, features: Mask) -> Pairs:
-    """Return some of the pairs, of some of the features: masks of both."""
+    """Return the pairs selected by ``kept``, renumbering the selected features."""
     sizes = np.bincount(pairs.features[kept], minlength=len(features))[features]
     ptr = np.append(0, np.cumsum(sizes)).astype(np.intc)
     return Pairs(ptr, pairs.labels[kept])
 
 
 def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
-    """Return the places of features with labels among pairs, -1 where they are none.
+    """Return the index of each (feature, label) among the pairs, -1 if absent.
 
-    Features and labels that are negative are unknown.
+    Negative features and labels are unknown, and absent.
     """
     if not len(pairs.labels):
         return np.full(len(features), -1)
@@ -114,9 +114,9 @@ def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
 
 
 def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
-    """Return the pairs of two sets, and where the first set's are among them.
+    """Return the union of two sets of pairs, and the first set's indices in the union.
 
-    The second may have more features than the first.
+    The second set may have more features than the first.
     """
     d = len(more.ptr) - 1
     k = int(max(pairs.labels.max(initial=0), more.labels.max(initial=0))) + 1
@@ -135,10 +135,10 @@ def observed_transitions(
     weights: Floats | None = None,
     least: float = 1.0,
 ) -> Mask:
-    """Return which labels follow one another within sequences, of shape (k, k).
+    """Return which transitions [i, j] occur within sequences, of shape (k, k).
 
-    That is those that do so at least once, or with weights of shape (T,) at tokens of a
-    total weight of at least ``least``.
+    A transition occurs if label j follows label i at least once, or, with weights of
+    shape (T,), at tokens j of a total weight of at least ``least``.
     """
     inner = np.ones(len(labels), dtype=bool)
     inner[starts[:-1]] = False

@@ -1,7 +1,7 @@
-"""Sequences in blocks that stay where they are, as on workers of Dask.
+"""Fits to blocks of sequences that remain on their workers, such as Dask's.
 
-What travels are names of attributes and labels, which pairs of them occur, parameters,
-values and gradients; never a sequence.
+Workers send and receive names of attributes and labels, the pairs that occur,
+parameters, values and gradients, but never a sequence.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ from .transitions import TransitionRules
 
 
 class SequenceSummary(NamedTuple):
-    """What is known of the sequences of a block.
+    """Names, labels and total weight of the sequences of a block.
 
     Attributes
     ----------
     names : list of str or None
-        Of the attributes, in the order of their columns; None of rows of matrices.
+        Names of the attributes in the order of their columns; None where tokens are
+        rows of matrices.
     n_features : int
     columns : ndarray of str or None
         Names of the columns of tables.
     labels : list
-        Those that occur, sorted.
+        The labels that occur, sorted.
     n : int
-        Number of sequences with a weight.
+        Number of sequences of positive weight.
     weight : float
         The sum of their weights.
     dtype : dtype
-        Of the entries of tokens.
+        Data type of the entries of tokens.
     """
 
     names: list[str] | None
@@ -62,7 +63,7 @@ class SequenceSummary(NamedTuple):
 
 
 class BlockOfSequences:
-    """Some of the sequences.
+    """One block of training sequences, on its worker.
 
     Parameters
     ----------
@@ -80,9 +81,9 @@ class BlockOfSequences:
         self._given = X, y, weights
 
     def read(self, estimator: Any) -> SequenceSummary:
-        """Read the sequences, and say what they are."""
+        """Read the sequences, and return their summary."""
         X, y, weights = self._given
-        # Blocks of one place share the estimator.
+        # The blocks of a process share the estimator, so each block copies it.
         self._estimator = own = copy(estimator)
         data = own._read_sequences(X, None, reset=True, learns=True)
         labels = own._labels(y, data)
@@ -92,8 +93,8 @@ class BlockOfSequences:
                 f" a block of X has {len(data)}, and that of sample_weight "
                 f"{len(weights)}."
             )
-        each = 1.0 if weights is None else np.asarray(weights)
-        self._counts = non_negative_weights(each, len(data))
+        given = 1.0 if weights is None else np.asarray(weights)
+        self._counts = non_negative_weights(given, len(data))
         self._numbers = numbers = np.flatnonzero(self._counts)
         if len(numbers) < len(data):
             tokens, starts = tokens_of(data.starts, numbers)
@@ -112,16 +113,16 @@ class BlockOfSequences:
     def observed(
         self, classes: Any, columns: Any, n_features: int
     ) -> tuple[Pairs, Mask]:
-        """Return which pairs of attributes and labels, and of labels, have a weight.
+        """Return the attribute-label pairs, and the transitions, that have a weight.
 
         Parameters
         ----------
         classes : ndarray of shape (k,)
             The labels of all blocks.
         columns : ndarray of shape (d,) or None
-            Those of the own attributes among those of all blocks.
+            Column, among the attributes of all blocks, of each attribute of this block.
         n_features : int
-            Number of the latter.
+            Number of attributes of all blocks.
         """
         own, data, X = self._estimator, self._data, self._data.X
         if columns is not None:
@@ -137,7 +138,7 @@ class BlockOfSequences:
         return observed
 
     def risk(self, pairs: Pairs, transitions: Mask, weight: float) -> Risk:
-        """Return the risk of the sequences, where all have a total weight."""
+        """Return the block's part of the risk, with weights divided by ``weight``."""
         own, data = self._estimator, self._data
         self._design = ChainDesign(
             data.X, data.starts, len(own.classes_), pairs, transitions
@@ -147,9 +148,9 @@ class BlockOfSequences:
         return Risk(design, loss, self._labeled.targets, self._counts / weight)
 
     def seen(self, w: Floats, factor: float) -> Seen:
-        """Return what a stream keeps of the sequences, fitted with w.
+        """Return the stream's statistics of the block for a model w.
 
-        Curvatures are of weights times a factor.
+        The curvature has its weights multiplied by ``factor``.
         """
         data = self._data
         columns = np.arange(data.X.shape[1])
@@ -160,14 +161,14 @@ class BlockOfSequences:
 
 
 class PlaceOfSequences(Place):
-    """Blocks of sequences in one process; those without any are left out.
+    """Blocks of sequences in one process, without the empty blocks.
 
     Parameters
     ----------
     X, y, weights : list
         One entry for each block; weights may be None.
     is_all : bool
-        Whether these are all blocks, which stay apart.
+        Whether the place has all blocks of the fit.
     """
 
     def __init__(
@@ -183,14 +184,14 @@ class PlaceOfSequences(Place):
 
 
 class SequencesElsewhere:
-    """Sequences in blocks, as the data of a fit.
+    """Training data whose blocks of sequences are on other processes.
 
     Parameters
     ----------
     estimator : LinearChainCRF
-        Its attributes of attributes, labels and pairs are set.
+        Estimator that is fitted; its attributes for names, labels and rules are set.
     source : Source
-        Of places of sequences.
+        Source of the places that have the blocks.
     """
 
     def __init__(self, estimator: Any, source: Source) -> None:
@@ -274,9 +275,10 @@ class SequencesElsewhere:
         start: Start,
         run: Callable[[Objective, Start, KeepsBest], Floats],
     ) -> Seen:
-        """Run, from the best point so far where places were lost; return what was seen.
+        """Run a solver, resumed from the best point where a worker is lost.
 
-        ``run`` returns the parameters that it found.
+        ``run`` returns the parameters of its solution; ``solve`` returns the stream's
+        statistics at these parameters.
         """
         best = KeepsBest(start.w)
 
@@ -294,12 +296,12 @@ class SequencesElsewhere:
 
 
 class KeepsBest:
-    """Watches a run so that the best parameters are known where it is cut off.
+    """Watcher of a solver that stores the best parameters for a restart.
 
     Parameters
     ----------
     w : ndarray of shape (q,)
-        Those before it.
+        Parameters at the start.
     """
 
     chosen: Floats | None = None

@@ -1,13 +1,13 @@
 """SGD, SMD and oLBFGS for linear-chain CRFs, pass by pass (Yu 2009, chapter 6).
 
-The methods are those of ``_core/online``. An iteration is a pass over all sequences in
-batches, in another random order each; its end gives a cut, so that a gap is proven
-here, too.
+The methods are implemented in ``_core/online``. An iteration is a pass over all
+sequences in batches, in a new random order. A full gradient after each pass gives a
+cut, and with the cut a proven gap.
 
-The source sums losses over the b sequences of a batch, where these are means. Its
-settings (section 6.2) are here ``SGD(0.1 * b)``, ``SMD(0.1 * b, 0.02 * b, lambda_)``
-with lambda_ 0.99 for base NP and 0.1 elsewhere, and
-``OLBFGS(1.0, 1e4, 5, lambda_=1.0 / b)``.
+The source sums the losses of the b sequences of a batch; the objective of a batch is a
+mean here. Its settings (section 6.2) are here ``SGD(0.1 * b)``, ``SMD(0.1 * b, 0.02 *
+b, lambda_)`` with lambda_ 0.99 for base NP and 0.1 elsewhere, and ``OLBFGS(1.0, 1e4, 5,
+lambda_=1.0 / b)``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .._core.options import Option, options_of
 from .batches import ChainBatch
 from .design import tokens_of
 
-#: Names of the methods.
+#: Names of the online methods.
 CHAIN_STREAMS = ("sgd", "smd", "olbfgs")
 
 _METHODS: dict[str, type[SGD | SMD | OLBFGS]] = {
@@ -46,7 +46,7 @@ _BATCH = {
 
 
 def options_of_chains(name: str) -> dict[str, Option]:
-    """Return the options of a method, with defaults for the usual size of a batch."""
+    """Return the options of a method, with defaults for the default batch size."""
     own = settings(name, _BATCH["batch_size"].default)
     known = options_of(_METHODS[name])
     return _BATCH | {
@@ -56,7 +56,7 @@ def options_of_chains(name: str) -> dict[str, Option]:
 
 
 def settings(name: str, batch_size: int) -> dict[str, Any]:
-    """Return the settings of section 6.2 for means over batches in place of sums."""
+    """Return the settings of section 6.2, converted from sums to means of losses."""
     if name == "olbfgs":
         return {"eta0": 1.0, "tau": 1e4, "memory": 5, "lambda_": 1.0 / batch_size}
     if name == "smd":
@@ -67,7 +67,7 @@ def settings(name: str, batch_size: int) -> dict[str, Any]:
 def chain_online(
     name: str, objective: Objective, start: Start, options: Options
 ) -> Solver:
-    """Yield the starting point, and that after each pass over the sequences.
+    """Yield the starting point, and an iterate after each pass over the sequences.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def chain_online(
 
     Notes
     -----
-    A batch B has the mean loss (n / |B|) sum_i s_i loss_i over its sequences, whose
+    The loss of a batch B is (n / |B|) sum_i s_i loss_i over its sequences; its
     expectation is the risk.
     """
     given = dict(options.online)

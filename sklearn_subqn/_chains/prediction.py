@@ -1,4 +1,4 @@
-"""Predictions of chains: labelings and probabilities."""
+"""Prediction with chains: labelings and probabilities."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_log_loss(estimator: Any) -> bool:
 
 
 class PredictsLabels(ChainModel):
-    """Base of estimators of chains that labels tokens."""
+    """Base class of chain estimators: predictions and scores."""
 
     @overload
     def predict(self, X: Any, *, lengths: None = None) -> list[list[Any]]: ...
@@ -48,8 +48,9 @@ class PredictsLabels(ChainModel):
         Returns
         -------
         y : list of lists of labels, or ndarray of shape (n_tokens,) with ``lengths``
-            The labels of each sequence, or of each token. NumPy makes of the list an
-            array of lists, of shape (n_sequences,), whatever their lengths.
+            The labels of each sequence, or of each token. ``numpy.asarray`` turns the
+            list into an array of lists of shape (n_sequences,), even if all lists have
+            equal lengths.
         """
         data = self._read(X, lengths)
         found = self.classes_[self._lattice(data).best()]
@@ -61,7 +62,7 @@ class PredictsLabels(ChainModel):
         Parameters
         ----------
         x : sequence of tokens
-            As one of ``fit``.
+            One sequence of the kind that ``fit`` takes.
 
         Returns
         -------
@@ -111,12 +112,12 @@ class PredictsLabels(ChainModel):
         Parameters
         ----------
         x : sequence of tokens
-            As one of ``fit``.
+            One sequence of the kind that ``fit`` takes.
 
         Returns
         -------
         marginals : list of dicts
-            From labels to probabilities.
+            A dict from labels to probabilities for each token.
         """
         return list(self.predict_marginals([x])[0])
 
@@ -158,9 +159,9 @@ class PredictsLabels(ChainModel):
         Returns
         -------
         labelings : list of lists of tuples
-            For each sequence, from the best on, labels and the natural logarithm of
-            their probability, or with the hinge their score. Less than n where a
-            sequence has no more labelings.
+            For each sequence, its labelings from the best to the n-th, each with the
+            natural logarithm of its probability, or with the hinge its score. Sequences
+            with fewer than n labelings have shorter lists.
         """
         check_number("n", n, low=1, integer=True)
         data = self._read(X, lengths)
@@ -192,7 +193,7 @@ class PredictsLabels(ChainModel):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None
     ) -> float:
-        """Return the share of tokens whose label is predicted right.
+        """Return the accuracy: the share of tokens whose predicted label is correct.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class PredictsLabels(ChainModel):
         y : iterable of label sequences, or array-like of shape (n_tokens,)
             The label of each token.
         sample_weight : float or array-like of shape (n_sequences,), default=None
-            Weights of the sequences, whose tokens count by them.
+            Weights of the sequences; each token has the weight of its sequence.
         lengths : array-like of int of shape (n_sequences,), default=None
             As in ``fit``.
 

@@ -1,4 +1,4 @@
-"""From what users give, sequences and labels, to rows of a matrix and codes."""
+"""Validation of sequences and labels, and their encoding as matrix rows and codes."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Labeled(NamedTuple):
     Attributes
     ----------
     data : Sequences
-        Of T tokens and n sequences of positive weight.
+        T tokens in n sequences of positive weight.
     targets : ndarray of shape (T,)
-        Codes of labels.
+        Index of each token's label among the classes.
     weights, counts : ndarray of shape (n,)
-        Weights of the sequences, with and without those of classes.
+        Weights of the sequences, with and without the factors of ``class_weight``.
     """
 
     data: Sequences
@@ -64,12 +64,12 @@ class Labeled(NamedTuple):
 
 
 class ReadsSequences(LinearEstimator):
-    """Base of estimators of chains that reads what they are given.
+    """Base class of chain estimators: validation and encoding of the input.
 
     Attributes
     ----------
     _columns : dict or None
-        Columns of attributes by their names, None where tokens are rows of matrices.
+        Column of each attribute by name; None where tokens are rows of matrices.
     _rules : TransitionRules
     """
 
@@ -82,7 +82,7 @@ class ReadsSequences(LinearEstimator):
     _rules: TransitionRules
 
     def _read(self, X: Any, lengths: Any) -> Sequences:
-        """Return sequences to predict, with the columns of training."""
+        """Return the encoded sequences of a prediction, with the model's columns."""
         check_is_fitted(self)
         refuse_collections(self, X)
         return self._read_sequences(X, lengths)
@@ -92,13 +92,13 @@ class ReadsSequences(LinearEstimator):
     ) -> Sequences:
         """Return checked sequences.
 
-        With ``learns``, for training, no sequence may be empty, and attributes that are
-        new become columns; with ``reset`` those that were known are forgotten.
+        With ``learns``, for training, no sequence may be empty, and new attributes
+        become columns. With ``reset``, the known attributes are forgotten first.
 
         Raises
         ------
         TypeError, ValueError
-            If there are none, or they are not acceptable.
+            If there are no sequences, or they are not acceptable.
         """
         name = type(self).__name__
         if lengths is not None and self._has_named_tokens(X, reset=reset):
@@ -125,7 +125,7 @@ class ReadsSequences(LinearEstimator):
         if isinstance(X, np.ndarray):
             check_unmasked("X", X)
         sequences = iter(X)
-        # The first sequence that is not empty shows what all of them consist of.
+        # The first non-empty sequence determines the kind of token of all sequences.
         first: list[Any] = []
         for sequence in sequences:
             first.append(sequence)
@@ -147,7 +147,7 @@ class ReadsSequences(LinearEstimator):
         return self._read_tokens(sequences, reset=reset, learns=learns)
 
     def _has_named_tokens(self, X: Any, *, reset: bool) -> bool:
-        """Whether X is a table whose rows are tokens, and not rows of a matrix."""
+        """Whether X is a table whose rows are tokens with named attributes."""
         if not is_table(X):
             return False
         return has_words(X) if reset else self._columns is not None
@@ -155,7 +155,7 @@ class ReadsSequences(LinearEstimator):
     def _read_tokens(
         self, sequences: Iterable[Any], *, reset: bool, learns: bool
     ) -> Sequences:
-        """Return sequences of tokens with named attributes."""
+        """Return encoded sequences of tokens with named attributes."""
         if reset:
             self._columns = {}
             forget(self, "feature_names_in_")
@@ -187,7 +187,7 @@ class ReadsSequences(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If there are not as many as tokens.
+            If labels and tokens differ in number.
         """
         if not data.stacked:
             y = list(y)
@@ -201,10 +201,10 @@ class ReadsSequences(LinearEstimator):
     def _read_labeled(
         self, X: Any, y: Any, sample_weight: Any, lengths: Any, classes: Any = None
     ) -> Labeled:
-        """Return training data, and set what they say about the model.
+        """Return encoded training data, and set attributes, classes and rules.
 
-        That is the attributes, and unless ``classes`` are given, the classes and the
-        rules of transitions. Sequences of weight zero are left out.
+        The classes are ``classes`` where given, and else the labels of y. Sequences of
+        weight zero are left out.
         """
         refuse_collections(self, X)
         check_no_file("X", X, "a list of sequences")
@@ -258,7 +258,7 @@ class ReadsSequences(LinearEstimator):
 
 
 def of_sequences(tags: Any) -> Any:
-    """Return scikit-learn's tags of an estimator whose samples are sequences."""
+    """Adapt scikit-learn's tags to an estimator whose samples are sequences."""
     tags.input_tags.two_d_array = False
     tags.target_tags.required = True
     tags.target_tags.one_d_labels = False

@@ -1,4 +1,4 @@
-"""Sequences of tokens, one below the other, and where each begins."""
+"""Sequences of tokens stacked in one matrix, and the first row of each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Index = npt.NDArray[np.intp]
 
 
 class EachSequence(list[Any]):
-    """List of what was found for each sequence, in NumPy an array of one dimension.
+    """List with one result a sequence, which NumPy converts to a one-dimensional array.
 
-    NumPy would make one of more dimensions from lists of equal length, and none from
-    others; scikit-learn's ``cross_val_predict`` joins such arrays of several folds.
+    From plain lists NumPy makes a two-dimensional array if all lengths are equal, and
+    refuses other lists. ``cross_val_predict`` of scikit-learn concatenates the
+    one-dimensional arrays of the folds.
     """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -31,16 +32,17 @@ class EachSequence(list[Any]):
 
 
 class Sequences(NamedTuple):
-    """Sequences one below the other.
+    """Sequences of tokens, stacked in one matrix.
 
     Attributes
     ----------
     X : csr_matrix or csr_array of shape (n_tokens, n_attributes)
-        Entries of a row are in no order; the same column may occur twice.
+        Tokens as rows. The entries of a row are not sorted, and a column may occur
+        twice.
     starts : ndarray of shape (n_sequences + 1,)
         Tokens of sequence i are rows ``starts[i]`` to ``starts[i + 1] - 1``.
     stacked : bool
-        Whether they were given one below the other.
+        Whether the user gave one stacked matrix with ``lengths``.
     """
 
     X: Any
@@ -56,19 +58,19 @@ class Sequences(NamedTuple):
         return np.diff(self.starts)
 
     def split(self, tokens: Any) -> EachSequence:
-        """Return what is known of all tokens, split by sequences."""
+        """Return an array of results for all tokens, split by sequence."""
         bounds = pairwise(self.starts.tolist())
         return EachSequence(tokens[first:end] for first, end in bounds)
 
 
 def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
-    """Return where sequences of given lengths start, and the end of the last one.
+    """Return the first row of each sequence, followed by the number of rows.
 
     Raises
     ------
     TypeError, ValueError
-        If ``lengths`` is no list of integers, positive unless sequences may be empty,
-        whose sum is ``n_tokens``.
+        If ``lengths`` are not integers with the sum ``n_tokens``, or not positive where
+        sequences must not be empty.
     """
     check_unmasked("lengths", lengths)
     counts = np.asarray(lengths)
@@ -77,9 +79,9 @@ def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
             "lengths must be a one-dimensional array of integers, got an array of "
             f"shape {counts.shape} and type {counts.dtype}."
         )
-    least = 0 if may_be_empty else 1
-    if np.any(counts < least):
-        i = int(np.flatnonzero(counts < least)[0])
+    minimum = 0 if may_be_empty else 1
+    if np.any(counts < minimum):
+        i = int(np.flatnonzero(counts < minimum)[0])
         raise ValueError(
             f"lengths must be {'non-negative' if may_be_empty else 'positive'}, got "
             f"{counts[i]} for sequence {i}."

@@ -1,4 +1,4 @@
-"""The solvers of losses of chains, by name."""
+"""The solvers of chain estimators, by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver
     return chain_lbfgs(objective, start, options.memory, options.c1, options.c2)
 
 
-#: Solvers of losses of chains: "auto" takes any of them and any penalty.
+#: Solvers of chain estimators; "auto" accepts every loss of chains and every penalty.
 CHAIN_SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(_chain_auto, proves=True, penalties=ANY, first_order=True),
     "dual-ascent": SolverSpec(

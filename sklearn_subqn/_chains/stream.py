@@ -1,36 +1,36 @@
-"""Online training of chains: dual ascent on the sequences of one batch after the other.
+"""Online training of chains: dual ascent on one batch of sequences after the other.
 
-The dual of the objective of all sequences so far is a sum of parts, one of each: the
-parameters are w = v / (alpha S) for v = -sum_i s_i X_iᵀ(mu_i - truth_i), with S the sum
-of all weights s_i. A batch adds its parts, which ascent improves with all earlier ones
-held fixed, by steps with an exact search (Shalev-Shwartz and Kakade 2008 for single
-ones). Neither a step size nor any earlier sequence is needed.
+The dual problem for all sequences so far has one dual variable mu_i for each sequence.
+The primal parameters are w = v / (alpha S) with v = -sum_i s_i X_iᵀ(mu_i - truth_i),
+where S is the sum of all weights s_i. A batch adds its terms to v. Dual ascent with
+exact line searches optimizes the batch's dual variables while all earlier ones stay
+fixed (Shalev-Shwartz and Kakade 2008, for single samples). The method needs neither a
+step size nor the earlier sequences.
 
-With the share r of L1 in the penalty, w are soft thresholds of v at r alpha S, divided
-by beta = (1 - r) alpha S. Where r is near one that is not enough to average noise out;
-beta then is the root of alpha S, as in regularized dual averaging (Xiao 2010), in whose
-units a sequence has the mean weight.
+With an L1 share r of the penalty, w is the soft threshold of v at r alpha S, divided by
+the quadratic strength beta = (1 - r) alpha S. For r near one this beta is too small to
+average out noise. Then beta is sqrt(alpha S), with weights in units of the mean weight,
+as in regularized dual averaging (Xiao 2010).
 
-The step of a sequence is as short as its largest feature asks for. So features are
-divided by scales: beta times the square of a scale is max((1 - r) alpha S, m root(alpha
-S)), with m the mean square of the entries of a feature that are not zero, one for
-binary features. Parameters of large features move as others do, in units of their size,
-until the penalty of the objective is stronger. L1 is in these units, too. On tokens
-with a word and a length in units of .01, 1 and 100 the accuracy after one pass is .86
-each time, and was .86, .31 and .24.
+The largest feature of a sequence limits its step size. Features are therefore divided
+by scales: beta times the squared scale is max((1 - r) alpha S, m sqrt(alpha S)), where
+m is the mean square of the non-zero entries of the feature (one for binary features).
+In these units, features of all sizes take comparable steps, until the L2 penalty of the
+objective dominates. The L1 penalty applies to the scaled parameters. On tokens with a
+word and a length in units of .01, 1 and 100, the accuracy after one pass is .86 each
+time; without scales it is .86, .31 and .24.
 
-What was learned has losses, too, which alpha S knows nothing of. So second derivatives
-of the losses so far, about, are added to alpha S in the squares of the scales: a later
-sequence changes parameters by its share of all. L1 stays in the units without them, and
-so has a threshold of its own for each parameter. Parameters stay as they are when the
-second derivatives of their batch are added: with r = .5 and 3,000 sentences of BC2GM
-fitted, F by 2,000 more in eight batches rises from .618 to .626, where it fell to .559
-as long as v stayed instead.
+The scales also include the curvature of the earlier losses: approximate second
+derivatives are added to alpha S in the squared scales, so a later sequence changes the
+parameters by its share of all sequences only. The L1 penalty uses the scales without
+curvature, which gives each parameter its own threshold. When a batch's curvature is
+added, the parameters w stay fixed and v is recomputed. With r = .5, a fit to 3,000
+sentences of BC2GM and 2,000 more in eight batches, F rises from .618 to .626; it falls
+to .559 if v stays fixed instead.
 
-Parts made when S was small fit models with a weak penalty, which later ones lack: on
-base NP one pass in random order then ends at 2.2 times the optimum. With S at least
-1 / alpha sequences, as if others were to come, it ends at 1.9 times, and F rises from
-92.9 to 93.3.
+Dual variables found while S is small belong to a model with a weak penalty: on base NP,
+one pass in random order ends at 2.2 times the optimum. With S at least 1 / alpha
+sequences, one pass ends at 1.9 times the optimum, and F rises from 92.9 to 93.3.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from .pairs import Pairs
 from .sweeps import chain_sweeps
 from .sweeps_base import soft_threshold
 
-# Three sweeps go over each batch. docs/constants.md has the figures.
+# Number of sweeps of dual ascent over each batch. docs/constants.md has the figures.
 _N_SWEEPS = 3
 
 
 @stored
 class Seen(NamedTuple):
-    """What there was so far.
+    """Statistics of all sequences of a stream so far.
 
     Attributes
     ----------
@@ -63,12 +63,13 @@ class Seen(NamedTuple):
     weight : float
         The sum of their weights.
     counts, squares : ndarray of shape (d,)
-        Weighted numbers of tokens in which features are not zero, and the means of
-        their squares there; one where there are none.
+        For each feature, the weighted number of tokens in which it is not zero, and its
+        mean square over these tokens; the mean square is one for a feature without
+        tokens.
     curvatures : ndarray of shape (d,)
-        Second derivatives of the sum of their losses along features, about.
+        Approximate second derivative of the sum of the losses, for each feature.
     between : ndarray of shape (k, k) or (0, 0)
-        The same along transitions.
+        Approximate second derivative of the sum of the losses, for each transition.
     """
 
     n: int = 0
@@ -79,7 +80,7 @@ class Seen(NamedTuple):
     between: Floats = np.zeros((0, 0))
 
     def and_of(self, X: Any, starts: Rows, weights: Floats, columns: Rows) -> Seen:
-        """Return sums over all that has been seen, a batch included.
+        """Return the statistics with a batch added, except for its curvature.
 
         Parameters
         ----------
@@ -87,9 +88,9 @@ class Seen(NamedTuple):
         starts : ndarray of shape (n + 1,)
         weights : ndarray of shape (n,)
         columns : ndarray of shape (d,)
-            Numbers of the features, of which some may be new.
+            Indices of the features in the stream, including new features.
         """
-        # Weights are in units of the largest one, so that products do not overflow.
+        # Weights are divided by the largest one to prevent overflow of products.
         largest = float(weights.max(initial=0.0)) or 1.0
         tokens = np.repeat(weights / largest, np.diff(starts))
         terms = np.repeat(tokens, np.diff(X.indptr)) * (X.data != 0.0)
@@ -114,22 +115,22 @@ class Seen(NamedTuple):
     def learned(
         self, X: Any, starts: Rows, weights: Floats, columns: Rows, marginals: Floats
     ) -> Seen:
-        """Return the sums with the curvature of a batch, which has been learned.
+        """Return the statistics with the curvature of a batch at the new model.
 
         Parameters
         ----------
         X, starts, weights, columns
-            As of ``and_of``.
+            See ``and_of``.
         marginals : ndarray of shape (T, k)
-            Probabilities of the labels, of which the most uncertain one counts.
-            Adjacent ones are taken as independent.
+            Probabilities of the labels. A token's curvature is the largest variance
+            among its labels; adjacent labels are treated as independent.
         """
         tokens = np.repeat(weights, np.diff(starts))
         variances = tokens * (marginals * (1.0 - marginals)).max(axis=1)
         terms = np.repeat(variances, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
         curvatures = self.curvatures.copy()
         curvatures[columns] += np.bincount(X.indices, terms, X.shape[1])
-        # First tokens follow none.
+        # The first token of a sequence has no transition.
         tokens[starts[:-1]] = 0.0
         first, second = marginals[:-1], marginals[1:]
         weighted = tokens[1:, np.newaxis] * second
@@ -139,7 +140,7 @@ class Seen(NamedTuple):
         return self._replace(curvatures=curvatures, between=between)
 
     def and_others(self, other: Seen) -> Seen:
-        """Return sums over what two have seen of the same features."""
+        """Return the statistics of two sets of sequences with the same features."""
         counts = self.counts + other.counts
         shares = other.counts / np.maximum(counts, TINY)
         squares = self.squares + shares * (other.squares - self.squares)
@@ -153,7 +154,7 @@ class Seen(NamedTuple):
         )
 
     def of_columns(self, kept: Mask) -> Seen:
-        """Return what is known of some of the features: a mask of shape (d,)."""
+        """Return the statistics of the features in a mask of shape (d,)."""
         own = kept[: len(self.counts)]
         counts, squares = self.counts[own], self.squares[own]
         curvatures = self.curvatures[own]
@@ -162,9 +163,10 @@ class Seen(NamedTuple):
     def strengths(
         self, alpha: float, l1_ratio: float, pairs: Pairs, transitions: Mask
     ) -> Strengths:
-        """Return the strengths of an elastic net of strength ``alpha`` on parameters.
+        """Return the strengths of an elastic net penalty, for each parameter.
 
-        They are those of pairs, and of transitions of shape (k, k) that have one.
+        The parameters belong to ``pairs``, and to the transitions in a mask of shape
+        (k, k).
         """
         if not self.n:
             return Strengths(0.0, 0.0, 1.0)
@@ -182,7 +184,7 @@ class Seen(NamedTuple):
         of_features[:n] = np.sqrt(squares[:n] + curvatures / l2)
         shares = np.sqrt(squares) / of_features
         of_pairs, shares = (
-            np.repeat(each, np.diff(pairs.ptr)) for each in (of_features, shares)
+            np.repeat(values, np.diff(pairs.ptr)) for values in (of_features, shares)
         )
         between = np.zeros(transitions.shape)
         if curvatures.any():
@@ -193,16 +195,16 @@ class Seen(NamedTuple):
 
 
 class Strengths(NamedTuple):
-    """Of the L1 and L2 penalties against the sum of the losses so far.
+    """Strengths of the L1 and L2 penalties against the sum of all losses so far.
 
     Attributes
     ----------
     l1, l2 : float
-        Of parameters times their scales.
+        Strengths for the scaled parameters, ``scales * w``.
     scales : ndarray of shape (q,) or 1.0
-        Of the parameters.
+        Scale of each parameter.
     shares : ndarray of shape (q,) or 1.0
-        What the scales would be without curvature, as shares of them.
+        The scale without curvature, divided by the scale.
     """
 
     l1: float
@@ -212,22 +214,22 @@ class Strengths(NamedTuple):
 
     @property
     def thresholds(self) -> Floats | float:
-        """The strengths of L1 of parameters times their scales."""
+        """The L1 threshold of each scaled parameter."""
         return self.l1 * self.shares
 
     def parameters(self, sums: Floats) -> Floats:
-        """Return the parameters that sums of dual parts stand for."""
+        """Return the primal parameters w for the dual sums v."""
         scaled = soft_threshold(sums / self.scales, self.thresholds)
         return np.asarray(scaled / self.l2 / self.scales)
 
     def sums(self, w: Floats, near: Floats | float = 0.0) -> Floats:
-        """Return the sums nearest to given ones that stand for parameters w."""
+        """Return the dual sums nearest to ``near`` whose primal parameters are w."""
         scaled = self.l2 * (self.scales * w) + self.thresholds * np.sign(w)
-        most = self.scales * self.thresholds
-        return np.where(w, self.scales * scaled, np.clip(near, -most, most))
+        limits = self.scales * self.thresholds
+        return np.where(w, self.scales * scaled, np.clip(near, -limits, limits))
 
     def of(self, places: Rows) -> Strengths:
-        """Return the strengths of some parameters."""
+        """Return the strengths of the parameters at ``places``."""
         if isinstance(self.scales, float) or isinstance(self.shares, float):
             return self
         return self._replace(scales=self.scales[places], shares=self.shares[places])
@@ -241,30 +243,31 @@ def learn(
     strengths: Strengths,
     sums: Floats,
 ) -> Floats:
-    """Return the sums of dual parts after a batch.
+    """Return the dual sums v after dual ascent on a batch.
 
     Parameters
     ----------
     design : ChainDesign
-        Of the batch, with q parameters.
+        Design of the batch, with q parameters.
     loss : ChainLoss
     targets : ndarray of shape (T,)
     weights : ndarray of shape (n,)
     strengths : Strengths
-        Of the penalties after the batch.
+        Strengths of the penalties, the batch included.
     sums : ndarray of shape (q,)
-        Those before.
+        Dual sums before the batch.
     """
     chains = loss.chains(targets)
     l1, l2, scales, _ = strengths
-    # Transitions are ones in units of their own: what the sweeps find out of them is
-    # divided by their scales in the end only.
+    # Parameters of the scaled design are multiples of w: by the scale for pairs, and by
+    # one for transitions, whose indicators in the design are not scaled.
     units = np.ones(design.n_params)
     units[: design.n_pairs] = np.broadcast_to(scales, units.shape)[: design.n_pairs]
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
     start = sums / l2 / scales**2 * units
-    # The sweeps have one threshold, from which parameters are as far as from their own.
+    # The sweeps use one threshold for all parameters. The start is shifted so that each
+    # parameter exceeds this threshold by as much as its own.
     start += np.sign(start) * (l1 - strengths.thresholds / scales * units) / l2
     sweeps.recenter(start)
     order = np.flatnonzero(weights)
@@ -274,7 +277,7 @@ def learn(
 
 
 def _scaled(design: ChainDesign, scales: Floats | float) -> ChainDesign:
-    """Return the design of features divided by the scales of their parameters."""
+    """Return the design with each feature divided by the scale of its parameters."""
     if isinstance(scales, float):
         return design
     X, pairs = design.X, design.pairs

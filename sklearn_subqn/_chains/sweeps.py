@@ -1,4 +1,4 @@
-"""The sweeps of a loss of chains, and whether there is room for them."""
+"""Choice of the dual ascent for a loss of chains, with a check of its memory."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def chain_sweeps(
     strength: float,
     threshold: float = 0.0,
 ) -> ChainSweeps:
-    """Return the sweeps of a loss of chains."""
+    """Return the dual ascent for a loss of chains."""
     return _kind(chains)(design, chains, weights, strength, threshold)

@@ -1,4 +1,4 @@
-"""Sweeps of dual coordinate ascent over the sequences of chains."""
+"""Base class of dual coordinate ascent over the sequences of chains."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .loss import Chains, chain_scores
 
-# Dual variables take a gigabyte at most; beyond that, other methods take over.
+# Limit on the memory of dual variables in bytes, a gigabyte; larger problems use a
+# primal method.
 _MOST_BYTES = 1 << 30
 
-# Epochs go over the sequences that hold 90 % of the gap, except for the first epoch of
-# a round and the first over kept labelings. docs/constants.md has the figures.
+# Epochs visit the sequences with the largest gaps, which make 90 % of the total gap.
+# The first epoch of a round, and the first over the working sets, visit all sequences.
+# docs/constants.md has the figures.
 _SHARE = 0.9
 
 
 def soft_threshold(v: Floats, threshold: Floats | float) -> Floats:
-    """Return what is left of v nearer to zero by ``threshold``, one or one for each."""
+    """Return v moved toward zero by ``threshold``, a scalar or one for each entry."""
     if not np.any(threshold):
         return v
     return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)
@@ -36,7 +38,7 @@ class ChainDual(NamedTuple):
     dual : ndarray of shape (T + k, k)
         u = weights * (mu - truth), transitions summed over sequences.
     costs : ndarray of shape (n,)
-        Of each sequence h(mu); the cut is R(z) >= <u, z> - <weights, costs>.
+        The value h(mu) for each sequence; the cut is R(z) >= <u, z> - <weights, costs>.
     """
 
     dual: Floats
@@ -44,7 +46,7 @@ class ChainDual(NamedTuple):
 
 
 class ChainSweeps(ABC):
-    """The dual of a regularized loss of chains, and ascent on it.
+    """Coordinate ascent on the dual of a regularized loss of chains.
 
     Parameters
     ----------
@@ -53,17 +55,17 @@ class ChainSweeps(ABC):
         The loss.
     weights : ndarray of shape (n,)
     strength : float
-        Of the quadratic part of the penalty, and of a proximal term.
+        Strength of the quadratic penalty plus the proximal term.
     threshold : float
-        The strength of L1 in units of ``strength``. Models are soft thresholds of the
-        parameters that the dual stands for.
+        Strength of L1 divided by ``strength``. The model is the soft threshold of
+        ``w``.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
-        The parameters that the dual stands for, before any threshold.
+        The primal vector of the dual variables, before the soft threshold.
     gaps : ndarray of shape (n,)
-        About how far sequences were from their best when they were visited last.
+        Approximate duality gap of each sequence at its last visit.
     """
 
     def __init__(
@@ -110,36 +112,36 @@ class ChainSweeps(ABC):
     @staticmethod
     @abstractmethod
     def n_bytes(design: ChainDesign) -> int:
-        """Return what the dual variables take at first."""
+        """Return the initial memory of the dual variables in bytes."""
 
     @property
     def fits(self) -> bool:
-        """Whether the dual variables take an acceptable amount of memory by now."""
+        """Whether the current dual variables take an acceptable amount of memory."""
         return True
 
     @abstractmethod
     def run(self, order: Rows) -> None:
-        """Ascend along each sequence of ``order`` once.
+        """Take one ascent step for each sequence of ``order``.
 
-        With inference, which takes a product with its features, and one with their
-        transpose.
+        A step runs inference on the sequence, at the cost of one product with its
+        features and one with their transpose.
         """
 
     @abstractmethod
     def round(self, order: Rows, random: np.random.Generator) -> None:
-        """Ascend along the sequences of ``order`` for some epochs, in random order."""
+        """Run a few epochs over the sequences of ``order``, each in random order."""
 
     def reset(self) -> None:
-        """Go back to the true labels, w = 0."""
+        """Reset the dual variables to the true labels, which gives w = 0."""
         self._to_truth()
         self.recenter(np.zeros(self._design.n_params))
 
     @abstractmethod
     def begin(self, scores: Floats) -> None:
-        """Go to the marginals at scores of shape (T + k, k)."""
+        """Set the dual variables to the marginals at scores of shape (T + k, k)."""
 
     def recenter(self, w: Floats) -> None:
-        """Go on from parameters computed anew from the dual, before any threshold."""
+        """Set the primal vector, before the soft threshold."""
         self._w = self._design.pad(w).copy()
         self._transitions = w[self._design.n_pairs :][
             self._free[self._design.transitions]
@@ -159,17 +161,17 @@ class ChainSweeps(ABC):
 
     @abstractmethod
     def _to_truth(self) -> None:
-        """Go to the marginals of the true labels."""
+        """Set the marginals to the true labels."""
 
     def _worst(self) -> Rows:
-        """Return the sequences that hold most of the gap by their last visits."""
+        """Return the sequences with the largest gaps at their last visits."""
         gaps = self._weights * self.gaps
         worst = np.argsort(-gaps)
         n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
         return worst[:n]
 
     def _count(self, order: Rows) -> None:
-        """Count the products that a visit of each sequence of ``order`` takes."""
+        """Count the passes over X for one visit of each sequence of ``order``."""
         n_entries = max(len(self._design.X.indices), 1)
         self._design.passes += 2.0 * float(self._n_entries[order].sum()) / n_entries
 
@@ -179,12 +181,12 @@ class ChainSweeps(ABC):
 
 
 def has_room(n_bytes: int) -> bool:
-    """Whether dual variables of that size take an acceptable amount of memory."""
+    """Whether dual variables of ``n_bytes`` take an acceptable amount of memory."""
     return n_bytes <= _MOST_BYTES
 
 
 def _mask(design: ChainDesign) -> npt.NDArray[np.uint8]:
-    """Return a bit of each padded parameter: whether it exists, four to a byte."""
+    """Return one bit for each padded parameter, whether it exists, four in a byte."""
     if not design.stride:
         return np.zeros(0, dtype=np.uint8)
     exists = np.zeros(design.n_features * design.stride, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Sequences whose tokens are rows of matrices, or of tables of pandas and polars."""
+"""Sequences whose tokens are rows of matrices or of pandas and polars tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sequences import Index
 
 
 def is_table(X: Any) -> bool:
-    """Whether X is a table of pandas or polars, and not one column of it."""
+    """Whether X is a data frame of pandas or polars, not a series."""
     of_pandas = hasattr(X, "iloc")
     return (of_pandas and X.ndim == 2) or (
         not of_pandas and hasattr(X, "collect_schema") and hasattr(X, "shape")
@@ -21,7 +21,7 @@ def is_table(X: Any) -> bool:
 
 
 def has_words(table: Any) -> bool:
-    """Whether a table has a column with strings: its rows are tokens with names."""
+    """Whether a table has a column with strings, so its rows are named tokens."""
     columns = (
         [table.iloc[:, j] for j in range(table.shape[1])]
         if hasattr(table, "iloc")
@@ -34,13 +34,13 @@ def has_words(table: Any) -> bool:
 
 
 def _is_of_numbers(dtype: Any) -> bool:
-    """Whether a type of a column of pandas or polars is one of numbers."""
+    """Whether a pandas or polars column type is numeric."""
     kind = getattr(dtype, "kind", None)
     return bool(kind in tuple("biuf") if kind else dtype.is_numeric())
 
 
 def rows_of_table(table: Any) -> list[dict[Any, Any]]:
-    """Return the rows of a table as dicts by names of columns.
+    """Return the rows of a table as dicts from column names to values.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def rows_of_table(table: Any) -> list[dict[Any, Any]]:
 
 
 def is_matrix(X: Any) -> bool:
-    """Whether X is a matrix of numbers, or a table."""
+    """Whether X is a numeric matrix, dense or sparse, or a data frame."""
     return (
         sparse.issparse(X)
         or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object)
@@ -66,22 +66,23 @@ def is_matrix(X: Any) -> bool:
 
 
 def is_empty(sequence: Any) -> bool:
-    """Whether a sequence of any kind that has a length has no tokens."""
+    """Whether a sequence has a length, and the length is zero."""
     if hasattr(sequence, "shape"):
         return len(sequence.shape) > 0 and sequence.shape[0] == 0
     return hasattr(sequence, "__len__") and len(sequence) == 0
 
 
 def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Index]:
-    """Return matrices of equally many columns one below the other, and their starts.
+    """Return the stacked matrices of sequences, and the first row of each.
 
-    Tables make a table, others an array or a CSR matrix. At least one is not empty.
+    The result is a table for tables, and otherwise an array or a CSR array. At least
+    one sequence must not be empty.
 
     Raises
     ------
     TypeError, ValueError
-        If one is empty that must not be, has no rows of numbers, or has other columns
-        than the first.
+        If a sequence is empty although ``may_be_empty`` is False, is not numeric, or
+        has columns that differ from the first one's.
     """
     lengths: list[int] = []
     parts: list[Any] = []
@@ -130,7 +131,7 @@ def _check_alike(i: int, matrix: Any, first: int, other: Any) -> None:
 
 
 def _joined(tables: list[Any]) -> Any:
-    """Return tables with the same columns one below the other."""
+    """Return the concatenation of tables with the same columns."""
     for kind in type(tables[0]).__mro__:
         module: Any = sys.modules.get(kind.__module__.partition(".")[0])
         if hasattr(module, "concat"):

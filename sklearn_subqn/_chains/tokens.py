@@ -1,4 +1,4 @@
-"""Tokens with named attributes as rows of one sparse matrix."""
+"""Encoding of tokens with named attributes as rows of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .._core.memory import BLOCK_SIZE
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
 
-# Column of what is left out: attributes that training did not see, values of zero.
+# Column of entries that are left out: attributes unknown to the model, and zeros.
 _LEFT_OUT = -1
 
 
 class _Values(dict[Any, int]):
-    """Where the values of one name are found; asks the reader for new ones."""
+    """Columns of one name's values; new values are looked up by the reader."""
 
     __slots__ = ("_name", "_reader")
 
@@ -38,7 +38,7 @@ class _Values(dict[Any, int]):
 
 
 class _Names(dict[Any, _Values]):
-    """The values of each name, which may have a prefix in names of attributes."""
+    """The columns of each name's values; ``prefix`` precedes all names."""
 
     __slots__ = ("_prefix", "_reader")
 
@@ -55,32 +55,33 @@ class _Names(dict[Any, _Values]):
 class AttributeReader:
     """Turns tokens with named attributes into rows of a sparse matrix.
 
-    A token is a dict from names to values, or like one, as a pandas Series is that has
-    strings for an index; or it is an iterable of names. As in CRFsuite, a string as the
-    value makes the attribute "name:value" of weight 1, a number or truth value is the
-    weight of the attribute "name", and of a dict, list, tuple or set the attributes are
-    those of a token, each behind "name:".
+    A token is a mapping from names to values (a dict, or a pandas Series with strings
+    as index), or an iterable of names. Values are read as in CRFsuite: a string gives
+    the attribute "name:value" of weight 1; a number or truth value is the weight of the
+    attribute "name"; a dict, list, tuple or set is read as a token whose attributes
+    have the prefix "name:".
 
-    What was found once for a name and a value is found again without making the string
-    that joins them, which takes most of the time otherwise.
+    Columns are cached by name and value, because joining the two strings takes most of
+    the time otherwise.
 
     Parameters
     ----------
     columns : dict from str to int
-        Columns of the attributes; new ones are added if ``learns``.
+        Columns of the attributes; new attributes are added if ``learns``.
     learns : bool
-        Whether attributes that are not known become columns, or are left out.
+        Whether unknown attributes become new columns; else they are left out.
     """
 
     def __init__(self, columns: dict[str, int], learns: bool) -> None:
         self._columns = columns
         self._learns = learns
         self._names = _Names(self)
-        # Dicts among the values have names of their own, kept by the name of each dict.
+        # The caches of nested dicts, by the name of the dict.
         self._inner: dict[Any, _Names] = {}
         self._starts = [0]
         self._ends = [0]
-        # Columns and weights of entries other than one, which are found as -2, -3, ...
+        # Columns and weights of the entries other than one. Entry i of this list has
+        # the provisional column -2 - i.
         self._others: list[tuple[int, float]] = []
 
     def read(self, sequences: Iterable[Any]) -> Sequences:
@@ -89,8 +90,8 @@ class AttributeReader:
         Raises
         ------
         TypeError, ValueError
-            If a token is not acceptable, or a sequence is empty from which attributes
-            are learned; says which.
+            If a token is not acceptable, or a training sequence is empty; the message
+            names the sequence.
         """
         names, ends, starts = self._names, self._ends, self._starts
         blocks: list[npt.NDArray[np.int32]] = []
@@ -102,7 +103,7 @@ class AttributeReader:
                     try:
                         found += [names[name][value] for name, value in token.items()]
                     except TypeError:
-                        # Collections, or what is not acceptable.
+                        # The value is a collection, or not acceptable.
                         found += self._nested(token)
                 else:
                     found += self._alone(token)
@@ -110,7 +111,7 @@ class AttributeReader:
             if self._learns and len(ends) - 1 == starts[-1]:
                 raise ValueError(f"Sequence {len(starts) - 1} is empty; leave it out.")
             starts.append(len(ends) - 1)
-            # An array takes four bytes for each column.
+            # An int32 array takes less memory than a list of integers.
             if len(found) > BLOCK_SIZE:
                 blocks.append(np.array(found, dtype=np.int32))
                 n_moved += len(found)
@@ -120,10 +121,10 @@ class AttributeReader:
         return Sequences(X, np.array(starts, dtype=np.intp), False)
 
     def look_up(self, name: Any, value: Any) -> tuple[int, bool]:
-        """Return where a name with a value is found, and whether that stays so."""
+        """Return the column of a name with a value, and whether to cache the column."""
         if isinstance(value, (str, bytes)):
             return self._column(f"{self.text(name)}:{self.text(value)}"), True
-        # Durations of NumPy are derived from its integers.
+        # timedelta64 is a subclass of NumPy's integers, but not a number.
         real = isinstance(value, (numbers.Real, np.bool_))
         if not real or isinstance(value, np.timedelta64):
             raise TypeError(
@@ -167,7 +168,7 @@ class AttributeReader:
         return rows_of_table(sequence) if is_table(sequence) else sequence
 
     def _alone(self, token: Any) -> list[int]:
-        """Return what is found in a token that is no dict, but like one, or names."""
+        """Return the columns of a token that is a list, or a mapping but no dict."""
         if isinstance(token, Mapping) or _is_named_series(token):
             return self._nested(dict(token.items()))
         if isinstance(token, (str, bytes)) or not isinstance(token, Iterable):
@@ -178,7 +179,7 @@ class AttributeReader:
         return [self._column(self.text(name)) for name in _in_order(token)]
 
     def _nested(self, token: dict[Any, Any]) -> list[int]:
-        """Return what is found in a token with collections among its values."""
+        """Return the columns of a token with collections among its values."""
         found: list[int] = []
         for name, value in token.items():
             if isinstance(value, dict):
@@ -190,20 +191,20 @@ class AttributeReader:
                 try:
                     found.append(self._names[name][value])
                 except TypeError:
-                    # Says what is wrong, where that is not known from the hash.
+                    # Raises a message about the value itself, not about its hash.
                     self.look_up(name, value)
                     raise
         return found
 
     def _of_dict(self, name: Any, value: dict[Any, Any]) -> list[int]:
-        """Return what is found in a dict that is the value of a name."""
+        """Return the columns of a dict that is the value of a name."""
         try:
             if name not in self._inner:
                 self._inner[name] = _Names(self, f"{self.text(name)}:")
             names = self._inner[name]
             return [names[inner][v] for inner, v in value.items()]
         except TypeError:
-            # Collections, or what is not acceptable.
+            # The value is a collection, or not acceptable.
             whole = {f"{self.text(name)}:{self.text(n)}": value[n] for n in value}
             return self._nested(whole)
 
@@ -213,7 +214,7 @@ class AttributeReader:
         return self._columns.get(attribute, _LEFT_OUT)
 
     def text(self, name: Any) -> str:
-        """Return a name as text; raise TypeError if it is none."""
+        """Return a name as text; raise TypeError for other types."""
         if isinstance(name, str):
             return name
         if isinstance(name, bytes):
@@ -231,7 +232,7 @@ class AttributeReader:
 def plain_rows(
     sequence: Any, columns: dict[str, int]
 ) -> tuple[Floats, Rows, Rows] | None:
-    """Return the known attributes of one sequence, faster than the reader does.
+    """Return the known attributes of one sequence, faster than AttributeReader.
 
     Parameters
     ----------
@@ -242,14 +243,15 @@ def plain_rows(
     Returns
     -------
     data, indices, indptr : ndarray
-        Of rows in CSR format; without data where all entries are one. None stands for
-        tokens that only the reader can read, or whose faults it names.
+        Rows in CSR format; ``data`` is empty where all entries are one. None is
+        returned for tokens that need AttributeReader, which also raises for invalid
+        ones.
     """
     if type(sequence) not in (list, tuple) or not sequence:
         return None
     find = columns.get
     found: list[int] = []
-    # Weights other than one, by places in what is found.
+    # Weights other than one, by position in ``found``.
     others: dict[int, float] = {}
     ends, texts = [0], True
     for token in sequence:
@@ -262,7 +264,8 @@ def plain_rows(
                     ends.append(len(found))
                     continue
                 except TypeError:
-                    # Tokens after one with numbers have numbers as well, as a rule.
+                    # Where one token has numbers, the later tokens usually have numbers
+                    # as well.
                     texts = False
                     del found[ends[-1] :]
             for name, value in attributes:
@@ -278,7 +281,7 @@ def plain_rows(
                     column = find(name)
                     if value != 1 and column is not None:
                         others[len(found)] = float(value)
-                    # A comparison with nan is false, so that nan is left, too.
+                    # Comparisons with nan are false, so nan returns None as well.
                     if not abs(value) <= LARGEST_VALUE:
                         return None
                 else:
@@ -296,10 +299,10 @@ def plain_rows(
 
 
 def _in_order(names: Iterable[Any]) -> Iterable[Any]:
-    """Return names in an order that is the same in every process."""
+    """Return names in an order that does not depend on the process's hash seed."""
     return sorted(names) if isinstance(names, (set, frozenset)) else names
 
 
 def _is_named_series(token: Any) -> bool:
-    """Whether a token is a pandas Series, as a row of a table, with names of values."""
+    """Whether a token is a pandas Series with strings as index."""
     return hasattr(token, "iloc") and all(isinstance(name, str) for name in token.index)

@@ -1,4 +1,4 @@
-"""Which labels may follow which in a sequence: schemes of chunks, or own rules."""
+"""Allowed transitions between labels: chunk schemes, or rules of the user."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .._core.names import by_name, classes_axis
 from .._core.records import stored
 from .sequences import Index
 
-# Each scheme has three sets of prefixes of labels: those that need a label of their
-# chunk's type before them, the prefixes that this label may have, and those after which
-# a chunk may end. In IOB1 "I" begins chunks as well, and "B" those that follow one of
-# the same type.
+# Each scheme has three sets of prefixes: the prefixes that must follow a label of the
+# same chunk type, the prefixes allowed for this preceding label, and the prefixes of
+# labels after which a chunk may end. In IOB1, "I" can begin a chunk, and "B" begins a
+# chunk only after another one of the same type.
 _SCHEMES = {
     "BIO": ("I", "BI", "BI"),
     "IOB2": ("I", "BI", "BI"),
@@ -29,16 +29,16 @@ _SCHEMES = {
 
 @stored
 class TransitionRules(NamedTuple):
-    """What is allowed of k labels.
+    """Allowed transitions, first labels and last labels among k labels.
 
     Attributes
     ----------
     allowed : ndarray of bool of shape (k, k)
-        [i, j] whether label j may follow label i.
+        Whether label j may follow label i, at [i, j].
     ends : ndarray of bool of shape (2, k)
         Whether a sequence may begin, and end, with a label.
     name : str
-        The parameter as it was given, for messages.
+        The user's parameter, for messages.
     """
 
     allowed: Mask
@@ -47,12 +47,12 @@ class TransitionRules(NamedTuple):
 
     @classmethod
     def of(cls, constraints: Any, classes: npt.NDArray[Any]) -> TransitionRules:
-        """Return the rules that ``transition_constraints`` stands for.
+        """Return the rules of the parameter ``transition_constraints``.
 
         Raises
         ------
         TypeError, ValueError
-            If they are not acceptable, or of other labels.
+            If the constraints are not acceptable, or name unknown labels.
         """
         k = len(classes)
         everything = np.ones((2, k), dtype=bool)
@@ -109,7 +109,7 @@ class TransitionRules(NamedTuple):
         classes: npt.NDArray[Any],
         numbers: Index,
     ) -> None:
-        """Raise ValueError if labels of a sequence are not allowed; says which.
+        """Raise ValueError if the labels of a sequence violate the rules.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class TransitionRules(NamedTuple):
         starts : ndarray of shape (n + 1,)
         classes : ndarray of shape (k,)
         numbers : ndarray of shape (n,)
-            By which sequences are known to the user.
+            Index of each sequence in the user's data, for the message.
         """
         if self.allowed.all() and self.ends.all():
             return
@@ -143,12 +143,12 @@ class TransitionRules(NamedTuple):
 
 
 def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask]:
-    """Return what a scheme of chunks allows: transitions, and labels at the ends.
+    """Return a chunk scheme's allowed transitions, and first and last labels.
 
-    Labels are "O", or a prefix with "-" and the type of the chunk, or a prefix alone.
+    A label is "O", a prefix alone, or a prefix with "-" and the type of the chunk.
     """
-    inner, opens, ends = _SCHEMES[name]
-    prefixes = sorted({*inner, *opens, *ends})
+    inner, opens, closes = _SCHEMES[name]
+    prefixes = sorted({*inner, *opens, *closes})
     parts = []
     for label in classes.tolist():
         prefix, _, kind = str(label).partition("-")
@@ -166,7 +166,7 @@ def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask]:
             if prefix in inner:
                 allowed[i, j] = before in opens and kind_before == kind
             else:
-                allowed[i, j] = before == "O" or before in ends
+                allowed[i, j] = before == "O" or before in closes
     first = [prefix not in inner for prefix, _ in parts]
-    last = [prefix == "O" or prefix in ends for prefix, _ in parts]
+    last = [prefix == "O" or prefix in closes for prefix, _ in parts]
     return allowed, np.array([first, last])

@@ -1,4 +1,4 @@
-"""The weights of a model by names of attributes and labels."""
+"""The weights of a chain model by names of attributes and labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from .pairs import Pairs
 
 
 class StateFeatures(Mapping[tuple[Any, Any], float]):
-    """Weights of pairs of an attribute and a label, those that are not zero.
+    """Mapping from pairs (attribute, label) to their non-zero weights.
 
     Parameters
     ----------
     names : list or range
-        Names of the attributes in the order of their columns, or the columns.
+        Names of the attributes in the order of their columns; the columns themselves
+        where attributes have no names.
     columns : dict or range
-        From names to columns.
+        Map from names to columns.
     labels : list
         Names of the labels.
     pairs : Pairs
@@ -71,7 +72,7 @@ class StateFeatures(Mapping[tuple[Any, Any], float]):
 
 
 class WeightsByName(ChainModel):
-    """Base of estimators of chains that shows their weights."""
+    """Base class of chain estimators: weights by name."""
 
     @property
     def state_features_(self) -> StateFeatures:
@@ -99,7 +100,7 @@ class WeightsByName(ChainModel):
         }
 
     def state_table(self) -> Any:
-        """Return the weights of attributes that are not zero, the largest first.
+        """Return the non-zero weights of attribute-label pairs, the largest first.
 
         Returns
         -------
@@ -121,7 +122,7 @@ class WeightsByName(ChainModel):
         return data_frame(by_size(columns, weights), "state_table")
 
     def transition_table(self) -> Any:
-        """Return the weights of pairs of labels that are not zero, the largest first.
+        """Return the non-zero weights of transitions, the largest first.
 
         Returns
         -------

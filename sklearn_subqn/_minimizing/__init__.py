@@ -1,4 +1,4 @@
-"""The methods of ``minimize``, and functions of one's own as the core wants them.
+"""The methods of ``minimize``, and adapters from user functions to the core.
 
-This room may import solving, checks and the core.
+Modules here may import ``_solving``, ``_checks`` and ``_core``.
 """

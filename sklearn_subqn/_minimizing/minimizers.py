@@ -1,4 +1,4 @@
-"""The methods that ``minimize`` knows, and what each of them takes."""
+"""The methods of ``minimize``, with the options and penalties of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .._core.steps.quasi_newton import (
 )
 from .._solving.solution import Floats
 
-#: Names of options of estimators' parameters, under which the solvers read them.
+#: Options that estimators call by these names; solvers read the same settings.
 _RELATIVE = {
     "direction_tol": Option("tolerance of Alg. 3.2, relative to F", 1e-5, low=0.0),
     "direction_max_iter": Option("k_max by another name", 100, low=1, integer=True),
@@ -32,19 +32,20 @@ _RELATIVE = {
 
 @dataclass(frozen=True)
 class Minimizer:
-    """What a method takes.
+    """Options and requirements of a method.
 
     Attributes
     ----------
     options : dict of Option
     by_cuts : bool
-        Whether it is a bundle method.
+        Whether the method is a bundle method.
     penalized : bool
-        Whether it needs a penalty.
+        Whether the method needs a penalty.
     l1 : bool or None
-        Whether the penalty must have an L1 norm, or must not; None for any.
+        Whether the penalty must have an L1 norm (True) or must not (False); None for
+        any penalty.
     smooth : bool
-        Whether it is for differentiable functions.
+        Whether the function must be differentiable.
     """
 
     options: Mapping[str, Option]
@@ -55,16 +56,16 @@ class Minimizer:
 
 
 def _minimizer(name: str) -> Minimizer:
-    """Return what a solver of the table takes of functions of one's own."""
+    """Return the options and requirements of a solver for user functions."""
     spec = SOLVERS[name]
     options = dict(spec.options)
     if "k_max" in options:
         options |= _RELATIVE
     if name in ("sublbfgs", "subbfgs"):
-        # Which rows lie on kinks is for losses of scores to say.
+        # The seed selects subgradients of rows on kinks; user functions have no rows.
         options.pop("random_state")
     if "line_search" in options:
-        # Steps by Wolfe's conditions take the fewest calls of a function.
+        # A Wolfe search needs the fewest function evaluations.
         options["line_search"] = replace(options["line_search"], default="wolfe")
     takes_l2, takes_l1 = map(spec.takes_penalty, (L2(1), ElasticNet(1)))
     return Minimizer(
@@ -100,7 +101,7 @@ MINIMIZERS = {
 def quasi_newton(
     method: str, function: FunctionObjective, w: Floats, options: Options
 ) -> Solver:
-    """Return a run of a quasi-Newton method."""
+    """Return the iterates of a quasi-Newton method."""
     hessian: InverseHessian = DenseInverseHessian(len(w))
     if method.endswith("lbfgs"):
         hessian = LimitedMemoryInverseHessian(len(w), options.memory)
@@ -148,7 +149,7 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
 
 
 def given_options(method: str, options: Any) -> Options:
-    """Return options that the method takes."""
+    """Return the checked options of a method."""
     if options is None:
         options = {}
     if not isinstance(options, Mapping):

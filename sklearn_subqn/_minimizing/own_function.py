@@ -1,4 +1,4 @@
-"""Functions of one's own, by values and subgradients: checked, counted, shielded."""
+"""User functions with values and subgradients: checks, counts, convexity tests."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .._solving.solution import Floats
 
 
 class OwnFunction:
-    """The functions of the user, checked and counted.
+    """The user's functions, with checked results and counted calls.
 
     Parameters
     ----------
     function : callable
-        From w to f(w) and a subgradient.
+        Maps w to f(w) and a subgradient.
     steepest : callable or None
-        From w and p to the subgradient g with the largest <g, p>.
+        Maps w and p to the subgradient g with the largest <g, p>.
     restrict : callable or None
-        From w and p to f(w + eta * p) as a function of eta.
+        Maps w and p to f(w + eta * p) as a function of eta.
     args : tuple
-        Further arguments of all.
+        Further arguments of all three functions.
     shape : tuple
-        That of w.
+        Shape of w.
 
     Attributes
     ----------
     n_calls : int
-        Of the function.
+        Number of evaluations of ``function``.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class OwnFunction:
 
     @property
     def knows_steepest(self) -> bool:
-        """Whether the steepest subgradients are known."""
+        """Whether the user gave an oracle of steepest subgradients."""
         return self._steepest is not None
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
-        """Return f(w) and a subgradient; far away f may be infinite."""
+        """Return f(w), which may be infinite, and a subgradient."""
         self.n_calls += 1
         name = "value_and_subgradient"
         returned = self._function(w.copy(), *self._args)
@@ -96,7 +96,7 @@ class OwnFunction:
 
     @property
     def knows_lines(self) -> bool:
-        """Whether restrictions to lines are known."""
+        """Whether the user gave restrictions to lines."""
         return self._restrict is not None
 
     def restrict(self, w: Floats, p: Floats) -> OnLine:
@@ -110,7 +110,7 @@ class OwnFunction:
         return returned
 
     def _vector(self, what: str, given: Any, value: float) -> Floats:
-        """Return a subgradient as float64; where the value is infinite it may be."""
+        """Return a subgradient as float64, finite unless the value is infinite."""
         g = np.asarray(given)
         if g.shape != self._shape:
             raise ValueError(
@@ -130,7 +130,7 @@ class OwnFunction:
 def shielded(
     called: OwnFunction, infimum: float, w: Floats
 ) -> Callable[[Floats], tuple[float, Floats]]:
-    """Return the function with an error where it contradicts convexity."""
+    """Return the function, with an error where its values contradict convexity."""
     shield = OwnLoss(Function(called.evaluate, infimum), "value_and_subgradient")
     targets, weights = np.zeros_like(w), np.ones_like(w)
     return lambda w: shield.evaluate(w, targets, weights)
@@ -139,7 +139,7 @@ def shielded(
 def with_squares(
     called: OwnFunction, objective: Objective | None, infimum: float
 ) -> FunctionObjective:
-    """Return F = f + alpha / 2 ||w||², or f alone where there is no objective."""
+    """Return F = f + alpha / 2 ||w||², or f if ``objective`` is None."""
     alpha = 0.0
     at: Callable[[Floats], tuple[float, Floats]]
     if objective is None:
@@ -171,5 +171,5 @@ def with_squares(
 
 
 def shown(w: Floats) -> str:
-    """Return parameters for a message, shortened if they are many."""
+    """Return parameters as text for a message, shortened if there are many."""
     return np.array2string(w, precision=6, threshold=6, edgeitems=3)

@@ -1,4 +1,4 @@
-"""Procedures of Yu (2009, chapter 3) for functions of one's own."""
+"""Algorithms of Yu (2009, chapter 3) for user functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class _Given(NamedTuple):
-    """A subgradient with the oracle of steepest ones, as the core wants them."""
+    """A subgradient and the oracle of steepest subgradients, as a point of the core."""
 
     gradient: Floats
     steepest: Callable[[Floats], Floats]
 
 
 class _ProductWithB:
-    """A function that multiplies by a matrix, as the core wants that."""
+    """An inverse Hessian of the core, given by its product with vectors."""
 
     def __init__(self, times: Callable[[Floats], Floats]) -> None:
         self.apply = times
@@ -39,10 +39,10 @@ def descent_direction(
     epsilon: float = 1e-5,
     k_max: int = 100,
 ) -> OptimizeResult:
-    """Find a quasi-Newton direction of descent at a kink, by an oracle.
+    """Find a quasi-Newton descent direction at a kink, given a subgradient oracle.
 
-    Approximately minimizes ``p @ inv(B) @ p / 2 + sup(g @ p)`` over p, with the
-    supremum over all subgradients g at a point, by Yu (2009), Alg. 3.2.
+    Alg. 3.2 of Yu (2009) approximately minimizes ``p @ inv(B) @ p / 2 + sup(g @ p)``
+    over p, with the supremum over all subgradients g at a point.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def descent_direction(
     -------
     result : scipy.optimize.OptimizeResult
         With ``x``, the best direction p; ``slope``, the largest ``g @ p``; ``success``,
-        whether that is negative, so that p descends; ``aggregate``, the subgradient of
-        which ``-B @ aggregate`` is the last direction; ``gap``; and ``nit``, how often
-        a subgradient was mixed into the aggregate.
+        whether the slope is negative, so that p is a descent direction; ``aggregate``,
+        a subgradient such that ``-B @ aggregate`` is the last direction; ``gap``; and
+        ``nit``, the number of subgradients combined into the aggregate.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def descent_direction(
 
     See Also
     --------
-    minimize : Its methods "subbfgs" and "sublbfgs" find directions in this way.
+    minimize : Its methods "subbfgs" and "sublbfgs" use these directions.
 
     Examples
     --------
@@ -117,19 +117,19 @@ def descent_direction(
 def exact_line_search(function: PiecewiseQuadratic) -> float:
     """Minimize a convex piecewise quadratic function of a step size exactly.
 
-    By Yu (2009), Alg. 3.3, in linear time: the segment of the minimizer is found by
-    selection, where the source sorts.
+    Alg. 3.3 of Yu (2009), in linear time: selection of the segment with the minimizer
+    replaces the source's sorting.
 
     Parameters
     ----------
     function : PiecewiseQuadratic
-        Such as the restriction of a hinge and its penalty to a line.
+        A convex function, such as the restriction of a hinge objective to a line.
 
     Returns
     -------
     step : float
-        The smallest minimizer that is not negative; ``inf`` where the function falls
-        without end.
+        The smallest non-negative minimizer; ``inf`` if the function decreases
+        forever.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def exact_line_search(function: PiecewiseQuadratic) -> float:
 
     See Also
     --------
-    exact_line_search_of_maxima : For means of maxima of lines.
+    exact_line_search_of_maxima : Exact line search for means of maxima of lines.
 
     Examples
     --------
@@ -162,24 +162,24 @@ def exact_line_search(function: PiecewiseQuadratic) -> float:
 def maximum_of_lines(
     slopes: Any, offsets: Any, low: float = 0.0, high: float = np.inf
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Segment the maximum of linear functions ``offsets + step * slopes``.
+    """Find the segments of the maximum of linear functions ``offsets + step * slopes``.
 
-    By Yu (2009), Alg. 3.4, in O(r log r) for r lines. Parallel lines, by whose
-    difference of slopes the source divides, are compared by their offsets.
+    Alg. 3.4 of Yu (2009), in O(r log r) for r lines. Parallel lines, for which the
+    source would divide by zero, are compared by their offsets.
 
     Parameters
     ----------
     slopes, offsets : array-like of shape (r,)
-        Of the lines.
+        Slopes and offsets of the lines.
     low, high : float, default=0 and inf
-        Where segments begin and end.
+        First and last step.
 
     Returns
     -------
     steps : ndarray of shape (m,)
-        Where segments begin, ascending, the first one at ``low``.
+        Start of each segment, ascending from ``low``.
     lines : ndarray of shape (m,)
-        Which line is the largest one in each.
+        Index of the largest line in each segment.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def maximum_of_lines(
 
     See Also
     --------
-    exact_line_search_of_maxima : Minimizes the mean of several of them.
+    exact_line_search_of_maxima : Minimizes the mean of several maxima of lines.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def maximum_of_lines(
     if not high > low:
         raise ValueError(f"high must be larger than low, got {high!r} and {low!r}.")
     y = b + low * a
-    # Where lines meet at the lower end, the steepest one counts.
+    # Among lines that are equal at ``low``, the steepest is the maximum.
     order = np.lexsort((-a, -y))
     stack = [(float(low), int(order[0]))]
     for line in order[1:]:
@@ -231,25 +231,26 @@ def exact_line_search_of_maxima(
     slope: float = 0.0,
     curvature: float = 0.0,
 ) -> float:
-    """Minimize a mean of maxima of lines plus a parabola over step sizes exactly.
+    """Minimize a mean of maxima of lines, plus a parabola, exactly over the step size.
 
-    By Yu (2009), Alg. 3.5: the multiclass hinge on a line is such a mean, with a line
-    for each class of a row, and half a squared norm the parabola.
+    Alg. 3.5 of Yu (2009). The restriction of the multiclass hinge to a line has this
+    form, with one line for each class of a row; an L2 penalty is the parabola.
 
     Parameters
     ----------
     slopes, offsets : array-like of shape (n, k)
         The k lines of each of n rows.
     weights : array-like of shape (n,), optional
-        Of the rows, not negative; by default 1 / n.
+        Non-negative weights of the rows; by default 1 / n.
     slope, curvature : float, default=0
-        Derivatives of the parabola at the step zero; the latter is not negative.
+        First and second derivative of the parabola at step zero; the second one must
+        not be negative.
 
     Returns
     -------
     step : float
-        The smallest minimizer that is not negative; ``inf`` where the function falls
-        without end.
+        The smallest non-negative minimizer; ``inf`` if the function decreases
+        forever.
 
     Raises
     ------
@@ -258,7 +259,7 @@ def exact_line_search_of_maxima(
 
     See Also
     --------
-    maximum_of_lines : The segments of one maximum.
+    maximum_of_lines : The segments of one maximum of lines.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rankings: rows of queries, preferences between rows, held-out queries.
+"""Rankers: their base class, queries, preferences between rows, held-out queries.
 
-What rankers share is here. This room may import estimators and all below.
+Modules here may import ``_estimators`` and the layers below.
 """

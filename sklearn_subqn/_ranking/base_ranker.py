@@ -1,4 +1,4 @@
-"""What rankers share: losses of queries, scores and what they are worth."""
+"""Base class of the rankers: losses of queries, predictions and NDCG."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .._solving.solution import Floats
 from .held_out import HeldOut, held_out
 from .queries import EMPTY_QUERIES, Queries
 
-# Measures of rankings, from groups and the rank k at which they end.
+# Ranking measures, constructed from the queries and the last rank k that counts.
 _MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {
     "ndcg": lambda groups, k: Ndcg(groups, k=k),
     "mrr": lambda groups, k: ReciprocalRank(groups),
@@ -65,12 +65,12 @@ _PAIRS: dict[str, Callable[[Groups], OrderedPairs]] = {
 }
 _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 
-# Gains 2^y - 1 are finite up to here, and so are their sums.
+# Largest relevance y for which the gains 2^y - 1 and their sums are finite.
 _LARGEST_RELEVANCE = 500.0
 
 
 class BaseRanker(BundleEstimator):
-    """What rankers share: losses of queries, scores and what they are worth."""
+    """Base class of the rankers: losses of queries, predictions and NDCG."""
 
     loss: str | Callable[[Any], Any]
     k: int | None
@@ -78,7 +78,7 @@ class BaseRanker(BundleEstimator):
 
     _penalties = ("l2", "l1", "elasticnet")
 
-    #: Error messages say by this text what to give where there are no queries.
+    #: Advice that ends the messages about missing queries.
     _how_to_give_queries: ClassVar[str] = (
         "Give qid, with numpy.zeros(n) if that is what they are. groups of a search go "
         "to the splitter alone: let scikit-learn pass queries on by "
@@ -94,7 +94,7 @@ class BaseRanker(BundleEstimator):
 
     @blockwise
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the scores by which the rows of a query are to be ranked.
+        """Return the scores that rank the rows of a query.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class BaseRanker(BundleEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the higher the row is ranked in its query.
+            Rows with larger scores are ranked higher in their query.
         """
         return self._raw_scores(X)
 
@@ -120,37 +120,38 @@ class BaseRanker(BundleEstimator):
     ) -> float:
         """Return the mean normalized discounted cumulative gain of the queries.
 
-        Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
-        scores share their discounts, as in :func:`~sklearn.metrics.ndcg_score`; what
-        queries without gains count says ``empty_queries``.
+        Gains are 2^y - 1, and discounts are 1 / log2(1 + rank) up to rank ``k``. Rows
+        with equal scores share their discounts, as in
+        :func:`~sklearn.metrics.ndcg_score`. ``empty_queries`` determines the value of
+        queries without gains.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), default=None
-            Relevances, non-negative; :class:`RowBlocks` may have their own.
+            Relevances, non-negative; :class:`RowBlocks` may contain y.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            How many rows each row counts as: one of weight 2 takes two ranks, one of
-            weight 0 is left out.
+            The number of ranks that a row takes: weight 2 is equivalent to two rows,
+            weight 0 to none.
         qid, group : array-like, default=None
-            Queries, as in ``fit``. Without either all rows belong to one query, which
-            is an error after a fit to several. Cross-validation passes ``qid`` on if
-            metadata routing is enabled and the estimator asks for it by
-            ``set_score_request(qid=True)``.
+            Queries, as in ``fit``. Without ``qid`` and ``group`` all rows belong to one
+            query, which is an error after a fit to several queries. Cross-validation
+            passes ``qid`` on if metadata routing is enabled and the estimator requests
+            ``qid`` by ``set_score_request(qid=True)``.
         query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
             Weights of the queries in the mean, as in ``fit``.
 
         Returns
         -------
         score : float
-            Mean over the queries, at most 1, which is that of ideal rankings.
+            Mean NDCG of the queries, at most 1; ideal rankings have the score 1.
 
         Raises
         ------
         TypeError, ValueError
-            If ``k``, relevances or queries are not acceptable, or there are none after
-            a fit to several queries, or none that count.
+            If ``k``, relevances or queries are not acceptable, if queries are missing
+            after a fit to several queries, or if no query enters the mean.
         """
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
@@ -192,7 +193,7 @@ class BaseRanker(BundleEstimator):
             raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
 
     def _held_out(self, sets: Any, names: Any, **queries: Any) -> list[HeldOut]:
-        """Return what ``fit`` was given to evaluate on, checked."""
+        """Return the checked evaluation sets of ``fit``."""
         return held_out(
             sets,
             names,
@@ -202,7 +203,7 @@ class BaseRanker(BundleEstimator):
         )
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Floats]:
-        """Return the rows of a block validated, and numbers of its rows."""
+        """Return the validated rows of a block, and their relevances."""
         X, y = self._check_X(X, y, reset=reset)
         return X, _as_numbers(y)
 
@@ -218,7 +219,7 @@ class BaseRanker(BundleEstimator):
     def _queries(
         self, n: int, sample_weight: Any, qid: Any, group: Any, query_weight: Any
     ) -> Queries:
-        """Return the queries of n rows to fit to; warn where none were given."""
+        """Return the queries of n training rows; warn if none are given."""
         if qid is None and group is None:
             name = type(self).__name__
             if self.get_metadata_routing().fit.requests.get("qid"):
@@ -242,7 +243,7 @@ class BaseRanker(BundleEstimator):
         return Queries.of(n, sample_weight, qid, group, query_weight)
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
-        """Return the problem of rows that all have weights."""
+        """Return the training problem of rows with positive weights."""
         loss = self._loss_of(y, queries)
         return self._problems(X, y, queries.weights, loss=loss)
 
@@ -254,12 +255,12 @@ class BaseRanker(BundleEstimator):
         names: Any = None,
         loss: DualLoss | None = None,
     ) -> LinearProblems:
-        """Return the problem of some rows, by default as if they were one query."""
+        """Return the training problem of rows, by default of one query."""
         loss = loss or self._loss(Groups(np.zeros(len(y), dtype=np.intp)))
         return LinearProblems(self._linear_model(), X, [y], loss, weights, single=True)
 
     def _loss_of(self, y: Floats, queries: Queries) -> DualLoss:
-        """Return the loss of all rows; warn where there is nothing to rank."""
+        """Return the loss of all queries; warn if no query has rows to rank."""
         loss = self._loss(queries.groups)
         if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
             raise ValueError(
@@ -300,7 +301,7 @@ class BaseRanker(BundleEstimator):
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
         if isinstance(X, RowBlocks) and X._client is None:
             return X._opened_with_queries(self, y, sample_weight, **queries)
-        # Both need Dask.
+        # Both modules need Dask.
         if isinstance(X, RowBlocks):
             from .._blocks import dask_readers
 
@@ -316,7 +317,7 @@ class BaseRanker(BundleEstimator):
     def _ranking_of(
         self, y: Any, sample_weight: Any, qid: Any, group: Any, query_weight: Any
     ) -> tuple[Floats, Queries]:
-        """Return relevances and queries of rows in blocks, checked."""
+        """Return the checked relevances and queries of rows in blocks."""
         y = self._check_relevance(y)
         queries = self._queries(len(y), sample_weight, qid, group, query_weight)
         if not queries.used.all():
@@ -362,7 +363,7 @@ class BaseRanker(BundleEstimator):
 
 
 def _as_numbers(y: npt.NDArray[Any]) -> Floats:
-    """Return relevances as float64, an array of their own."""
+    """Return relevances as a new float64 array."""
     check_no_times(y)
     numbers = check_array(
         column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y"
@@ -371,7 +372,7 @@ def _as_numbers(y: npt.NDArray[Any]) -> Floats:
 
 
 def checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
-    """Return relevances of which gains can be computed."""
+    """Return relevances, checked to have finite gains."""
     y = _as_numbers(y)
     if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What a ranker is worth on other queries after each iteration, and when to stop."""
+"""NDCG of held-out queries after each iteration, and early stopping."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .._checks import check_unmasked
 from .._solving.solution import Floats
 from .queries import Queries
 
-# Attributes of a model from which its scores are.
+# Attributes of a model that determine its scores.
 _OF_SCORES = ("coef_", "intercept_")
 
 
 class HeldOut(NamedTuple):
-    """Queries that a model does not learn from.
+    """An evaluation set of queries that are not in the training data.
 
     Attributes
     ----------
     name : str
     X : {ndarray, CSR matrix} of shape (n, d)
-        As of ``_check_X``.
+        Features, as returned by ``_check_X``.
     y : ndarray of shape (n,)
     queries : Queries
     """
@@ -39,22 +39,22 @@ def held_out(
     check_y: Callable[[Any], Floats],
     **queries: Any,
 ) -> list[HeldOut]:
-    """Return the data of ``eval_set``, checked.
+    """Return the checked data of ``eval_set``.
 
     Parameters
     ----------
     sets : list of tuples (X, y), or one tuple
     names : list of str or None
-        "valid_0" and so on where there are none.
+        Names of the sets; "valid_0", "valid_1", and so on by default.
     check_X, check_y : callable
     **queries : list or None
-        For each name, such as ``eval_group``, what says which queries rows belong to,
-        one for each of ``sets``.
+        Query assignments by keyword, such as ``eval_group``: one entry for each of
+        ``sets``.
 
     Raises
     ------
     ValueError
-        If these are not as many, or nothing says what the queries are.
+        If the numbers of sets and entries differ, or not exactly one keyword is given.
     """
     if isinstance(sets, tuple):
         sets = [sets]
@@ -86,10 +86,7 @@ def held_out(
 
 
 def _in_list(entry: Any) -> Any:
-    """Return what belongs to one data set as what belongs to a list of one.
-
-    It may be such a list already.
-    """
+    """Return the entry of a single data set in a list of length one."""
     if entry is None:
         return None
     one = len(entry) == 1 and hasattr(entry[0], "__len__")
@@ -97,17 +94,17 @@ def _in_list(entry: Any) -> Any:
 
 
 class Patience(NamedTuple):
-    """When measures have not risen for long enough.
+    """Rule of early stopping: a measure has not risen for a number of iterations.
 
     Attributes
     ----------
     n_iter : int or None
-        A fit ends where one of the measures has not risen for this many iterations;
-        None for no end.
+        A fit stops once one of the measures has not risen for this many iterations;
+        None never stops.
     least_rise : float
-        Rises count where they are larger.
+        Smallest increase that counts as a rise.
     first_only : bool
-        Whether only measures at the first rank count.
+        Whether only the measure at the first rank can stop the fit.
     """
 
     n_iter: int | None = None
@@ -115,7 +112,7 @@ class Patience(NamedTuple):
     first_only: bool = False
 
     def best(self, values: list[float]) -> int | None:
-        """Return the index of the best value, if it is time to end."""
+        """Return the index of the best value if the fit should stop, else None."""
         if self.n_iter is None:
             return None
         best = 0
@@ -133,17 +130,17 @@ class HeldOutMeasures:
     ranker : BaseRanker
     sets : list of HeldOut
     ranks : sequence of int or None
-        At which NDCG ends; None for all ranks.
+        Cutoffs k of NDCG; None counts all ranks.
     patience : Patience
 
     Attributes
     ----------
     results : dict of dict of list of float
-        NDCG after each iteration, by names of data and measures.
+        NDCG after each iteration, by names of sets and measures.
     chosen : ndarray of shape (q,) or None
-        The parameters of the best iteration, if the fit is to end there.
+        The parameters of the best iteration, once early stopping ended the fit.
     best : int
-        The number of the iteration that is kept.
+        The number of the iteration whose parameters are returned.
     """
 
     def __init__(
@@ -161,7 +158,7 @@ class HeldOutMeasures:
         self.chosen: Floats | None = None
         self.best = 0
         self.results: dict[str, dict[str, list[float]]] = {
-            each.name: {name: [] for name in self._ranks} for each in sets
+            data.name: {name: [] for name in self._ranks} for data in sets
         }
 
     def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
@@ -172,9 +169,9 @@ class HeldOutMeasures:
             return False
         self._seen.append(w.copy())
         counting = list(self._ranks)[: 1 if self._patience.first_only else None]
-        for each in self._sets:
+        for data in self._sets:
             for name in counting:
-                best = self._patience.best(self.results[each.name][name])
+                best = self._patience.best(self.results[data.name][name])
                 if best is not None:
                     self.best, self.chosen = best + 1, self._seen[best]
                     return True
@@ -183,16 +180,16 @@ class HeldOutMeasures:
     def _score(self, attributes: dict[str, Any]) -> None:
         vars(self._ranker).update(attributes)
         empty = self._ranker.empty_queries
-        for each in self._sets:
-            scores = self._ranker._scores(each.X)
+        for data in self._sets:
+            scores = self._ranker._scores(data.X)
             for name, k in self._ranks.items():
-                value = each.queries.ndcg(scores, each.y, k, empty)
-                self.results[each.name][name].append(value)
+                value = data.queries.ndcg(scores, data.y, k, empty)
+                self.results[data.name][name].append(value)
 
     def end(self, fitted: Any) -> tuple[dict[str, dict[str, list[float]]], int]:
-        """Return the results and the iteration that was kept, of a fit that has ended.
+        """Return the results, and the number of the returned iteration.
 
-        A fit without iterations has one entry, of the fitted model.
+        For a fit without iterations, the results have one entry, for the fitted model.
         """
         found = next(iter(self.results.values()), {})
         if not any(found.values()):

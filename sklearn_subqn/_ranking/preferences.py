@@ -1,4 +1,4 @@
-"""Preferences between rows: pairs of which the first should have the larger score."""
+"""Preferences between rows: the first row of a pair should have the larger score."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PreferredRows(NamedTuple):
     Attributes
     ----------
     better, worse : ndarray of int of shape (p,)
-        Numbers of rows.
+        Indices of rows.
     weights : ndarray of shape (p,)
-        Positive, with a sum of one.
+        Positive weights, which sum to one.
     """
 
     better: npt.NDArray[np.intp]
@@ -32,12 +32,13 @@ class PreferredRows(NamedTuple):
 
     @classmethod
     def of(cls, n: int, pairs: Any, pair_weight: Any = None) -> PreferredRows:
-        """Return pairs of n rows, from what users give, without pairs of no weight.
+        """Return the user's pairs among n rows, without pairs of weight zero.
 
         Raises
         ------
         ValueError
-            If they are no pairs of two of these rows, or none has a weight.
+            If an entry is not a pair of two different rows, or no pair has a positive
+            weight.
         """
         check_unmasked("pairs", pairs)
         check_unmasked("pair_weight", pair_weight)
@@ -78,7 +79,7 @@ class PreferredRows(NamedTuple):
 
     @property
     def n_components(self) -> int:
-        """Number of sets of rows that pairs connect."""
+        """Number of connected components of the graph whose edges are the pairs."""
         n = int(max(self.better.max(), self.worse.max())) + 1
         links = np.ones(len(self.better)), (self.better, self.worse)
         graph = sparse.coo_array(links, shape=(n, n))

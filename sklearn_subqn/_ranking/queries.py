@@ -1,7 +1,6 @@
-"""Rows of queries: which belong together, what they weigh, and how well they rank.
+"""Queries of a ranker: assignment of rows, weights, and NDCG.
 
-A weight of a row is the number of times that it counts, one of a query the number of
-queries that it counts as.
+A row of weight s is equivalent to s rows, and a query of weight s to s queries.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from .._core.losses import Groups, Ndcg
 from .._core.names import Axis, named, places
 from .._solving.solution import Floats
 
-# Scores sum discounts up to the weight of a query's rows, one after the other.
+# Limit on the total row weight of a query: NDCG stores one discount for each rank.
 _MOST_WEIGHT = 1e7
 
 
-#: What NDCG of queries without gains is: zero, one, or nothing that counts.
+#: NDCG of queries without gains: zero, one, or left out of the mean.
 EMPTY_QUERIES = ("zero", "one", "skip")
 
 
 class Queries:
-    """The queries of rows, and weights of both.
+    """Assignment of rows to queries, with weights of rows and of queries.
 
     Parameters
     ----------
     codes : ndarray of shape (n,)
-        Numbers or labels of the rows' queries.
+        Code or label of the query of each row.
     row_weights : ndarray of shape (n,)
-        Non-negative.
+        Non-negative weights of the rows.
     query_weights : ndarray of shape (n,)
-        Non-negative weights of the rows' queries.
+        Non-negative weight of the query of each row.
     """
 
     def __init__(
@@ -60,12 +59,12 @@ class Queries:
         group: Any = None,
         query_weight: Any = None,
     ) -> Queries:
-        """Return the queries of n rows, from what users give.
+        """Return the queries of n rows from the user's arguments.
 
         Raises
         ------
         ValueError
-            If it does not fit to n rows, or no row has a weight.
+            If an argument does not match n rows, or no row has a positive weight.
         """
         check_unmasked("query_weight", query_weight)
         names: Axis
@@ -84,23 +83,23 @@ class Queries:
 
     @property
     def used(self) -> npt.NDArray[np.bool_]:
-        """Which rows have weights."""
+        """Mask of the rows with positive weights."""
         return (self.row_weights > 0.0) & (self.query_weights > 0.0)
 
     def take(self, rows: Any) -> Queries:
-        """Return the queries of some rows."""
+        """Return the queries of the given rows."""
         return Queries(
             self.codes[rows], self.row_weights[rows], self.query_weights[rows]
         )
 
     @cached_property
     def groups(self) -> Groups:
-        """The rows by queries."""
+        """The rows grouped by query."""
         return Groups(np.unique(self.codes, return_inverse=True)[1].astype(np.intp))
 
     @property
     def weights(self) -> Floats:
-        """Weights of rows for losses: they sum to one, and by queries to theirs."""
+        """Row weights of the loss; the sum within a query is the query's share."""
         groups = self.groups
         rows = check_sample_weight(self.row_weights, len(self.codes))
         of_queries = check_sample_weight(self._of_queries, len(groups))
@@ -115,23 +114,24 @@ class Queries:
 
     def differ(self, y: Floats) -> bool:
         """Whether any query has rows of different relevance."""
-        least = np.full(len(self.groups), np.inf)
-        np.minimum.at(least, self.groups.codes, y)
-        return bool(np.any(y > least[self.groups.codes]))
+        lowest = np.full(len(self.groups), np.inf)
+        np.minimum.at(lowest, self.groups.codes, y)
+        return bool(np.any(y > lowest[self.groups.codes]))
 
     def ndcg(
         self, scores: Floats, y: Floats, k: int | None, empty: str = "zero"
     ) -> float:
-        """Return the mean NDCG at rank k; all rows need weights.
+        """Return the mean NDCG at rank k; all rows need positive weights.
 
-        A row of weight s takes s ranks, and between whole ranks discounts are shared.
-        ``empty`` says what queries without gains are: one of ``EMPTY_QUERIES``.
+        A row of weight s takes s ranks; sums of discounts are interpolated linearly
+        between whole ranks. ``empty``, one of ``EMPTY_QUERIES``, is the NDCG of queries
+        without gains.
 
         Raises
         ------
         ValueError
-            If weights are too large, or there are queries without gains only, and these
-            are left out.
+            If weights are too large, or if queries without gains are left out and no
+            query has gains.
         """
         gains, discounts = self._gains(y, k)
         found = self._dcg(scores, gains, discounts)
@@ -140,14 +140,15 @@ class Queries:
     def ndcg_bounds(
         self, low: Floats, high: Floats, y: Floats, k: int | None, empty: str = "zero"
     ) -> tuple[float, float]:
-        """Return bounds of the mean NDCG for all scores between two ends.
+        """Return bounds of the mean NDCG over all scores in [low, high].
 
-        Discounts fall with ranks. The best rank of a row is that after all rows of its
-        query that are above it in any case, its worst that after all that may be.
+        Discounts decrease with the rank. The best rank of a row is next to all rows of
+        its query that are certainly above, and the worst rank next to all rows that may
+        be above.
         """
         gains, discounts = self._gains(y, k)
         _, places = np.unique(np.concatenate([low, high]), return_inverse=True)
-        # Queries one after the other, and in each of them the order of scores.
+        # The keys sort rows by query, and by score within a query.
         keys = places.reshape(2, -1) + self.groups.codes * (places.max() + 1)
         weights = self.row_weights
         above = self._weights_from(keys[0], keys[1] + 1)
@@ -156,14 +157,14 @@ class Queries:
         bounds = []
         for before in (at_most, above):
             ranks = np.arange(len(discounts))
-            ends = (np.interp(x, ranks, discounts) for x in (before + weights, before))
-            after, begun = ends
+            sums = (np.interp(x, ranks, discounts) for x in (before + weights, before))
+            after, begun = sums
             found = self.groups.sums(gains * (after - begun))
             bounds.append(self._mean_ratio(np.minimum(found, ideal), ideal, empty))
         return bounds[0], bounds[1]
 
     def _weights_from(self, keys: Any, least: Any) -> Floats:
-        """Return the weight of the rows of a query from a least key of each row on."""
+        """Return the weight of the rows in each row's query with keys >= ``least``."""
         order = np.argsort(keys)
         sums = np.append(0.0, np.cumsum(self.row_weights[order]))
         lasts = np.cumsum(np.bincount(self.groups.codes))[self.groups.codes]
@@ -171,20 +172,20 @@ class Queries:
         return np.asarray(sums[lasts] - sums[firsts])
 
     def _gains(self, y: Floats, k: int | None) -> tuple[Floats, Floats]:
-        """Return the gains of rows, and sums of discounts up to each rank."""
+        """Return the gains of rows, and the cumulative discounts of all ranks."""
         measure = Ndcg(self.groups, k=k)
-        most = float(self.groups.sums(self.row_weights).max())
-        if most > _MOST_WEIGHT:
+        largest = float(self.groups.sums(self.row_weights).max())
+        if largest > _MOST_WEIGHT:
             raise ValueError(
                 "score takes sample_weight as numbers of rows, which may sum to "
-                f"{_MOST_WEIGHT:g} for a query; got {most:g}."
+                f"{_MOST_WEIGHT:g} for a query; got {largest:g}."
             )
-        places = np.arange(int(np.ceil(most)) + 1)
+        places = np.arange(int(np.ceil(largest)) + 1)
         discounts = np.append(0.0, np.cumsum(measure.discounts(places)))
         return measure.gains(y), discounts
 
     def _mean_ratio(self, found: Floats, ideal: Floats, empty: str) -> float:
-        """Return the mean of the ratios of queries."""
+        """Return the weighted mean of found / ideal over the queries."""
         has_gains = ideal > 0.0
         ratio = np.full_like(ideal, float(empty == "one"))
         np.divide(found, ideal, out=ratio, where=has_gains)
@@ -199,29 +200,30 @@ class Queries:
         return float(np.average(ratio, weights=weights))
 
     def _dcg(self, keys: Floats, gains: Floats, discounts: Floats) -> Floats:
-        """Return the sum of each query's discounted gains, in the order of keys.
+        """Return the DCG of each query for rows in descending order of keys.
 
-        ``discounts`` are sums up to each rank; equal keys share theirs.
+        ``discounts`` are cumulative; rows with equal keys share their discounts
+        equally.
         """
         groups, order = self.groups, self.groups.sort(-keys)
         keys, weights = keys[order], self.row_weights[order]
-        ends = np.cumsum(weights)
-        before = np.append(0.0, ends)[groups.starts[:-1]]
-        ends -= before[groups.codes[order]]
+        ranks = np.cumsum(weights)
+        before = np.append(0.0, ranks)[groups.starts[:-1]]
+        ranks -= before[groups.codes[order]]
         runs = np.flatnonzero((keys != np.roll(keys, 1)) | (groups.places == 0))
         lasts = np.append(runs[1:], len(keys)) - 1
-        of = groups.codes[order[runs]]
-        reached = np.interp(ends[lasts], np.arange(len(discounts)), discounts)
+        queries = groups.codes[order[runs]]
+        reached = np.interp(ranks[lasts], np.arange(len(discounts)), discounts)
         begun = np.where(groups.places[runs] == 0, 0.0, np.roll(reached, 1))
         means = np.add.reduceat(weights * gains[order], runs)
         means /= np.add.reduceat(weights, runs)
         sums = np.zeros(len(groups))
-        np.add.at(sums, of, (reached - begun) * means)
+        np.add.at(sums, queries, (reached - begun) * means)
         return sums
 
 
 class HeldOutNdcg(NamedTuple):
-    """The mean NDCG of queries.
+    """The mean NDCG of held-out queries as a function of scores, with bounds.
 
     Attributes
     ----------
@@ -230,7 +232,7 @@ class HeldOutNdcg(NamedTuple):
         Relevances.
     k : int or None
     empty : str
-        What queries without gains are.
+        NDCG of queries without gains, one of ``EMPTY_QUERIES``.
     """
 
     queries: Queries
@@ -239,23 +241,23 @@ class HeldOutNdcg(NamedTuple):
     empty: str
 
     def __call__(self, scores: Floats) -> float:
-        """Return the score of predictions."""
+        """Return the mean NDCG of predicted scores."""
         return self.queries.ndcg(scores, self.y, self.k, self.empty)
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
-        """Return bounds of the score of all predictions between two ends."""
+        """Return bounds of the mean NDCG over all predictions in [low, high]."""
         return self.queries.ndcg_bounds(low, high, self.y, self.k, self.empty)
 
 
 def _of_sizes(
     group: Any, n: int, query_weight: Any
 ) -> tuple[npt.NDArray[np.intp], Axis, Any]:
-    """Return the number of each row's query, names, and weights without empty queries.
+    """Return query codes of rows, names, and weights of non-empty queries.
 
     Raises
     ------
     ValueError
-        If these are not the numbers of rows of queries, of n rows together.
+        If ``group`` does not have the sizes of the queries, with the sum n.
     """
     check_unmasked("group", group)
     try:
@@ -299,12 +301,12 @@ def _axis(names: Any) -> Axis:
 
 
 def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
-    """Return the number of each row's query, of shape (n,), and their sorted names.
+    """Return the query code of each row, of shape (n,), and the sorted names.
 
     Raises
     ------
     ValueError
-        If there is not one query for each of n rows.
+        If ``qid`` does not have one entry for each of n rows.
     """
     if qid is None:
         return np.zeros(n, dtype=np.intp), _axis(None)
@@ -324,11 +326,11 @@ def _query_weights(
     Raises
     ------
     ValueError
-        If there is not one number for each query, or for each row and equal in a query,
-        or its names are not those of the queries.
+        If the weights have neither one number for each query nor one for each row, if
+        they differ within a query, or if their index does not name the queries.
     """
     n, n_queries = len(codes), int(codes.max()) + 1
-    # Weights are of rows where rows are as many as queries, unless keys name queries.
+    # Weights of shape (n,) belong to rows, even if there are as many queries as rows.
     by_row = np.shape(query_weight) == (n,)
     values, given, where = named(query_weight)
     if given is not None and not by_row:

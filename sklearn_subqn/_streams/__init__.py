@@ -1,5 +1,5 @@
-"""Estimators that learn from one batch after the other, and fits by epochs.
+"""Base classes of online estimators: ``partial_fit`` on batches, ``fit`` by epochs.
 
-The methods themselves are in ``_core/online``. This room may import estimators and all
-below.
+The optimization methods are in ``_core/online``. Modules here may import
+``_estimators`` and the layers below.
 """

@@ -1,4 +1,4 @@
-"""Classes in streams: targets, losses and weights, known before all rows are."""
+"""Targets, losses and class weights of classifiers on streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .._core.online.losses_with_curvature import (
 from .._solving.solution import Floats
 from .weights import check_sizes
 
-#: Losses of one score per row, whose curvature has an end, as steps of streams need.
+#: Losses of one score per row with bounded curvature, which online steps need.
 BINARY: dict[str, OnlineLoss] = {
     name: OfScores(loss) for name, loss in BINARY_LOSSES.items() if not loss.steep
 }
@@ -29,7 +29,7 @@ BINARY: dict[str, OnlineLoss] = {
 def targets_of_classes(
     y: npt.NDArray[Any], classes: npt.NDArray[Any], name: str
 ) -> tuple[Floats, OnlineLoss, int | None]:
-    """Return targets, the loss of a name for them, and the number of scores per row."""
+    """Return encoded targets, the named loss, and the number of scores per row."""
     if len(classes) == 2:
         positive = y == classes[1]
         if np.all(positive | (y == classes[0])):
@@ -38,11 +38,11 @@ def targets_of_classes(
     if np.any(classes[codes] != y):
         check_classification_targets(y)
         new = np.setdiff1d(y, classes).tolist()
-        some = ", ".join(map(repr, new[:MOST_NAMED]))
+        listed = ", ".join(map(repr, new[:MOST_NAMED]))
         if len(new) > MOST_NAMED:
-            some += f" and {len(new) - MOST_NAMED} more"
+            listed += f" and {len(new) - MOST_NAMED} more"
         raise ValueError(
-            f"y has classes {some} that are not among those of the first call, "
+            f"y has classes {listed} that are not among those of the first call, "
             f"{classes.tolist()}."
         )
     if name == "log_loss":
@@ -53,7 +53,7 @@ def targets_of_classes(
 
 
 def factors_of_classes(y: npt.NDArray[Any], class_weight: dict[Any, float]) -> Floats:
-    """Return the weight of the class of each row."""
+    """Return the class weight of each row."""
     return np.array([class_weight.get(label, 1.0) for label in y.tolist()])
 
 
@@ -63,7 +63,7 @@ def class_weighted(
     class_weight: Any,
     classes: npt.NDArray[Any],
 ) -> Floats:
-    """Return weights of rows times weights of their classes; raise for unfit ones."""
+    """Return the row weights times the class weights, checked."""
     if not isinstance(class_weight, dict):
         raise ValueError(
             f"class_weight {class_weight!r} is not supported for partial_fit, "

@@ -1,4 +1,4 @@
-"""Fits of online estimators: epochs, early stopping, convergence."""
+"""Fits of online estimators by epochs, with early stopping or a convergence test."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .._solving.report import Report
 from .._solving.solution import Floats, Progress, Solution
 from .stream import StreamEstimator, equal_parts, is_given
 
-# Few batches are not enough to distinguish convergence from chance.
+# Minimum number of batches in the convergence test; fewer are dominated by noise.
 _MIN_PATIENCE = 30
 
-# Columns without entries take no part in a fit where they are at least three of four.
-# docs/constants.md has the figures.
+# A fit leaves out the columns without entries where at most one column in four has
+# entries. docs/constants.md has the figures.
 _MANY = 4
 
 
 class OnlineEstimator(StreamEstimator):
-    """Base of estimators that learn from streams, or from data epoch by epoch."""
+    """Base class of estimators with ``partial_fit`` that also fit data by epochs."""
 
     def _fit_epochs(
         self,
@@ -50,23 +50,23 @@ class OnlineEstimator(StreamEstimator):
         task: FitTask,
         init: tuple[Any, Any] = (None, None),
     ) -> None:
-        """Fit validated data, from where the previous fit ended if w0 is given.
+        """Fit validated data by epochs, from the previous parameters w0 if given.
 
         Parameters
         ----------
         X, targets, weights, loss, n_outputs
-            As of ``_partial_fit``; the weights in any unit.
+            As in ``_partial_fit``; the weights in any unit.
         w0 : ndarray of shape (q,) or None
         previous : dict
             The attributes of the previous fit.
         labels : ndarray of shape (n,) or None
-            Classes of rows, if there are any.
+            Classes of the rows, for classifiers.
         unit : float
-            The mean of the positive weights as they were given, which those of
-            batches to come are relative to.
+            The mean of the positive weights as given; weights of later batches are
+            relative to this mean.
         task : FitTask
         init : tuple
-            Coefficients and intercepts to start from, or None.
+            Initial coefficients and intercepts, or None.
         """
         used = weights > 0.0
         if not used.all():
@@ -79,10 +79,11 @@ class OnlineEstimator(StreamEstimator):
             y = targets if labels is None else labels
             held_out = X[out], y[out], weights[out]
             X, targets, weights = X[rows], targets[rows], weights[rows]
-        # The loss is a mean over rows whatever the unit of the weights is.
+        # Rescale the weights to the mean one, so that the loss is a weighted mean over
+        # rows.
         weights = weights * (len(weights) / weights.sum())
-        # The first gradient at a solution is but noise, and no unit to compare others
-        # with.
+        # The gradient at a warm start is mostly noise, and so no scale for later
+        # gradients: the scale of the previous fit is used.
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if is_given(init):
             if w0 is None:
@@ -96,7 +97,7 @@ class OnlineEstimator(StreamEstimator):
         self._begin(X, n_outputs, w0)
         stream = self._stream
         if isinstance(stream.method, ColumnwiseLBFGS):
-            # The test of convergence looks at all columns in any case.
+            # The convergence test needs the gradients of all columns anyway.
             everywhere: Any = stream.method.on_all_columns()
             self._stream = stream._replace(method=everywhere)
         self._columns = columns
@@ -136,7 +137,7 @@ class OnlineEstimator(StreamEstimator):
     def _held_out(
         self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return the rows to learn from, and those that are held out."""
+        """Return the training rows and the held-out rows."""
         hint = (
             f"early_stopping holds out validation_fraction={self.validation_fraction!r}"
             f" of {n} rows, which is too few to score by. Choose another "
@@ -156,13 +157,13 @@ class OnlineEstimator(StreamEstimator):
         return rows, out
 
     def _score_of_arrays(self, X: Any, y: Any, weights: Floats) -> float:
-        """Return ``score`` of checked samples, whose columns have no names any more."""
+        """Return ``score`` on validated arrays, which have no column names."""
         nameless: Any = copy.copy(self)
         vars(nameless).pop("feature_names_in_", None)
         return float(nameless.score(X, y, weights))
 
     def _residual(self, state: State) -> Floats:
-        """Return the vector whose running average the test of convergence looks at."""
+        """Return the residual whose running average the convergence test measures."""
         method = self._stream.method
         if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
             return method.residual(state, float(self.alpha) * float(self.l1_ratio))
@@ -178,9 +179,9 @@ class OnlineEstimator(StreamEstimator):
         held_out: tuple[Any, Any, Floats] | None,
         report: Report,
     ) -> tuple[Status, History]:
-        """Learn from all rows again and again, in an order drawn for each epoch.
+        """Run epochs over all rows, each in a new random order.
 
-        Returns why that ended, and the record of the epochs.
+        Returns the reason for the end, and the history of the epochs.
         """
         n = X.shape[0]
         batches = equal_parts(n, -(-n // self.batch_size))
@@ -196,7 +197,7 @@ class OnlineEstimator(StreamEstimator):
         history, begin = History(), time.perf_counter()
         whole = self._batch(X, targets, weights / n, loss)
         started = bool(np.any(self._state.w[: whole.n_coef]))
-        # A start that solves another problem may be where scores overflow.
+        # At a start from another problem's solution, scores may overflow.
         with np.errstate(all="ignore"):
             self._record(history, whole.value_and_gradient(self._state.w)[0], 0.0)
         for epoch in range(1, self.max_iter + 1):
@@ -208,7 +209,8 @@ class OnlineEstimator(StreamEstimator):
                 total += len(rows) * state.value
                 residual = self._residual(state)
                 if started and not self._unit:
-                    # Near the optimum the residual is next to noise.
+                    # Near the optimum the residual is mostly noise, so the gradient at
+                    # zero is the scale.
                     own = self._batch(X[rows], targets[rows], weights[rows], loss)
                     at_zero = own.value_and_gradient(np.zeros_like(state.w))[1]
                     self._unit = float(np.linalg.norm(at_zero))
@@ -224,9 +226,9 @@ class OnlineEstimator(StreamEstimator):
                 if score > best[0]:
                     best = score, self._state
                 converged = n_worse >= most_worse
-            least, seconds = min(self.loss_curve_), time.perf_counter() - begin
-            self._record(history, min(least, history.objective[-1]), seconds)
-            progress = Progress(epoch, least, np.inf, float(epoch), seconds)
+            lowest, seconds = min(self.loss_curve_), time.perf_counter() - begin
+            self._record(history, min(lowest, history.objective[-1]), seconds)
+            progress = Progress(epoch, lowest, np.inf, float(epoch), seconds)
             if report.iteration(progress, state.w):
                 status = Status.CALLBACK
                 break
@@ -239,7 +241,7 @@ class OnlineEstimator(StreamEstimator):
         return status, history
 
     def _record(self, history: History, value: float, seconds: float) -> None:
-        """Add the start or an epoch to the record."""
+        """Append the start or an epoch to the history."""
         history.passes.append(float(len(history)))
         history.objective.append(value)
         history.lower_bound.append(-np.inf)
@@ -250,9 +252,11 @@ class OnlineEstimator(StreamEstimator):
 def _with_entries(
     X: Any, w0: Floats | None, k: int
 ) -> tuple[Rows | None, Any, Floats | None]:
-    """Return which columns of X have entries, X and w0 of these; None if most do.
+    """Return the columns of X with entries, and X and w0 restricted to them.
 
-    Coefficients of the others, zero in w0, too, stay so.
+    A column without entries and with zero coefficients in w0 keeps zero coefficients.
+    The columns are None, for no restriction, where more than one column in four has
+    entries.
     """
     d = X.shape[1]
     if not sparse.issparse(X):

@@ -1,4 +1,4 @@
-"""Models of streams: coefficients that are made when they are asked for."""
+"""Model of an online estimator, with coefficients computed on access."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .._solving.solution import Floats
 
 @stored
 class Stream(NamedTuple):
-    """The settings that all batches of a stream share.
+    """Settings of a stream, which all of its batches share.
 
     Attributes
     ----------
     settings : tuple
-        The parameters that the method was made from.
+        The parameters that determine the method.
     method : Method
     fit_intercept : bool
     n_outputs : int or None
@@ -40,7 +40,7 @@ class Stream(NamedTuple):
 
 
 class StreamModel(LinearEstimator):
-    """What a stream has learned so far: the state of its method as coefficients."""
+    """Base class of online estimators: coefficients from the state of the method."""
 
     fit_intercept: bool
     _coef: npt.NDArray[Any]
@@ -49,18 +49,19 @@ class StreamModel(LinearEstimator):
     _state: State
     _stream: Stream
 
-    # Columns that take part in a fit, if not all do.
+    # The columns in a fit; None for all columns.
     _columns: Rows | None = None
 
     def _stored(self) -> dict[str, Any]:
-        """Return no more attributes for a copy: coefficients are set here."""
+        """Set the coefficients, and return no further attributes for a copy."""
         self._show()
         return {}
 
     def _show(self) -> None:
-        """Set the coefficients to those of the state, or let them be asked for.
+        """Set the coefficients from the state, or delay this to their first access.
 
-        To make all of them after each sparse batch would take longer than to learn.
+        After a sparse batch, computing all coefficients would take longer than the
+        step.
         """
         state = self._state
         if isinstance(state, ColumnState):
@@ -77,25 +78,25 @@ class StreamModel(LinearEstimator):
             self._set_intercept(intercept)
 
     def _of_all_columns(self, w: Floats) -> tuple[npt.NDArray[Any], Floats]:
-        """Return coefficients, zero for columns that take no part, and intercepts."""
+        """Return coefficients, zero for left-out columns, and intercepts."""
         columns, k = self._columns, self._stream.n_outputs or 1
         n_coef = (self.n_features_in_ if columns is None else len(columns)) * k
         coef = self._coefficients(w[:n_coef])
         if columns is not None:
-            some, coef = coef, np.zeros((*coef.shape[:-1], self.n_features_in_))
-            coef = coef.astype(some.dtype, copy=False)
-            coef[..., columns] = some
+            own, coef = coef, np.zeros((*coef.shape[:-1], self.n_features_in_))
+            coef = coef.astype(own.dtype, copy=False)
+            coef[..., columns] = own
         return coef, w[n_coef:]
 
     def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
-        """Return coefficients, some or all, from parameters without intercepts."""
+        """Return parameters without intercepts as an array of coefficients."""
         coef = w.reshape(-1, self._stream.n_outputs or 1).T
         with np.errstate(over="ignore"):
             return np.array(coef, dtype=self._dtype, order="C")
 
     def _check_stored(self, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return coefficients or intercepts as they are stored."""
-        # The state is finite in float64.
+        """Return coefficients or intercepts in the data type of the model, checked."""
+        # The state is finite in float64, but the conversion can overflow.
         with np.errstate(over="ignore"):
             stored = coef.astype(self._dtype, copy=False)
         if self._dtype != np.float64 and not np.isfinite(stored).all():
@@ -112,11 +113,11 @@ class StreamModel(LinearEstimator):
 
     @property
     def coef_(self) -> npt.NDArray[Any]:
-        """Weights of the features, of the type of X."""
+        """Coefficients of the features, with the data type of X."""
         if not hasattr(self, "_state"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
-        # Weights of all columns of a sparse stream are made when they are asked for,
-        # and kept until the next batch.
+        # Coefficients of a sparse stream are computed on access, and cached until the
+        # next batch.
         if not hasattr(self, "_coef"):
             self._coef, _ = self._of_all_columns(self._state.w)
         return self._coef
@@ -125,7 +126,7 @@ class StreamModel(LinearEstimator):
         """Return the scores of checked samples."""
         if hasattr(self, "_coef") or not sparse.issparse(X):
             return super()._scores(X)
-        # After a step all coefficients are out of date: only those of X are renewed.
+        # Only the coefficients of the columns in X are computed from the state.
         columns, X = own_columns(X)
         return rounded_scores(X, self._coef_at(columns), self.intercept_)
 
@@ -139,7 +140,7 @@ class StreamModel(LinearEstimator):
         return self._coefficients(state.coefficients(rows))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: all, except for what the rest can make anew."""
+        """Return the pickled attributes, without the ones that can be recomputed."""
         state = super().__getstate__()
         state.pop("_accepted", None)
         of_few = self._columns is not None

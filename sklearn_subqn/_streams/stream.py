@@ -1,4 +1,4 @@
-"""Estimators that learn from one batch after the other."""
+"""Base class of online estimators: parameters, steps and ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from .model import Stream, StreamModel
 
 
 class StreamEstimator(StreamModel):
-    """Base of estimators that learn from one batch after the other."""
+    """Base class of estimators that learn from one batch after the other."""
 
     _solvers: ClassVar[Mapping[str, Any]] = ONLINE_METHODS
 
@@ -66,9 +66,9 @@ class StreamEstimator(StreamModel):
     verbose: int
 
     def _check_parameters_once(self) -> None:
-        """Raise for parameters that are not acceptable, if any has been changed."""
-        # Parameters are all attributes but fitted and private ones: inspecting the
-        # signature takes longer than a step.
+        """Validate the parameters, if any has changed since the last call."""
+        # Parameters are the attributes whose names neither begin nor end with an
+        # underscore; inspecting the signature would take longer than a step.
         values = {
             name: value
             for name, value in vars(self).items()
@@ -88,7 +88,7 @@ class StreamEstimator(StreamModel):
         return known_options(self.solver)
 
     def _method(self) -> Method[Any]:
-        """Return the method that the parameters ask for."""
+        """Return the online method that the parameters select."""
         known = hyperparameters(self.solver)
         wanted = {
             "eta0": self.eta0,
@@ -107,9 +107,10 @@ class StreamEstimator(StreamModel):
         return method
 
     def _begin(self, X: Any, n_outputs: int | None, w0: Floats) -> None:
-        """Begin before the first batch X, at w0.
+        """Initialize the stream at w0, before its first batch X.
 
-        Columns that are far from zero in X are moved there, now and in batches to come.
+        Columns whose mean in X is far from zero are centered in X and in all later
+        batches.
         """
         self._shift = None
         if self.fit_intercept and not sparse.issparse(X) and X.shape[0] > 1:
@@ -131,27 +132,27 @@ class StreamEstimator(StreamModel):
         self.t_ = 0
 
     def _split(self, w: Floats, n_outputs: int | None) -> tuple[Floats, Floats]:
-        """Return coefficients of shape (k, d) and intercepts (k,) of parameters."""
+        """Split parameters into coefficients of shape (k, d) and intercepts (k,)."""
         k = n_outputs or 1
         n_coef = self.n_features_in_ * k
         return w[:n_coef].reshape(-1, k).T, w[n_coef:]
 
     def _settings(self) -> tuple[Any, ...]:
-        """Return the parameters that the method is made from."""
+        """Return the parameters that determine the online method."""
         options = tuple(sorted((getattr(self, "solver_options", None) or {}).items()))
         return self.solver, self.average, self.eta0, self.tau, self.memory, options
 
     def _previous(self) -> dict[str, Any]:
-        """Return the attributes of the fit that a warm start starts from, if any."""
+        """Return the attributes of the previous fit for a warm start, or none."""
         if not (self.warm_start and hasattr(self, "_state")):
             return {}
         return {**vars(self), "coef_": self.coef_}
 
     def _go_on(self) -> None:
-        """Let a stream follow changed parameters; another method begins anew."""
+        """Adopt changed parameters; a changed solver restarts at the current w."""
         stream, columns = self._stream, self._columns
         if columns is not None:
-            # Batches to come may have entries in columns that a fit left out.
+            # Later batches may have entries in columns that a fit left out.
             penalty = self._penalty()
             state: Any = self._state
             k, d = stream.n_outputs or 1, self.n_features_in_
@@ -172,9 +173,9 @@ class StreamEstimator(StreamModel):
     def _learn(
         self, X: Any, targets: Floats, weights: Floats | None, loss: OnlineLoss
     ) -> State:
-        """Make the step of one batch.
+        """Take one step on a batch.
 
-        Weights, positive, are taken relative to their mean over all rows so far.
+        The positive weights are divided by their mean over all rows so far.
         """
         n = X.shape[0]
         self._n_rows += n
@@ -224,11 +225,11 @@ class StreamEstimator(StreamModel):
         n_outputs: int | None,
         init: tuple[Any, Any],
     ) -> None:
-        """Learn from rows in their order, in equal batches of at most ``batch_size``.
+        """Take steps on rows in order, in equal batches of at most ``batch_size``.
 
-        Rows of weight zero count as missing. If the method has been changed, it begins
-        anew where the last one ended. A stream may begin at given coefficients and
-        intercepts.
+        Rows of weight zero are left out. A changed solver restarts at the current
+        parameters. ``init`` has the initial coefficients and intercepts of a stream, or
+        None.
         """
         if weights is not None and not weights.all():
             used = weights > 0.0
@@ -258,7 +259,7 @@ class StreamEstimator(StreamModel):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
-        # A fit left these attributes, which do not describe the new model.
+        # The attributes of an earlier fit do not describe the new model.
         forget(self, *FOUND, "loss_curve_", "validation_scores_")
         self._show()
 
@@ -269,7 +270,7 @@ class StreamEstimator(StreamModel):
         weights: Floats | None,
         n_outputs: int | None,
     ) -> Floats:
-        """Return where to begin: at zero, except for the intercept of regression."""
+        """Return the initial parameters, zero but for the intercept of regression."""
         n_free = (n_outputs or 1) if self.fit_intercept else 0
         w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
         if n_free and len(targets):
@@ -283,7 +284,7 @@ class StreamEstimator(StreamModel):
     def _started(
         self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
     ) -> Floats:
-        """Return w0 with the coefficients and intercepts that are given, if any."""
+        """Return w0 with the user's coefficients and intercepts, where given."""
         start, free = self._split(w0, n_outputs)
         if coef is not None:
             start = check_start("coef_init", coef, start.shape, features_axis(self))
@@ -297,22 +298,22 @@ class StreamEstimator(StreamModel):
         return np.append(start.T, free)
 
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
-        """Return the intercept of the start."""
+        """Return the initial intercept."""
         return 0.0
 
 
 def is_given(init: tuple[Any, Any]) -> bool:
-    """Whether there are coefficients or intercepts to start from."""
+    """Whether the user gave initial coefficients or intercepts."""
     return any(given is not None for given in init)
 
 
 def equal_parts(n: int, n_parts: int) -> list[slice]:
-    """Return slices of n rows whose lengths differ by one at most."""
+    """Return ``n_parts`` slices of n rows, whose lengths differ by at most one."""
     bounds = [n * i // n_parts for i in range(n_parts + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]
 
 
 @ignoring_errors
 def one_step(method: Method[State], batch: LinearBatch, state: State) -> State:
-    """Return the state after a step, which raises where it is not finite."""
+    """Return the state after a step; raise FloatingPointError if it is not finite."""
     return method.step(batch, state)

@@ -1,4 +1,4 @@
-"""Weights of samples in streams, whose unit is set by the first batches."""
+"""Checks of sample weights in streams."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from .._checks import as_sample_weights, check_sample_weight
 from .._solving.solution import Floats
 
-# Weights of batches are added up; sums of numbers smaller or larger by far overflow.
+# Smallest positive weight; the largest is the reciprocal. Sums over batches of more
+# extreme weights could overflow or underflow.
 _SMALLEST_WEIGHT = 1e-100
 
 
 def unit_of(*factors: Any) -> float:
-    """Return the mean of positive products of weights, all within bounds."""
+    """Return the mean of the positive products of weights, clipped to the limits."""
     weights = np.ones(1)
     for factor in factors:
         factor = np.asarray(1.0 if factor is None else factor, dtype=np.float64)
@@ -25,7 +26,7 @@ def unit_of(*factors: Any) -> float:
 
 
 def stream_weights(sample_weight: Any, n: int) -> Floats | None:
-    """Return checked weights in their own unit, or None for equal ones."""
+    """Return the checked weights unscaled, or None for equal weights."""
     if sample_weight is None:
         return None
     weights = as_sample_weights(sample_weight, n)

@@ -1,1 +1,1 @@
-"""Structures of a user's own, known by the functions that the user gives."""
+"""Structured prediction with the user's joint features, loss and argmax."""

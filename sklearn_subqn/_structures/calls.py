@@ -1,4 +1,4 @@
-"""Samples and structures of any kind, and calls of functions of them in threads."""
+"""Lists of samples and structures, and calls of user functions in threads."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def in_threads(
     n_jobs: int | None,
     errors: Any,
 ) -> list[Any]:
-    """Return the results of a function of parts of the items, joined in order.
+    """Return the concatenated results of a function of sublists of the items.
 
-    ``errors`` is how NumPy treats floating-point errors there, as by ``np.geterr``.
+    ``errors`` is NumPy's floating-point error handling in the threads, from
+    ``np.geterr``.
     """
 
     def of_part(part: list[Any]) -> list[Any]:
@@ -33,7 +34,7 @@ def in_threads(
     n = n_threads(n_jobs)
     if n == 1:
         return of_part(items)
-    # Several for each thread, as some take longer than others.
+    # Four parts a thread balance the load, because parts differ in time.
     n_parts = min(4 * n, len(items))
     bounds = [len(items) * i // n_parts for i in range(n_parts + 1)]
     parts = joblib.Parallel(n, prefer="threads")(
@@ -69,7 +70,7 @@ def read_only(w: Floats) -> Floats:
 
 
 def zero_one(y: Any, y_hat: Any) -> float:
-    """Return whether structures differ."""
+    """Return the zero-one loss: 1 if the structures differ, else 0."""
     if isinstance(y, np.ndarray) or isinstance(y_hat, np.ndarray):
         return float(not np.array_equal(y, y_hat))
     return float(y != y_hat)

@@ -1,4 +1,4 @@
-"""The problem of structures, of which only an oracle is known."""
+"""The structured hinge problem, given by a loss-augmented argmax oracle."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .structure_oracle import StructureOracle
 
 
 class StructureProblem(Problems):
-    """The problem of structures, of which only an oracle is known.
+    """The structured hinge problem, given by a loss-augmented argmax oracle.
 
     Parameters
     ----------
     estimator : Estimator
-        Gives the parameters of a run.
+        Estimator with the parameters of the solver.
     oracle : StructureOracle
     weights : ndarray of shape (n,)
-        Of the samples; sum to one.
+        Weights of the samples, which sum to one.
     regularizer : Regularizer
     """
 
@@ -63,7 +63,7 @@ class StructureProblem(Problems):
         return {"coef_": self.starts[0].w}
 
     def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
-        """Solve the problem, and check that its bound is one."""
+        """Solve the problem, and check the lower bound against the objective."""
         (solution,) = super().solve(alpha, task)
         bound = solution.history.lower_bound[-1]
         size = max(abs(bound), float(self._weights @ self._oracle.sizes))

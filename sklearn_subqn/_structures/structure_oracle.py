@@ -1,4 +1,4 @@
-"""What a user's functions find and return: checked, and in numbers."""
+"""Calls of the user's functions, with checked results as matrices."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class FoundStructure(NamedTuple):
     Attributes
     ----------
     columns : ndarray of int or None
-        Indices of the values; None where there are all d.
+        Indices of the values; None where all d values are stored.
     values : ndarray of float64
     cost : float
     rate : float
-        The factor of the difference of its score from that of the truth.
+        Factor on the score difference to the true structure.
     """
 
     columns: npt.NDArray[Any] | None
@@ -39,7 +39,7 @@ class FoundStructure(NamedTuple):
 
 
 class Summands(NamedTuple):
-    """What the heights of structures are sums of; rounding is a share of that.
+    """Absolute values of the terms of each cut's height, to bound rounding errors.
 
     Attributes
     ----------
@@ -52,25 +52,26 @@ class Summands(NamedTuple):
     costs: Floats
 
     def sizes(self, w: Floats) -> Floats:
-        """Return the sums of absolute values at w, of shape (n,)."""
+        """Return the sum of the absolute terms of each height at w, of shape (n,)."""
         return np.asarray(self.terms @ abs(w) + self.costs)
 
 
 class StructureOracle:
-    """What ``loss_augmented_argmax`` finds for all samples, checked and in numbers.
+    """Loss-augmented argmax of all samples: joint features and costs as arrays.
 
     Parameters
     ----------
     functions : dict of callables
-        The user's "joint_feature", "loss_augmented_argmax" and "loss", and perhaps
-        "rescaling", the factors of differences of scores.
+        The user's "joint_feature", "loss_augmented_argmax" and "loss", and optionally
+        "rescaling", the factor on score differences.
     samples, structures : list of objects
     used : ndarray of int
-        Which of them to ask for.
+        Indices of the samples in the fit.
     slack : bool
-        Whether losses are these factors.
+        Whether the losses are the factors on score differences.
     n_features : int or None
-        Number of joint features, None for that of arrays or sparse rows.
+        Number of joint features; None takes the length of the first array or sparse
+        row.
     n_jobs : int or None
         Number of threads.
 
@@ -79,7 +80,7 @@ class StructureOracle:
     n_features : int
         Number d of joint features.
     sizes : ndarray of shape (n,)
-        What rounding of the last answers' heights is a share of.
+        Scale of each height of the last call; rounding errors are relative to it.
     """
 
     sizes: Floats
@@ -100,7 +101,8 @@ class StructureOracle:
         self._n_jobs = n_jobs
         self._samples = [(int(i), samples[i], structures[i]) for i in used]
         self._last: tuple[Answers, Summands] | None = None
-        # Inside of fits floating-point errors are raised; not so in the user's code.
+        # Fits raise on floating-point errors; the user's functions keep the caller's
+        # settings.
         self._errors: Any = np.geterr()
         first = self._call("joint_feature", *self._samples[0])
         self._is_sparse = sparse.issparse(first) or isinstance(first, Mapping)
@@ -135,7 +137,7 @@ class StructureOracle:
         return answers
 
     def _check(self, heights: Floats, others: Floats, name: str) -> None:
-        """Raise ValueError where other structures are better than what was found."""
+        """Raise ValueError where a known structure is better than the oracle's."""
         worse = np.flatnonzero(others - heights > CLOSE * self.sizes)
         if worse.size:
             i = worse[0]
@@ -197,7 +199,7 @@ class StructureOracle:
         return FoundStructure(columns, values, float(cost), rate)
 
     def _rate(self, index: int, y: Any, y_hat: Any) -> float:
-        """Return what the user's factor of a difference of scores is."""
+        """Return the user's factor on a score difference."""
         rate = self._call("rescaling", index, y, y_hat)
         if not isinstance(rate, (numbers.Real, np.bool_)) or not (
             0.0 <= float(rate) <= LARGEST_VALUE
@@ -236,7 +238,7 @@ class StructureOracle:
         return int(shape[-1])
 
     def _call(self, name: str, index: int, *args: Any) -> Any:
-        """Return what a function of the user returns; errors get to name the sample."""
+        """Call a user's function; a note in its errors names the sample."""
         try:
             return self._functions[name](*args)
         except Exception as error:
@@ -252,16 +254,16 @@ class StructureOracle:
         return in_threads(of_part, self._samples, self._n_jobs, self._errors)
 
     def _matrix(self, found: list[FoundStructure]) -> Any:
-        """Return the joint features, one row for each."""
+        """Return the joint features as a matrix, one row for each structure."""
         shape = len(found), self.n_features
-        if not self._is_sparse and all(each.columns is None for each in found):
-            return np.stack([each.values for each in found])
+        if not self._is_sparse and all(item.columns is None for item in found):
+            return np.stack([item.values for item in found])
         columns = [
-            np.arange(self.n_features) if each.columns is None else each.columns
-            for each in found
+            np.arange(self.n_features) if item.columns is None else item.columns
+            for item in found
         ]
         bounds = np.cumsum([0, *map(len, columns)])
-        data = np.concatenate([each.values for each in found])
+        data = np.concatenate([item.values for item in found])
         matrix = sparse.csr_array((data, np.concatenate(columns), bounds), shape=shape)
         matrix.sum_duplicates()
         return matrix if self._is_sparse else matrix.toarray()

@@ -1,9 +1,9 @@
 """The one compiled folder: loops over plain arrays that are slow in NumPy.
 
-A kernel takes and returns plain arrays, knows no object of this package, checks the
-lengths of its arrays once and then runs without the interpreter's lock. Each has its
-NumPy twin, the oracle, in ``tests/kernels/test_kernels.py``, or in the file of tests of
-what it serves.
+A kernel takes and returns plain arrays and uses no classes of this package. It checks
+the lengths of its arrays once, then runs without the interpreter's lock. Tests compare
+each kernel with a NumPy implementation, in ``tests/kernels/test_kernels.py`` or in the
+tests of its callers.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return a kernel, whose types are declared in Cython."""
+        """Return a kernel; its types are declared in Cython."""
 
 
 try:

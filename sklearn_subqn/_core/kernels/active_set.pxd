@@ -1,20 +1,20 @@
-"""What active-set methods on the unit simplex share."""
+"""Helpers of active-set methods on the unit simplex."""
 
-# A method ends once ten indices in a row, and one more for each index of the support,
-# have entered without a gain.
+# A method ends after this many consecutive indices, plus the size of the support, have
+# entered the active set without decreasing the objective.
 cdef enum:
     MAX_IDLE = 10
 
 
 cdef inline double longest_step() noexcept nogil:
-    """Return what no step exceeds; one without an end on the simplex changes nothing."""
+    """Return a bound on all step sizes; an unbounded step on the simplex is zero."""
     return 1e30
 
 
 cdef inline double mean_by(
     const double[::1] x, const double[::1] weights, Py_ssize_t n
 ) noexcept nogil:
-    """Return sum(x) / sum(weights): the multiple of weights that x has to lose."""
+    """Return sum(x) / sum(weights): x minus this multiple of weights sums to zero."""
     cdef Py_ssize_t i
     cdef double total = 0.0, of_weights = 0.0
     for i in range(n):
@@ -30,7 +30,7 @@ cdef inline Py_ssize_t first_to_leave(
     Py_ssize_t n,
     double* limit,
 ) noexcept nogil:
-    """Shorten a step to where an entry of x vanishes; return its place, or -1."""
+    """Limit a step to the first zero of an entry of x; return its index, or -1."""
     cdef Py_ssize_t i, first = -1
     cdef double ratio
     for i in range(n):

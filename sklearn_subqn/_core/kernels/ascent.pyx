@@ -3,9 +3,9 @@
 from .compressed cimport check_all
 from .rows cimport index, real
 
-# Rows are shuffled in runs of neighbors, since what follows in memory is fetched
-# sooner. An intercept moves with each row and suffers from long runs of one class, so
-# that runs are short where there is one.
+# Rows are shuffled in runs of neighbors, because consecutive memory is read faster.
+# With an intercept the runs are shorter: the intercept changes with every row, and long
+# runs of one class slow down its convergence.
 cdef enum:
     LONG_RUN = 32
     SHORT_RUN = 8
@@ -29,12 +29,11 @@ def sweep(
     double[::1] v,
     double[::1] w,
 ):
-    """Maximize over one dual variable after the other, each active row once.
+    """Maximize the dual over one variable after the other, once for each active row.
 
-    The dual variables v stand for the parameters w = sum_i steps_i v_i x_i, for an
-    intercept that changes by intercept_step * steps_i times the change of v_i, and for
-    losses that are the maximum over v_i in [low_i, high_i] of
-    v_i (targets_i - z_i) - ridge / 2 v_i².
+    The primal parameters are w = sum_i steps_i v_i x_i, and the intercept changes by
+    intercept_step * steps_i times the change of v_i. The loss of row i is the maximum
+    over v_i in [low_i, high_i] of v_i (targets_i - z_i) - ridge / 2 v_i².
 
     Parameters
     ----------
@@ -45,21 +44,21 @@ def sweep(
     squares : ndarray of shape (n,)
         Squared norms of the rows.
     intercept, intercept_step, seed : numbers
-        ``seed``, not zero, of the permutation in which runs of rows are visited.
+        ``seed``, not zero, determines the order of the runs of rows.
     n_active : int
-        Number of rows to visit, the first ones of ``order``.
+        Number of rows to visit: the first rows in ``order``.
     order : ndarray of shape (n,)
         A permutation, reordered in place.
     v : ndarray of shape (n,)
     w : ndarray of shape (d,)
-        Both changed in place.
+        Changed in place, like v.
 
     Returns
     -------
     intercept : float
     n_active : int
-        Number of rows, now the first ones of ``order``, that were not found resting at
-        an end of their interval.
+        Number of rows that remain active, now the first rows in ``order``: all except
+        the rows whose dual variable stays at a bound.
     """
     cdef Py_ssize_t n = v.shape[0], n_kept = 0, k, i, j, other
     cdef Py_ssize_t run = SHORT_RUN if intercept_step > 0.0 else LONG_RUN

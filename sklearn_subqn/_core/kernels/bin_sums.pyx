@@ -1,10 +1,10 @@
-"""Sums of a function of differences of scores, by bins of the scores and its derivatives.
+"""Sums of a function of score differences by Taylor expansions in bins of scores.
 
-Bins are of one width and in groups: group g has those from ``starts[g]`` on, up to
-``starts[g + 1]``, by ascending ``positions`` in units of the width. Scores are
-(position + offset) times the width. The function f of a difference of scores is known by
-its derivatives at multiples of the width; above the largest one it is a line, below the
-least one an exponential, or zero beyond both.
+All bins have the same width. Group g has the bins ``starts[g]`` to ``starts[g + 1] -
+1``, with ascending ``positions`` in units of the width. A score is (position + offset)
+times the width. The function f of a score difference is given by its derivatives at
+multiples of the width. Outside this table, f is a line above and an exponential below,
+or zero on both sides.
 """
 
 from .standard cimport exp
@@ -21,10 +21,10 @@ def derivatives(
 ):
     """Add to ``out`` the derivatives of sums of f at the centers of the bins.
 
-    With moments ``sources[a, l, q]``, sums of s_j (-y_j)^q / q! over the members j of bin
-    l at offsets y_j, the p-th derivative of sum_j s_j f(z - z_j) at the center of bin k
-    is the sum over l and q of f^(p + q)(c_k - c_l) sources[a, l, q], up to the order of
-    the table. Where the sources of a level are zero, so is what is added for it.
+    With moments ``sources[a, l, q]``, sums of s_j (-y_j)^q / q! over the members j of
+    bin l at offsets y_j, the p-th derivative of sum_j s_j f(z - z_j) at the center of
+    bin k is the sum over l and q of f^(p + q)(c_k - c_l) sources[a, l, q], up to the
+    order of the table. A zero source adds nothing.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def derivatives(
         Derivatives of f at -t, ..., t times the width.
     width : float
     line : bool
-        Whether f(x) = x above the table and exp(x) below it, rather than zero; r is two
-        at least then.
+        Whether f(x) = x above the table and exp(x) below, instead of zero; requires r
+        >= 2.
     out : (k, m, r)
     """
     cdef Py_ssize_t n = positions.shape[0], r = table.shape[1], t = table.shape[0] // 2
@@ -63,8 +63,8 @@ def derivatives(
                 passed = first = starts[g]
                 zeroth, moment = 0.0, 0.0
                 for b in range(starts[g], starts[g + 1]):
-                    # Sums over the bins that are farther below than the table. Those of
-                    # differences rise with b, and no terms cancel.
+                    # Sums over the bins below the range of the table. The sum of
+                    # differences increases with b, so no terms cancel.
                     if line:
                         moment += width * (positions[b] - positions[first]) * zeroth
                         first = b
@@ -90,7 +90,8 @@ def derivatives(
                                     out[a, b, p] += row[p + q] * source
                 if not line:
                     continue
-                # Sums over the bins that are farther above: all derivatives are alike.
+                # Sums over the bins above the range of the table, where all derivatives
+                # of exp are equal.
                 last, above = starts[g + 1] - 1, 0.0
                 for b in range(starts[g + 1] - 1, starts[g] - 1, -1):
                     if b < starts[g + 1] - 1:
@@ -111,13 +112,13 @@ def polynomials(
     const double[::1] offsets,
     double[::1] out,
 ):
-    """Set ``out`` to the polynomials of cells at offsets.
+    """Evaluate the polynomial of each offset's cell.
 
     Parameters
     ----------
     coefficients : (c, r)
     cells : (n,)
-        Numbers below c.
+        The polynomial of each offset, less than c.
     offsets : (n,)
     out : (n,)
     """

@@ -1,6 +1,6 @@
-"""Codes of categories: columns of a sparse matrix of which a row has one at most.
+"""Codes of categorical features: groups of columns with at most one entry in a row.
 
-A table has a number for each code.
+Products use tables with one number for each code.
 """
 
 from .compressed cimport check_all
@@ -16,22 +16,23 @@ def describe(
     unsigned char[::1] varies,
     Py_ssize_t[::1] following,
 ):
-    """Return whether the columns of each row of a matrix (CSR) ascend; describe them.
+    """Return whether columns ascend in each row of a CSR matrix; summarize columns.
 
-    If they do not, what is written is of no use.
+    The outputs are valid only if the columns ascend.
 
     Parameters
     ----------
     indptr, indices, values : arrays
         The matrix, of shape (n, d).
     counts : ndarray of shape (d,)
-        Zeros; receives the numbers of entries.
+        Zeros; receives the number of entries of each column.
     first : ndarray of shape (d,)
         Receives the first value of each column with entries.
     varies : ndarray of shape (d,)
-        Zeros; receives ones where there are other values.
+        Zeros; receives ones for columns with different values.
     following : ndarray of shape (d,)
-        Receives the smallest of it and of the columns that come next in a row.
+        Receives, for each column, the minimum of the given value and the columns that
+        directly follow this column in a row.
     """
     cdef Py_ssize_t i, j, column, last
     cdef bint ascend = True
@@ -68,20 +69,20 @@ def encode(
     unsigned short[:, ::1] codes,
     double[:, ::1] numbers,
 ):
-    """Write the codes of the rows of a matrix (CSR), and values of some columns.
+    """Write the codes of the rows of a CSR matrix, and the values of numeric columns.
 
     Parameters
     ----------
     indptr, indices, values : arrays
         The matrix, of shape (n, d).
     places : ndarray of shape (d,)
-        The group of codes of each column, or -1 - j if it is the j-th of the numbers.
+        For each column its group of codes, or -1 - j for the j-th numeric column.
     steps : ndarray of shape (d,)
-        What an entry of a column adds to a code.
+        Number that an entry of the column adds to the code of its group.
     codes : ndarray of shape (m, n)
         Zeros; receives the codes.
     numbers : ndarray of shape (p, n)
-        Zeros; receives the values.
+        Zeros; receives the values of the numeric columns.
     """
     cdef Py_ssize_t i, j, place, n = codes.shape[1], d = places.shape[0]
     if numbers.shape[1] != n or steps.shape[0] != d:
@@ -103,7 +104,7 @@ def encode(
 def add_entries(
     const unsigned short[::1] codes, const double[::1] table, double[::1] out
 ):
-    """Add the entry of each row's code to ``out``."""
+    """Add the table entry of each row's code to ``out``."""
     cdef Py_ssize_t i
     with nogil:
         for i in range(out.shape[0]):
@@ -113,7 +114,7 @@ def add_entries(
 def add_to_entries(
     const unsigned short[::1] codes, const double[::1] numbers, double[::1] table
 ):
-    """Add the number of each row to the entry of its code."""
+    """Add the number of each row to the table entry of its code."""
     cdef Py_ssize_t i
     with nogil:
         for i in range(numbers.shape[0]):
@@ -126,7 +127,7 @@ def add_to_pairs(
     const double[::1] numbers,
     double[:, ::1] table,
 ):
-    """Add the number of each row to the entry of its two codes."""
+    """Add the number of each row to the table entry of its pair of codes."""
     cdef Py_ssize_t i
     with nogil:
         for i in range(numbers.shape[0]):

@@ -1,6 +1,6 @@
-"""Sums over the labelings of chains: forward-backward.
+"""Sums over the labelings of chains by the forward-backward algorithm.
 
-Arguments are those of ``chain_arguments.pxd``.
+Arguments are described in ``chain_arguments.pxd``.
 """
 
 from .chain_arguments cimport check_allowed, check_labels, check_scores
@@ -25,7 +25,7 @@ def log_partition(
 ):
     """Write ln of the sum over labelings of exp(score) of each sequence to ``log_z``.
 
-    It is minus infinity where no labeling is allowed.
+    The result is minus infinity for a sequence without allowed labeling.
     """
     cdef Py_ssize_t n = log_z.shape[0], i
     cdef Lattice lattice
@@ -51,11 +51,11 @@ def marginals(
     Parameters
     ----------
     log_z : ndarray of shape (n,)
-        As from ``log_partition``.
+        Receives the result of ``log_partition``.
     nodes : ndarray of shape (T, k)
     edges : ndarray of shape (T, k, k) or None
-        Entry [t, i, j] is the probability of label i at token t - 1 and j at t; of the
-        first token of a sequence nothing is written.
+        Entry [t, i, j] receives the probability of label i at token t - 1 and label j
+        at token t. Entries of first tokens are not written.
 
     Raises
     ------
@@ -105,17 +105,17 @@ def log_loss(
 ):
     """Return sum_i weights_i (ln Z_i - score of the labels), and write its gradient.
 
-    Sequences without weight take no part.
+    Sequences of weight zero are skipped.
 
     Parameters
     ----------
     labels : ndarray of shape (T,)
     weights : ndarray of shape (n,)
     nodes : ndarray of shape (T, k) or None
-        Receives the weighted differences between the probabilities of labels and their
-        indicators. None where no gradient is asked for.
+        Receives the gradient by emissions: weighted marginals minus indicators of the
+        labels. None for no gradient.
     pairs : ndarray of shape (k, k) or None
-        To which those of pairs of adjacent labels are added.
+        The gradient by transitions is added to this array.
 
     Raises
     ------
@@ -153,7 +153,8 @@ def log_loss(
             if log_z == -INFINITY or own == -INFINITY:
                 failed = i
                 break
-            # The right labeling is one of them, except for rounding; not a number stays.
+            # ln Z >= score of the labels, except for rounding errors. The negated
+            # comparison keeps nan.
             if not log_z <= own:
                 total += weight * (log_z - own)
             if nodes is None:
@@ -185,10 +186,10 @@ def tangent(
     double[:, ::1] dnodes,
     double[:, ::1] dpairs,
 ):
-    """Write how weighted marginals change with the scores: a product with R''.
+    """Write the directional derivative of weighted marginals: a product with R''.
 
-    The change of the probability of a label is its covariance with the change of the
-    score of the whole labeling.
+    The derivative of a label's probability is the covariance of its indicator with the
+    change of the score of the labeling.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def tangent(
     dnodes : ndarray of shape (T, k)
         Receives the change of the weighted probabilities of labels.
     dpairs : ndarray of shape (k, k)
-        To which that of the sum over pairs of adjacent labels is added.
+        The change of the weighted sum of pair probabilities is added to this array.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def tangent(
     cdef Py_ssize_t n = weights.shape[0], k = emissions.shape[1], longest
     cdef Py_ssize_t i, t, a, b, start, length, failed = -1
     cdef double mean, mass, total, weight, move
-    cdef double* room
+    cdef double* workspace
     cdef double* nodes
     cdef double* edges
     cdef double* ahead
@@ -218,9 +219,9 @@ def tangent(
     _check_gradient(emissions, dnodes, dpairs)
     _check_gradient(demissions, dnodes, dtransitions)
     longest = check_scores(emissions, transitions, starts, n)
-    room = <double*> allocate(longest * k * (k + 3) * sizeof(double))
-    nodes = room
-    ahead = room + longest * k
+    workspace = <double*> allocate(longest * k * (k + 3) * sizeof(double))
+    nodes = workspace
+    ahead = workspace + longest * k
     behind = ahead + longest * k
     edges = behind + longest * k
     _open(&lattice, emissions, transitions, starts, n)
@@ -242,8 +243,8 @@ def tangent(
             for t in range(length):
                 for a in range(k):
                     nodes[t * k + a] = lattice.nodes[t * lattice.width + a]
-            # The mean change of a labeling's score up to token t, given its label, and
-            # after it.
+            # Conditional means, given the label of token t, of the change of the score
+            # up to token t, and after token t.
             for a in range(k):
                 ahead[a] = demissions[start, a]
                 behind[(length - 1) * k + a] = 0.0
@@ -284,7 +285,7 @@ def tangent(
                     continue
                 edge = edges + (t - 1) * k * k
                 for a in range(k):
-                    # What remains of the sum at a after what follows it is taken off.
+                    # The mean change up to token t - 1, given its label a.
                     move = ahead[(t - 1) * k + a] - behind[(t - 1) * k + a] - mean
                     for b in range(k):
                         dpairs[a, b] += weight * edge[a * k + b] * (
@@ -294,7 +295,7 @@ def tangent(
                             + behind[t * k + b]
                         )
         close_lattice(&lattice)
-        free(room)
+        free(workspace)
     check_allowed(failed, starts)
 
 

@@ -1,16 +1,16 @@
-"""Checks of what kernels of chains are given.
+"""Checks of the arguments of the chain kernels.
 
-Sequences are concatenated: ``starts`` of shape (n + 1,) has the first token of each and
-one more for the end of the last; it may cut a block out of longer arrays, so that
-threads share the sequences between them. Emissions have shape (T, k), transitions
-shape (k, k), minus infinity where a label or a transition is forbidden.
+Sequences are concatenated. ``starts`` of shape (n + 1,) has the first token of each
+sequence, followed by the end of the last one. It may select a block of longer arrays,
+so that threads can share the sequences. Emissions have shape (T, k) and transitions
+shape (k, k), with minus infinity for forbidden labels and transitions.
 """
 
 
 cdef inline Py_ssize_t check_starts(
     const Py_ssize_t[::1] starts, Py_ssize_t n, Py_ssize_t n_tokens
 ) except -1:
-    """Raise unless n sequences have tokens; return the length of the longest."""
+    """Raise unless all n sequences have tokens; return the largest length."""
     cdef Py_ssize_t i, longest = 1
     if starts.shape[0] != n + 1:
         raise ValueError(f"{starts.shape[0]} starts for {n} sequences and their end.")

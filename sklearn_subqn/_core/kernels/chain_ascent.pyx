@@ -1,10 +1,10 @@
-"""Dual coordinate ascent over the sequences of chains, for the log-likelihood.
+"""Dual coordinate ascent over sequences of chains, for the log-likelihood.
 
-Steps are those of ``chain_steps.pxd``, along one sequence after the other.
+``chain_steps.pxd`` has the step for one sequence.
 
-Features of a sequence are gathered once: ``own[own_ptr[i] : own_ptr[i + 1]]`` are those
-of sequence i, and ``local`` of shape (nnz,) has their places among them, in the order
-of the stored entries of X, whose values ``data`` are empty where all are one.
+The distinct features of sequence i are ``own[own_ptr[i] : own_ptr[i + 1]]``. For each
+stored entry of X, ``local`` of shape (nnz,) has the index of its feature in this list.
+The values ``data`` of the entries are empty where all are one.
 """
 
 from .chain_features cimport (
@@ -32,15 +32,15 @@ def localize(
     int[::1] own,
     Py_ssize_t[::1] own_ptr,
 ):
-    """Write the distinct features of each sequence, and where its entries are in them.
+    """Write the distinct features of each sequence, and each entry's index among them.
 
     Parameters
     ----------
     last : ndarray of shape (d,)
-        Room for own use, of zeros.
+        Workspace of zeros.
     local, own : ndarray of shape (nnz,)
     own_ptr : ndarray of shape (n + 1,)
-        Of ``own``, the first ``own_ptr[n]`` entries are written.
+        Start of each sequence in ``own``, of which ``own_ptr[n]`` entries are written.
     """
     cdef Py_ssize_t n = starts.shape[0] - 1, i, j, end = 0, first
     if own_ptr.shape[0] != n + 1 or local.shape[0] != indices.shape[0]:
@@ -58,7 +58,7 @@ def localize(
         for i in range(n):
             first = end
             for j in range(indptr[starts[i]], indptr[starts[i + 1]]):
-                # Places of features that an earlier sequence had are before its first.
+                # Features of earlier sequences have a smaller ``last``.
                 if last[indices[j]] <= first:
                     own[end] = <int> indices[j]
                     end += 1
@@ -96,12 +96,12 @@ def sweep(
     double[::1] rates,
     double[::1] gaps,
 ):
-    """Ascend along one sequence after the other, in the given order.
+    """Take one ascent step for each sequence, in the given order.
 
     Parameters
     ----------
     steps : ndarray of shape (n,)
-        Weights of sequences over alpha; zero to leave one out.
+        Weights of sequences divided by alpha; zero skips the sequence.
     targets : ndarray of shape (T,)
         The true labels.
     w : ndarray
@@ -111,25 +111,25 @@ def sweep(
     pattern : ndarray of shape (k, width)
         Minus infinity where a transition is forbidden or padding, else zero.
     places : ndarray of shape (m,)
-        Where in ``pattern`` the transitions with a parameter are.
+        Flat index in ``pattern`` of each transition with a parameter.
     ends : ndarray of shape (2, width)
-        What is added to the scores of first and last tokens: zero or minus infinity.
-        Without rows for nothing.
+        Zero or minus infinity, added to the scores of first and last tokens. Without
+        rows, nothing is added.
     theta, theta_pairs : ndarray of shape (T, width) and (n, m)
-        Potentials, changed in place; of sequences at their true labels not read.
+        Potentials, changed in place; not read for sequences at their true labels.
     mu, mu_pairs : ndarray of shape (T, width) and (n, m)
-        Their marginals, those of pairs summed over each sequence.
+        Marginals of the potentials; the marginals of pairs are sums over each sequence.
     entropies, sizes : ndarray of shape (n,)
-        Entropies, and the absolute sums of the terms that they are made of.
+        Entropies, and the sums of absolute values of their terms.
     rates : ndarray of shape (n,)
-        Of each sequence the last gamma; zero where it is at its true labels.
+        Last step size gamma of each sequence; zero at the true labels.
     gaps : ndarray of shape (n,)
-        Receives about how far each sequence was from its best at this w.
+        Receives the approximate duality gap of each sequence at the current w.
     """
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
-    cdef Py_ssize_t longest = 1, most = 1, o, i, j
+    cdef Py_ssize_t longest = 1, max_features = 1, o, i, j
     cdef double gap, reach = 1.0
-    cdef double* room
+    cdef double* workspace
     cdef Visit v
     cdef Parameters p
     check_features(
@@ -148,7 +148,7 @@ def sweep(
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
-        most = max(most, own_ptr[i + 1] - own_ptr[i])
+        max_features = max(max_features, own_ptr[i + 1] - own_ptr[i])
     p.k, p.width, p.stride = k, width, stride
     p.ptr = &ptr[0]
     p.labels = &labels[0] if labels.shape[0] else NULL
@@ -156,13 +156,13 @@ def sweep(
     p.w = &w[0] if w.shape[0] else NULL
     p.threshold = threshold
     set_patterns(&p)
-    room = <double*> allocate(2 * width * most * sizeof(double))
-    v.features.params = room
-    v.features.gradient = room + most * width
+    workspace = <double*> allocate(2 * width * max_features * sizeof(double))
+    v.features.params = workspace
+    v.features.gradient = workspace + max_features * width
     try:
         _open(&v, longest, pattern, places, ends)
     except MemoryError:
-        free(room)
+        free(workspace)
         raise
     v.features.data = &data[0] if data.shape[0] else NULL
     v.features.local = &local[0] if local.shape[0] else NULL
@@ -209,7 +209,7 @@ def sweep(
                 T[j] -= steps[i] * v.d.pairs[j]
                 v.z.pairs[j] = soft(T[j], threshold)
         _close(&v)
-        free(room)
+        free(workspace)
 
 
 def begin(
@@ -224,9 +224,9 @@ def begin(
     double[::1] entropies,
     double[::1] sizes,
 ):
-    """Write marginals, entropies and the sizes of their terms for given potentials.
+    """Write the marginals and entropies of given potentials, and the entropies' sizes.
 
-    Arrays are those of ``sweep``.
+    Arrays are described in ``sweep``.
     """
     cdef Py_ssize_t width = padded(pattern.shape[0]), m = places.shape[0]
     cdef Py_ssize_t n = entropies.shape[0], longest = 1, i, j
@@ -263,21 +263,21 @@ cdef int _open(
     const int[::1] places,
     const double[:, ::1] ends,
 ) except -1:
-    """Make room for trials of sequences of this many tokens at most."""
+    """Allocate workspace for sequences of at most ``longest`` tokens."""
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
     cdef Py_ssize_t square = width * width, i, j
     cdef bint other = False
-    cdef double* room = <double*> allocate(
+    cdef double* workspace = <double*> allocate(
         (3 * (longest * width + m) + 2 * width + 2 * square) * sizeof(double)
         + m * sizeof(int)
     )
     try:
         open_lattice(&v.lattice, k, longest)
     except MemoryError:
-        free(room)
+        free(workspace)
         raise
     v.k, v.width = k, width
-    v.z.labels = room
+    v.z.labels = workspace
     v.new.labels = v.z.labels + longest * width
     v.d.labels = v.new.labels + longest * width
     v.z.pairs = v.d.labels + longest * width

@@ -1,8 +1,8 @@
-"""Features of one sequence and their parameters: what dual ascent over sequences shares.
+"""Features of one sequence and their parameters, for dual ascent over sequences.
 
-The distinct features of a sequence are gathered, so that what its tokens have in common
-adds up before it is squared. Parameters are padded or packed as in ``pairs.pxd``; of
-padded ones those that do not exist stay zero.
+The gradient of a sequence is summed by distinct features, because its squared norm
+needs the sum over all tokens with a feature. Parameters are padded or packed as in
+``pairs.pxd``; padding stays zero.
 """
 
 from .padded_rows cimport add_scaled_row, copy_row, restrict_row
@@ -20,17 +20,17 @@ cdef struct Parameters:
     const unsigned char* mask  # a bit of each padded parameter, four to a byte
     double* w
     double threshold
-    double ones[64]  # which of four parameters exist, for each pattern of bits
+    double ones[64]  # 0/1 values of four mask bits, for each of 16 patterns
 
 
 cdef struct Features:
-    # A sequence has ``size`` features, listed in ``own``, with parameters and gradient.
+    # The sequence has ``size`` distinct features, listed in ``own``.
     Py_ssize_t size
     const int* own
     double* params  # (size, width)
     double* gradient  # (size, width)
-    # The sequence has ``length`` tokens, whose stored entries are ``data``, or one where
-    # ``data`` is NULL.
+    # The sequence has ``length`` tokens with the stored entries ``data``; NULL for all
+    # ones.
     Py_ssize_t length
     const double* data
     const int* local
@@ -51,7 +51,7 @@ cdef inline void set_patterns(Parameters* p) noexcept nogil:
 
 
 cdef inline void gather(Features* f, const Parameters* p) noexcept nogil:
-    """Collect the parameters of the features of a sequence, behind the threshold."""
+    """Copy the soft-thresholded parameters of the features of a sequence."""
     cdef Py_ssize_t u, b, width = p.width
     cdef const int* own = f.own
     cdef const double* w
@@ -84,7 +84,7 @@ cdef inline void _gather_packed(Features* f, const Parameters* p) noexcept nogil
 cdef inline void write_scores(
     const Features* f, const Parameters* p, double* z
 ) noexcept nogil:
-    """Write the emissions of shape (L, width) of gathered parameters."""
+    """Write the emissions of shape (L, width) for the gathered parameters."""
     cdef Py_ssize_t t, first
     for t in range(f.length):
         first = f.indptr[t]
@@ -97,7 +97,7 @@ cdef inline void write_scores(
 cdef inline double squared_gradient(
     Features* f, const Parameters* p, const double* d
 ) noexcept nogil:
-    """Write the products of the features with d, (L, width); return their square."""
+    """Write the gradient for d of shape (L, width); return its squared norm."""
     cdef Py_ssize_t t, first, width = p.width
     memset(f.gradient, 0, f.size * width * sizeof(double))
     for t in range(f.length):
@@ -110,7 +110,7 @@ cdef inline double squared_gradient(
 
 
 cdef inline double _restricted(Features* f, const Parameters* p) noexcept nogil:
-    """Take what has no parameter out of the gradient; return its squared norm."""
+    """Set the gradient of padding to zero; return the squared norm."""
     cdef Py_ssize_t u, q, c, width = p.width
     cdef double total = 0.0
     cdef double sums[4]

@@ -1,9 +1,9 @@
-"""Dual ascent over the sequences of chains, for the structured hinge.
+"""Dual coordinate ascent over sequences of chains, for the structured hinge.
 
-Steps are those of ``labeling_steps.pxd``, along one sequence after the other.
+``labeling_steps.pxd`` has the steps for one sequence.
 
-Arrays of features are those of ``chain_ascent``; parameters of transitions follow those
-of pairs in ``w``.
+Arrays of features are described in ``chain_ascent``. In ``w``, the parameters of
+transitions follow the parameters of pairs.
 """
 
 from .chain_features cimport check_features, gather, set_patterns, soft, write_scores
@@ -24,11 +24,11 @@ from .viterbi cimport close_violations, most_violated, open_violations
 
 
 cdef class Labelings:
-    """The labelings kept of n sequences, with their shares; at first the true ones."""
+    """Working sets of labelings of n sequences, with convex weights."""
 
     cdef Block* blocks
     cdef Py_ssize_t n
-    cdef readonly Py_ssize_t n_bytes  # what they take
+    cdef readonly Py_ssize_t n_bytes  # memory of all labelings
 
     def __cinit__(self, Py_ssize_t n):
         self.n = n
@@ -42,7 +42,7 @@ cdef class Labelings:
             free(self.blocks)
 
     cpdef clear(self):
-        """Go back to the true labels."""
+        """Reset the working sets to the true labels."""
         cdef Py_ssize_t i
         cdef Block* block
         cdef Labeling* y
@@ -66,9 +66,9 @@ cdef class Labelings:
         double[:, ::1] pairs,
         double[::1] costs,
     ):
-        """Write the dual: u of labels of tokens, (T, k), and of pairs; mean costs.
+        """Write the dual: u of labels, (T, k), and of pairs, (k, k), and mean costs.
 
-        ``nodes`` and ``pairs`` of shape (k, k) are of zeros.
+        ``nodes`` and ``pairs`` must be zero.
         """
         cdef Py_ssize_t i, t, start, length
         cdef double share
@@ -135,38 +135,39 @@ def sweep(
     const Py_ssize_t[::1] given,
     double[::1] gaps,
 ):
-    """Visit one sequence after the other, in the given order.
+    """Take ascent steps for each sequence, in the given order.
 
     Parameters
     ----------
     steps : ndarray of shape (n,)
-        Weights of sequences over alpha; zero to leave one out.
+        Weights of sequences divided by alpha; zero skips the sequence.
     targets : ndarray of shape (T,)
         The true labels.
     w : ndarray
         Parameters of pairs and of m transitions, changed in place.
     scratch : ndarray of the shape of w
-        Room for own use, of zeros.
+        Workspace of zeros.
     pattern : ndarray of shape (k, k)
         Minus infinity where a transition is forbidden, else zero.
     of_pairs : ndarray of shape (k * k,)
-        Which of the m transitions with a parameter that of two labels is, or -1.
+        For each pair of labels, the index among the m transitions with a parameter, or
+        -1.
     ends : ndarray of shape (2, k)
-        What is added to the scores of first and last tokens: zero or minus infinity.
+        Zero or minus infinity, added to the scores of first and last tokens.
     slack : bool
-        Whether the hinge rescales slacks.
+        Whether the hinge has slack rescaling.
     infer : bool
-        Whether to look for the most violated labeling before the steps.
+        Whether to add the most violated labeling to the working set before the steps.
     given : ndarray of shape (T,) or None
-        Labels that get the whole share in place of all steps.
+        Labelings that receive weight one, instead of steps.
     gaps : ndarray of shape (n,)
-        Receives, of visits without inference, how far sequences were from their best
-        among the labelings kept.
+        Receives, in sweeps without inference, the gap of each sequence within its
+        working set.
     """
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), n_pairs, o, i, j, t
-    cdef Py_ssize_t longest = 1, most = 1, entries = 1
+    cdef Py_ssize_t longest = 1, max_features = 1, entries = 1
     cdef bint failed = False
-    cdef double* room
+    cdef double* workspace
     cdef Labeling* y
     cdef Block* block
     cdef Visit v
@@ -190,7 +191,7 @@ def sweep(
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
-        most = max(most, own_ptr[i + 1] - own_ptr[i])
+        max_features = max(max_features, own_ptr[i + 1] - own_ptr[i])
         entries = max(entries, indptr[starts[i + 1]] - indptr[starts[i]])
     v.p.k, v.p.width, v.p.stride = k, width, stride
     v.p.ptr = &ptr[0]
@@ -204,19 +205,19 @@ def sweep(
     v.scratch = &scratch[0] if scratch.shape[0] else NULL
     v.n_bytes = 0
     v.of_pairs, v.ends = &of_pairs[0], &ends[0, 0]
-    room = <double*> allocate(
-        (longest * (width + 1) + k * k + most * width) * sizeof(double)
+    workspace = <double*> allocate(
+        (longest * (width + 1) + k * k + max_features * width) * sizeof(double)
         + 2 * (entries + longest) * sizeof(int)
     )
-    v.z = room
+    v.z = workspace
     v.T = v.z + longest * width
     v.features.params = v.T + k * k
-    v.worst = <Py_ssize_t*> (v.features.params + most * width)
+    v.worst = <Py_ssize_t*> (v.features.params + max_features * width)
     v.touched = <int*> (v.worst + longest)
     try:
         open_violations(&v.violations, k, longest, slack)
     except MemoryError:
-        free(room)
+        free(workspace)
         raise
     with nogil:
         for o in range(order.shape[0]):
@@ -262,7 +263,7 @@ def sweep(
             else:
                 gaps[i] = take_steps(&v, block)
         close_violations(&v.violations)
-        free(room)
+        free(workspace)
     labelings.n_bytes += v.n_bytes
     if failed:
         raise MemoryError("no room for the labelings of a sequence.")
@@ -271,7 +272,7 @@ def sweep(
 cdef void _find_worst(
     Visit* v, const double[:, ::1] pattern, Py_ssize_t n_pairs
 ) noexcept nogil:
-    """Find the labeling that violates its margin most."""
+    """Find the most violated labeling of the sequence."""
     cdef Py_ssize_t k = v.p.k, width = v.p.width, length = v.features.length, j, t
     gather(&v.features, &v.p)
     write_scores(&v.features, &v.p, v.z)

@@ -1,8 +1,9 @@
-"""Scores of tokens by parameters of observed (feature, label) pairs, and the adjoint.
+"""Scores of tokens from parameters of (feature, label) pairs, and the adjoint map.
 
-Rows are those of a CSR matrix of shape (T, d); ``data`` is empty where all of its
-stored entries are one. See ``pairs.pxd`` for padded parameters of shape (d, stride) and
-for packed ones, whose ``stride`` is zero; the pairs of padded ones may be empty.
+Tokens are rows of a CSR matrix of shape (T, d); ``data`` is empty where all stored
+entries are one. See ``pairs.pxd`` for padded parameters of shape (d, stride), and for
+packed parameters, whose ``stride`` is zero. Padded parameters do not read the pairs,
+which may be empty.
 """
 
 from .compressed cimport check_all
@@ -71,7 +72,7 @@ def adjoint(
     Py_ssize_t stop,
     double[::1] out,
 ):
-    """Add the products of features with rows first to stop - 1 of ``u`` to ``out``."""
+    """Add the adjoint map of rows first to stop - 1 of ``u`` to ``out``."""
     cdef Py_ssize_t k = u.shape[1], t, c, start
     cdef const real* entries = &data[0] if data.shape[0] else NULL
     cdef const index* features = &indices[0] if indices.shape[0] else NULL

@@ -1,30 +1,33 @@
-"""Steps of dual ascent along one sequence of a chain, for the log-likelihood.
+"""Dual ascent step for one sequence of a chain, for the log-likelihood.
 
-The dual variables of sequence i are the marginals mu_i of a chain, of labels and of
-pairs of adjacent labels, with the entropy H(mu_i); w = -sum_i steps_i F_i (mu_i -
-truth_i) for its features F_i. They are those of potentials theta_i, of the shape of the
-scores z:
+The dual variables of sequence i are the marginals mu_i, of labels and of pairs of
+adjacent labels, with the entropy H(mu_i). The primal parameters are w = -sum_i steps_i
+F_i (mu_i - truth_i) for the features F_i. The marginals are represented by potentials
+theta_i of the shape of the scores z:
 
     mu = mu(theta),  H = ln Z(theta) - <mu, theta>,
 
-so that no logarithm of a marginal is taken, and theta has one number for each label of a
-token and one for each transition with a parameter, which the tokens of a sequence share.
-A step goes to theta + gamma (z - theta) for the scores z at the current w. With the
-change d of the marginals the dual grows, in units of the sequence's weight, by
+No logarithm of a marginal is computed. The potentials have one number for each label of
+a token, and one for each transition with a parameter, shared by the tokens of a
+sequence. A step moves to theta + gamma (z - theta), where z are the scores at the
+current w. If the marginals change by d, the dual objective, divided by the sequence's
+weight, increases by
 
     H(mu + d) - H(mu) + <d, z> - c / 2,  c = steps_i ||F_i d||²,
 
-and its slope there along d is (1 - gamma) q - c with q = <d, z - theta> >= 0. Since d is
-about proportional to gamma it vanishes near gamma q / (gamma q + c). One evaluation at
-the sequence's last gamma serves as a step and predicts the next, unless it went down or
-ended far from where the slope vanishes.
+and its slope along d at the new point is (1 - gamma) q - c, with q = <d, z - theta> >=
+0. Because d is approximately proportional to gamma, the slope vanishes near gamma q /
+(gamma q + c). One evaluation at the sequence's last gamma is usually enough for a step,
+and predicts the next gamma. Further trials follow only if the objective decreased or
+the slope is far from zero.
 
-A sequence begins at its true labels, where theta is infinite. It leaves them for theta =
-z + B truth: with m wrong labels expected, the slope is B m - c there, m falls about as
-exp(-B) and c as m², so that B exp(B) = exp(B') c' / m' for those of a trial B'.
+A sequence starts at its true labels, where theta is infinite. The first step moves to
+theta = z + B truth. With m expected wrong labels, the slope there is B m - c; m
+decreases like exp(-B), and c like m². With c' and m' at a trial B', the root of the
+slope therefore satisfies B exp(B) = exp(B') c' / m'.
 
-With an L1 penalty the model is what remains of w behind a threshold. The dual then has
-another quadratic term, which is nowhere larger than that above.
+With an L1 penalty the model is the soft threshold of w. The quadratic term of the dual
+is then at most c / 2, so the increase above is a lower bound.
 """
 
 from .chain_features cimport Features, Parameters, squared_gradient
@@ -33,37 +36,37 @@ from .lattice_sums cimport backward, forward
 from .padded_rows cimport shifted_product
 from .standard cimport INFINITY, exp, fabs, log, memcpy
 
-# A search for a step takes ten trials at most, and then the last one if it does not go
-# down.
+# Maximum number of trials of a line search; then the last trial is taken unless the
+# objective decreased.
 cdef enum:
     MAX_TRIALS = 10
 
 
 cdef struct Potentials:
-    # All labels of tokens have potentials (L, width), and the m transitions with a
-    # parameter have others.
+    # Potentials of the labels of tokens, (L, width), and of the m transitions with a
+    # parameter.
     double* labels
     double* pairs
 
 
 cdef struct Visit:
-    # The sequence under way.
+    # The current sequence.
     Py_ssize_t k
     Py_ssize_t width
     Py_ssize_t m
     Py_ssize_t length
-    double step  # its weight over alpha
+    double step  # weight of the sequence divided by alpha
     const Py_ssize_t* truth
     Features features
     Potentials z  # scores at w
-    Potentials theta  # dual variables
+    Potentials theta  # potentials of the dual variables
     Potentials mu
     double* entropy
     double* rate  # the last gamma, zero at the true labels
-    # A trial.
+    # A trial step.
     Lattice lattice
-    const int* places  # of the m transitions in those of the lattice
-    int* mirrored  # in those of the transpose
+    const int* places  # indices of the m transitions in the lattice
+    int* mirrored  # indices in the transposed lattice
     double* others  # see ``renew_some_transitions``
     const double* ends  # (2, width), or NULL
     double* kept  # (2, width)
@@ -77,7 +80,7 @@ cdef struct Visit:
 
 
 cdef inline void infer(Visit* v) noexcept nogil:
-    """Find the marginals of the new potentials, and their entropy."""
+    """Compute the marginals of the new potentials, and their entropy."""
     cdef Py_ssize_t width = v.width, length = v.length, t, j
     cdef double total, value
     cdef double* last = v.new.labels + (length - 1) * width
@@ -88,7 +91,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
             &v.lattice, v.new.pairs, v.m, v.places, v.mirrored, v.others
         )
     if v.ends != NULL:
-        # Forbidden labels have minus infinity for these sums only.
+        # Forbidden first and last labels are minus infinity in these sums only.
         memcpy(v.kept, v.new.labels, width * sizeof(double))
         memcpy(v.kept + width, last, width * sizeof(double))
         for j in range(width):
@@ -105,7 +108,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
         total += shifted_product(nodes, new, v.lattice.highs[t], width)
         nodes += width
         new += width
-    # Rounding takes a share of the terms of the sums.
+    # The rounding error is proportional to the sum of absolute terms.
     v.new_size = fabs(v.lattice.rest) + fabs(total)
     if length > 1:
         v.new_size += (length - 1) * fabs(v.lattice.top)
@@ -117,7 +120,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
 
 
 cdef inline void _evaluate(Visit* v, const Parameters* p) noexcept nogil:
-    """Find the marginals, and what a step to them does to the dual."""
+    """Compute the marginals of a trial, and the increase of the dual objective."""
     cdef Py_ssize_t width = v.width, j, b, c, at
     cdef double product, change
     cdef double along[4]
@@ -156,7 +159,7 @@ cdef inline void _evaluate(Visit* v, const Parameters* p) noexcept nogil:
 
 
 cdef inline double take_step(Visit* v, const Parameters* p) noexcept nogil:
-    """Go towards the scores; return the gap there was, or zero for no step."""
+    """Step towards the scores; return the gap before the step, or zero for no step."""
     cdef Py_ssize_t j, n
     cdef double gamma = v.rate[0], low = 0.0, high = 1.0, ratio, best
     for n in range(MAX_TRIALS):
@@ -173,8 +176,8 @@ cdef inline double take_step(Visit* v, const Parameters* p) noexcept nogil:
             return 0.0
         ratio = gamma + v.c / v.q
         best = gamma * v.q / (gamma * v.q + v.c)
-        # Where the slope vanishes, the ratio is one; near there the step is taken. Of
-        # tiny steps the gain is lost to rounding, but not the slope.
+        # The ratio is one where the slope vanishes; a step near this point is accepted.
+        # For tiny steps the gain is a rounding error, so the slope decides.
         if (v.gain >= 0.0 or ratio <= 1.0) and 0.5 <= ratio <= 1.6:
             break
         if ratio > 1.0:
@@ -194,7 +197,7 @@ cdef inline double take_step(Visit* v, const Parameters* p) noexcept nogil:
 cdef inline double leave_truth(Visit* v, const Parameters* p, double* reach) noexcept nogil:
     """Leave the true labels; return the gain, or zero for no step.
 
-    ``reach`` is where to begin to look for B, and where it ended.
+    ``reach`` is the first trial of B, and receives the last one.
     """
     cdef Py_ssize_t width = v.width, t, n
     cdef double B = reach[0], low = 0.0, high = INFINITY, wrong, slope, next
@@ -210,8 +213,8 @@ cdef inline double leave_truth(Visit* v, const Parameters* p, double* reach) noe
         if not wrong > 0.0:
             return 0.0
         slope = B * wrong - v.c
-        # The slope vanishes where B m and c are equal. They need only agree to one
-        # half.
+        # The slope B m - c vanishes at the maximum; half of the larger term is close
+        # enough.
         if v.gain >= 0.0 and fabs(slope) <= 0.5 * max(B * wrong, v.c):
             break
         if slope > 0.0:

@@ -1,6 +1,6 @@
 """Maxima over the labelings of chains: Viterbi, n best, most violated margins.
 
-Arguments are those of ``chain_arguments.pxd``.
+Arguments are described in ``chain_arguments.pxd``.
 """
 
 from .chain_arguments cimport check_allowed, check_labels, check_scores
@@ -26,32 +26,33 @@ def most_violated_margins(
     Py_ssize_t[::1] worst,
     double[::1] losses,
 ):
-    """Write each sequence's labeling that violates its margin most.
+    """Write the most violated labeling of each sequence.
 
-    Of D wrong labels it has the largest D + score - score of the right labels, or with
-    ``slack`` the largest D (1 + score - score of the right labels).
+    With D the number of wrong labels, this labeling maximizes D + score - score of the
+    right labels, or with ``slack`` D (1 + score - score of the right labels).
 
     Parameters
     ----------
     labels : ndarray of shape (T,)
-        The right ones, of which sequences with weight are allowed.
+        The right labels, which must be allowed in sequences of positive weight.
     weights : ndarray of shape (n,)
     slack : bool
     worst : ndarray of shape (T,)
-        Receives that labeling, the right one for sequences without weight.
+        Receives the most violated labeling, and the right labels where the weight is
+        zero.
     losses : ndarray of shape (n,)
         Receives the maxima.
     """
     cdef Py_ssize_t n = weights.shape[0], k = emissions.shape[1], longest
     cdef Py_ssize_t i, start, length, failed = -1
-    cdef Violations room
+    cdef Violations violations
     cdef const double* z
     cdef const double* T
     if worst.shape[0] != labels.shape[0] or losses.shape[0] != n:
         raise ValueError("arrays of sequences differ in length.")
     longest = check_scores(emissions, transitions, starts, n)
     check_labels(labels, starts, emissions.shape[0], k)
-    open_violations(&room, k, longest, slack)
+    open_violations(&violations, k, longest, slack)
     T = &transitions[0, 0]
     with nogil:
         for i in range(n):
@@ -66,9 +67,9 @@ def most_violated_margins(
                 failed = i
                 break
             losses[i] = most_violated(
-                &room, T, k, z, length, &labels[start], &worst[start]
+                &violations, T, k, z, length, &labels[start], &worst[start]
             )
-        close_violations(&room)
+        close_violations(&violations)
     check_allowed(failed, starts)
 
 
@@ -81,7 +82,7 @@ def viterbi(
 ):
     """Write the labels of the best labelings, of shape (T,), and their scores (n,).
 
-    Of labels with equal scores the lowest is taken, from the last token backwards.
+    Ties are resolved to the lowest label, from the last token backwards.
 
     Raises
     ------
@@ -89,21 +90,21 @@ def viterbi(
         If a sequence has no allowed labeling.
     """
     cdef Py_ssize_t n = scores.shape[0], k = emissions.shape[1], i, failed = -1, longest
-    cdef Violations room
+    cdef Violations workspace
     if labels.shape[0] != emissions.shape[0]:
         raise ValueError("arrays of tokens differ in length.")
     longest = check_scores(emissions, transitions, starts, n)
-    open_violations(&room, k, longest, False)
+    open_violations(&workspace, k, longest, False)
     with nogil:
         for i in range(n):
             scores[i] = best_labels(
                 &transitions[0, 0], k, &emissions[starts[i], 0],
-                starts[i + 1] - starts[i], NULL, room.best, &labels[starts[i]],
+                starts[i + 1] - starts[i], NULL, workspace.best, &labels[starts[i]],
             )
             if scores[i] == -INFINITY:
                 failed = i
                 break
-        close_violations(&room)
+        close_violations(&workspace)
     check_allowed(failed, starts)
 
 
@@ -116,8 +117,8 @@ def n_best(
 ):
     """Write the m best labelings, labels of shape (m, T) and scores of shape (n, m).
 
-    In the order of scores. Where there are fewer allowed labelings the score is minus
-    infinity, and the labels are -1.
+    Labelings are in descending order of scores. Where a sequence has fewer than m
+    allowed labelings, scores are minus infinity and labels are -1.
     """
     cdef Py_ssize_t n = scores.shape[0], m = scores.shape[1], k = emissions.shape[1]
     cdef Py_ssize_t longest, i, t, j, l, r, start, length, place, from_label, from_rank
@@ -127,22 +128,22 @@ def n_best(
     cdef double* swapped
     cdef int* origins
     cdef int* heads
-    cdef double* room
+    cdef double* workspace
     if labels.shape[0] != m or labels.shape[1] != emissions.shape[0]:
         raise ValueError("arrays of labelings differ in shape.")
     if k * m > 2**31 - 1:
         raise ValueError(f"{m} labelings of {k} labels are too many.")
     longest = check_scores(emissions, transitions, starts, n)
-    room = <double*> allocate(
+    workspace = <double*> allocate(
         2 * k * m * sizeof(double) + (longest * k * m + k) * sizeof(int)
     )
-    heads = <int*> (room + 2 * k * m)
+    heads = <int*> (workspace + 2 * k * m)
     origins = heads + k
     with nogil:
         for i in range(n):
             start = starts[i]
             length = starts[i + 1] - start
-            now, before = room, room + k * m
+            now, before = workspace, workspace + k * m
             for j in range(k):
                 now[j * m] = emissions[start, j]
                 for r in range(1, m):
@@ -152,7 +153,7 @@ def n_best(
                 before = now
                 now = swapped
                 for j in range(k):
-                    # Lists of each label before, in order, are merged.
+                    # Merge the sorted lists of all previous labels.
                     for l in range(k):
                         heads[l] = 0
                     for r in range(m):
@@ -191,4 +192,4 @@ def n_best(
                         place = origins[(t * k + from_label) * m + from_rank]
                         from_label = place // m
                         from_rank = place % m
-        free(room)
+        free(workspace)

@@ -1,8 +1,8 @@
-"""Checks of sparse matrices by rows (CSR) or columns (CSC), in any build.
+"""Checks of sparse matrices by rows (CSR) or columns (CSC), in every build.
 
-An index array that is wrong makes loops write outside of their arrays. Numbers lie in
-[0, n) where neither they nor n - 1 minus them have the highest bit: a loop without
-branches, which takes about a tenth of the time of a product.
+Invalid indices would make loops write outside of their arrays. An index i is in [0, n)
+if neither i nor n - 1 - i has its sign bit set. This test needs no branches, and takes
+about a tenth of the time of a product.
 """
 
 from .rows cimport index, row_index
@@ -14,9 +14,9 @@ cdef extern from "limits.h":
 cdef inline int _check_indices(
     const row_index[::1] indices, Py_ssize_t first, Py_ssize_t stop, Py_ssize_t n
 ) except -1 nogil:
-    """Raise ValueError unless some of the indices lie in [0, n)."""
+    """Raise ValueError unless indices first to stop - 1 are in [0, n)."""
     cdef Py_ssize_t i
-    cdef unsigned int last = <unsigned int> min(n - 1, <Py_ssize_t> INT_MAX), some = 0
+    cdef unsigned int last = <unsigned int> min(n - 1, <Py_ssize_t> INT_MAX), narrow = 0
     cdef unsigned long long last_wide = <unsigned long long> (n - 1), wide = 0
     if row_index is longlong:
         for i in range(first, stop):
@@ -24,8 +24,8 @@ cdef inline int _check_indices(
             wide |= last_wide - <unsigned long long> indices[i]
     else:
         for i in range(first, stop):
-            some |= (<unsigned int> indices[i]) | (last - <unsigned int> indices[i])
-    if some >> 31 or wide >> 63 or (n <= 0 and first < stop):
+            narrow |= (<unsigned int> indices[i]) | (last - <unsigned int> indices[i])
+    if narrow >> 31 or wide >> 63 or (n <= 0 and first < stop):
         with gil:
             raise ValueError(f"indices must lie in [0, {n}).")
     return 0
@@ -34,7 +34,7 @@ cdef inline int _check_indices(
 cdef inline int check_lines(
     const index[::1] indptr, Py_ssize_t n_values, Py_ssize_t n
 ) except -1 nogil:
-    """Raise ValueError unless n lines have places among the values, in order."""
+    """Raise ValueError unless ``indptr`` ascends from n lines within the values."""
     cdef Py_ssize_t i
     cdef bint rises
     if indptr.shape[0] != n + 1:
@@ -71,7 +71,7 @@ cdef inline int check_some(
     const Py_ssize_t[::1] lines,
     Py_ssize_t n_others,
 ) except -1 nogil:
-    """Raise ValueError unless some lines of a matrix are as ``check_all`` wants all."""
+    """Raise ValueError unless the given lines pass the checks of ``check_all``."""
     cdef Py_ssize_t k, line, n = indptr.shape[0] - 1, first = 0, stop = 0
     if indices.shape[0] != n_values:
         with gil:
@@ -84,7 +84,7 @@ cdef inline int check_some(
         if not 0 <= indptr[line] <= indptr[line + 1] <= n_values:
             with gil:
                 raise ValueError(f"indptr must rise from 0 to at most {n_values}.")
-        # Lines that follow one another are looked at together.
+        # Adjacent lines are checked together.
         if indptr[line] != stop:
             _check_indices(indices, first, stop, n_others)
             first = indptr[line]

@@ -2,9 +2,9 @@
 
 All sweeps minimize the model <g, v - w> + <v - w, H (v - w)> / 2 + l1 |v| + l2 v² / 2
 over one coordinate of v after the other; penalties are zero for free coordinates. The
-violation of a coordinate is the least absolute subgradient of the model in it. Without
-curvature in it, it vanishes if the penalty is steeper than the rest of the model, and
-is left alone otherwise.
+violation of a coordinate is the smallest absolute value of its subgradients. A
+coordinate without curvature becomes zero if the L1 penalty exceeds its slope, and is
+skipped otherwise.
 """
 
 from .compressed cimport check_some
@@ -42,11 +42,11 @@ def sweep_gram(
     double tol,
     Py_ssize_t max_sweeps,
 ):
-    """Minimize a model with the matrix H = ``gram`` of shape (q, q), in place.
+    """Minimize a model with the Gram matrix H = ``gram`` of shape (q, q), in place.
 
-    ``gradient`` holds g + H (v - w), without penalties, and is kept up to date with
-    ``coef``, v. Sweeps over coordinates that are not zero alternate with sweeps over
-    all. Returns the largest violation of the last sweep over all, at most ``tol``
+    ``gradient`` is g + H (v - w), without penalties, and is updated with ``coef``,
+    which is v. Sweeps over the non-zero coordinates alternate with sweeps over all
+    coordinates. Returns the largest violation of the last full sweep, at most ``tol``
     unless ``max_sweeps`` is reached, and the number of sweeps.
     """
     cdef Py_ssize_t q = gram.shape[0], i, j, sweep = 0
@@ -100,11 +100,11 @@ def sweep_columns(
     double l1,
     double l2,
 ):
-    """Minimize a model with H = AᵀA over some columns of A, one after the other.
+    """Minimize a model with H = AᵀA over the given columns of A, one after the other.
 
-    A is given by columns (CSC), ``columns`` are those taking part, and ``gradient``,
-    ``squares`` and ``coef`` hold g, the diagonal of H and v for each of them. ``image``
-    holds A (v - w) and is kept up to date. Returns the largest violation on the way.
+    A is in CSC format. For each of ``columns``, the arrays ``gradient``, ``squares``
+    and ``coef`` have g, the diagonal of H, and v. ``image`` is A (v - w), and is
+    updated. Returns the largest violation found.
     """
     cdef Py_ssize_t m = columns.shape[0], i, j, k, start, stop
     cdef double old, step, curvature, slope, violation, worst = 0.0
@@ -155,15 +155,14 @@ def sweep_blocks(
     const double[::1] free_bounds,
     double[::1] free,
 ):
-    """Minimize a model of k scores per row over some columns of X, in place.
+    """Minimize a model of k scores per row over the given columns of X, in place.
 
-    The matrix of row i is M_i = diag(a_i) - s_i p_i p_iᵀ. X is given by columns (CSC),
-    ``columns`` are those taking part. ``gradient``, ``bounds`` and ``coef`` of shape
-    (m, k) are theirs, where ``bounds`` are diagonals of matrices above those of the
-    columns. All classes of a column take a step at once. ``product`` of shape (n, k)
-    holds M_i times the change of the scores and is kept up to date. ``free`` is empty,
-    or holds k intercepts, whose gradient at w is ``free_gradient``. Returns the largest
-    violation on the way.
+    The Hessian of row i is M_i = diag(a_i) - s_i p_i p_iᵀ, and X is in CSC format. For
+    each of ``columns``, ``gradient``, ``bounds`` and ``coef`` of shape (m, k) have g, a
+    diagonal upper bound of the column's Hessian block, and v. All classes of a column
+    take a step at once. ``product`` of shape (n, k) is M_i times the change of the
+    scores, and is updated. ``free`` is empty, or has k intercepts with the gradient
+    ``free_gradient`` at w. Returns the largest violation found.
     """
     cdef Py_ssize_t n = product.shape[0], k = product.shape[1], m = columns.shape[0]
     cdef Py_ssize_t i, j, c, l, row

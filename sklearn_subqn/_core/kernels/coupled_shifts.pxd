@@ -1,4 +1,4 @@
-"""Projections of both kinds of labels of a row, which one more number couples."""
+"""Projections of relevant and irrelevant labels of a row, coupled by one variable."""
 
 from .rows cimport shift_of_few
 
@@ -13,8 +13,8 @@ cdef inline double kind_shift(
 ) noexcept nogil:
     """Return the shift with sum max(0, t - shift) = 1 over one kind of labels.
 
-    ``top`` is the largest t of the kind, ``few`` has room for l numbers. Without such
-    labels, zero.
+    ``top`` is the largest t of the kind, and ``few`` is a workspace of l numbers. The
+    shift is zero if the row has no labels of the kind.
     """
     cdef Py_ssize_t j, size = 0
     cdef double total = 0.0
@@ -39,13 +39,13 @@ cdef inline void coupled_shifts(
     double* few,
     double* shifts,
 ) noexcept nogil:
-    """Write the shifts of both kinds of labels, which one more number x couples.
+    """Write the shifts of irrelevant and relevant labels, coupled by a variable x.
 
-    With S_0(x) = min(1, sum max(0, t_j + lift_0 - x)) over irrelevant labels and
-    S_1(x) = min(1, sum max(0, t_j + lift_1 + x)) over relevant ones, x is the root of
-    S_0 - S_1 without and of S_0 - S_1 - excess - x with a threshold, by Newton's method
-    in a bracket. ``top`` holds the largest t of both kinds. Where all vanish, shifts
-    are above them.
+    With S_0(x) = min(1, sum max(0, t_j + lift_0 - x)) over irrelevant labels and S_1(x)
+    = min(1, sum max(0, t_j + lift_1 + x)) over relevant ones, x is the root of S_0 -
+    S_1, or with a threshold of S_0 - S_1 - excess - x, by Newton's method safeguarded
+    by a bracket. ``top`` has the largest t of each kind. If all sums are zero, the
+    shifts are above the largest t.
     """
     cdef Py_ssize_t j, size
     cdef double low, high, x, trial, d

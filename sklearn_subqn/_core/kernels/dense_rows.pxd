@@ -1,6 +1,6 @@
-"""Products with dense rows, and systems of few parameters, also by BLAS and LAPACK.
+"""Products with dense rows, Gram matrices and Cholesky solves for few parameters.
 
-Arrays are C-contiguous. With q = d + 1 parameters the last is an intercept.
+Arrays are C-contiguous. With q = d + 1 parameters the last one is an intercept.
 """
 
 from scipy.linalg.cython_blas cimport dsyrk
@@ -14,13 +14,13 @@ cdef extern from *:
     #include <string.h>
     #include "widest.h"
 
-    /* Fill z[i * stride] with the product of row i of X and w, of q numbers. */
+    /* Set z[i * stride] to the product of row i of X and w, of q numbers. */
     WIDEST static void dense_forward(
         const double *X, ptrdiff_t n, ptrdiff_t d, ptrdiff_t q,
         const double *w, double *z, ptrdiff_t stride)
     {
         for (ptrdiff_t i = 0; i < n; i++, X += d) {
-            /* Eighths of a sum do not wait for each other. */
+            /* Eight partial sums are independent, so the loop vectorizes. */
             double parts[8] = {0.0};
             double total = q > d ? w[d] : 0.0;
             ptrdiff_t j = 0;
@@ -32,7 +32,7 @@ cdef extern from *:
         }
     }
 
-    /* Fill g, of q numbers, with the product of the transpose of X and u. */
+    /* Set g, of q numbers, to the product of the transpose of X and u. */
     WIDEST static void dense_adjoint(
         const double *X, ptrdiff_t n, ptrdiff_t d, ptrdiff_t q,
         const double *u, double *g)
@@ -58,7 +58,7 @@ cdef extern from *:
     ) noexcept nogil
 
 cdef enum:
-    # Rows that are multiplied with each other at once.
+    # Number of rows in one call of BLAS for the Gram matrix.
     GRAM_ROWS = 128
 
 
@@ -73,11 +73,11 @@ cdef inline void dense_gram(
     double* room,
     const Py_ssize_t* columns=NULL,
 ) noexcept nogil:
-    """Fill the upper half of H = Xᵀ diag(bend) X, of shape (q, q).
+    """Fill the upper triangle of H = Xᵀ diag(bend) X, of shape (q, q).
 
-    With a stride that is an estimate from some of the rows. The room is for
-    GRAM_ROWS rows of q numbers. If q columns are given, of which number d is that of an
-    intercept, H is of these.
+    With a stride above one, H is estimated from every stride-th row. ``room`` is a
+    workspace of GRAM_ROWS rows of q numbers. If ``columns`` are given, H is restricted
+    to these q columns; column d is the intercept.
     """
     cdef int m, width = <int> q
     cdef Py_ssize_t i = 0, j
@@ -101,16 +101,17 @@ cdef inline void dense_gram(
                 row += q
                 m += 1
             i += stride
-        # BLAS goes by columns: rows are columns, and the upper half is the lower one.
+        # BLAS is column-major: a row here is a column there, and the upper triangle
+        # here is the lower one there.
         if m > 0:
             dsyrk("L", "N", &width, &m, &one, room, &width, &one, H, &width)
 
 
 cdef inline bint dense_factor(double* H, Py_ssize_t q) noexcept nogil:
-    """Make the upper half of H the R of H = RᵀR; return whether that is possible."""
+    """Overwrite H with its Cholesky factor R, H = RᵀR; return whether R exists."""
     cdef int size = <int> q, info = 0
     cdef Py_ssize_t i
-    # The upper half is the lower one to LAPACK, which goes by columns.
+    # LAPACK is column-major: the upper triangle here is the lower one there.
     dpotrf("L", &size, H, &size, &info)
     if info != 0:
         return False
@@ -121,13 +122,13 @@ cdef inline bint dense_factor(double* H, Py_ssize_t q) noexcept nogil:
 
 
 cdef inline void dense_substitute(double* R, double* p, Py_ssize_t q) noexcept nogil:
-    """Replace p by the inverse of RᵀR times p."""
+    """Replace p by (RᵀR)⁻¹ p."""
     cdef int size = <int> q, one = 1, info
     dpotrs("L", &size, &one, R, &size, p, &size, &info)
 
 
 cdef inline bint dense_solve(double* H, double* p, Py_ssize_t q) noexcept nogil:
-    """Replace p by the inverse of H times p, and the upper half of H by its R."""
+    """Replace p by H⁻¹ p, and the upper triangle of H by its Cholesky factor."""
     if not dense_factor(H, q):
         return False
     dense_substitute(H, p, q)

@@ -1,4 +1,4 @@
-"""Exponentials of many numbers at once: a loop that compilers vectorize."""
+"""Exponentials of an array, in a loop that compilers vectorize."""
 
 cdef extern from *:
     """
@@ -6,10 +6,10 @@ cdef extern from *:
     #include <string.h>
     #include "widest.h"
 
-    /* Write exp(x) over each x, which is at most 700; below -708 that is zero.
+    /* Replace each x <= 700 by exp(x), which is taken as zero below -708.
 
-       With x = n ln 2 + r it is 2^n times Taylor's polynomial of exp(r) of degree 12,
-       whose rest is below 2e-16 for |r| <= ln 2 / 2. */
+       With x = n ln 2 + r, exp(x) is 2^n times the Taylor polynomial of exp(r) of
+       degree 12, whose relative error is below 2e-16 for |r| <= ln 2 / 2. */
     WIDEST static void exponentials(double *x, ptrdiff_t size)
     {
         const double rounder = 6755399441055744.0;  /* 1.5 * 2^52 */
@@ -20,9 +20,9 @@ cdef extern from *:
             memcpy(&bits, &n, sizeof bits);
             n -= rounder;
             double r = v < -708.0 ? -708.0 : v;
-            /* The first part of ln 2 has few digits: its product with n is exact. */
+            /* The first part of ln 2 has few bits, so its product with n is exact. */
             r = (r - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
-            /* Even and odd powers apart: two short chains in place of a long one. */
+            /* Even and odd powers are two independent chains, faster than one. */
             const double s = r * r;
             double even = 1.0 / 479001600.0, odd = 1.0 / 39916800.0;
             even = even * s + 1.0 / 3628800.0;

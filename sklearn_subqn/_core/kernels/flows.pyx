@@ -1,7 +1,8 @@
-"""Dual points of several scores per row as flows between labels.
+"""Dual points with several scores per row, represented as flows between labels.
 
-The rows of u of shape (n, k) sum to zero: each is a flow from its negative entries q to
-its positive ones p, t in total, of q_a p_b / t from a to b.
+The rows of u of shape (n, k) sum to zero. A row is a flow from its negative entries -q
+to its positive entries p, of t = sum(p) in total, with q_a p_b / t from label a to
+label b.
 """
 
 from .rows cimport allocate
@@ -14,19 +15,20 @@ def survey(
     double[::1] sums,
     double[::1] excess,
 ):
-    """Add up the flows of all rows, in arrays of zeros.
+    """Sum the flows of all rows into arrays of zeros.
 
     Parameters
     ----------
     dual : ndarray of shape (n, k)
         u.
     laplacian : ndarray of shape (k, k)
-        Becomes that of the graph of labels, with all flows between two as weight.
+        Receives the Laplacian of the graph of labels, weighted by the flow between two
+        labels.
     sums : ndarray of shape (k,)
-        Become the sums of the columns of u.
+        Receives the sums of the columns of u.
     excess : ndarray of shape (k,)
-        Becomes what is to be taken from negative entries for rows to sum to zero, where
-        rounding has left something: the sums of that by columns.
+        Receives corrections by columns: the sums of the amounts to subtract from
+        negative entries to make all rows sum to zero in spite of rounding errors.
     """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, a, b, n_from, n_to
     cdef double total, negative, flow, share
@@ -80,7 +82,7 @@ def weaken(
     double factor,
     double[:, ::1] out,
 ):
-    """Write the dual point whose flow from a to b is factor * (1 + x_a - x_b) times.
+    """Write the dual point with flows from a to b times factor * (1 + x_a - x_b).
 
     Parameters
     ----------
@@ -128,23 +130,23 @@ def sides(
     double[:, ::1] sources,
     double[::1] none,
 ):
-    """Write what rows take at positive entries and bring from negative ones.
+    """Split normalized rows into positive entries (sinks) and negative (sources).
 
     Parameters
     ----------
     dual : ndarray of shape (n, k)
-        u, of which each row is divided by its weight.
+        u; each row is divided by its weight.
     weights : ndarray of shape (n,)
     neutral : ndarray of shape (n, k)
-        Flows of which a share is mixed to those of the rows, as large as these.
+        Flows that are mixed with the flows of the rows, rescaled to their size.
     seed : float
-        That share.
+        Share of ``neutral`` in the mixture.
     trickle : float
-        Rows whose flow is less than this are left out.
+        Smallest flow of a row, per weight; rows with less are left out.
     sinks, sources : ndarray of shape (n, k)
-        Absolute values of positive and of negative entries.
+        Absolute values of the positive and of the negative entries.
     none : ndarray of shape (n,)
-        What flows leave of one, times the flow, or -1 for rows left out.
+        One minus the flow, times the flow; -1 for rows left out.
     """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j
     cdef double s, low, high, total, other, mixed
@@ -189,18 +191,18 @@ def tilt(
     double[::1] sums,
     double[::1] sizes,
 ):
-    """Write the dual point of flows whose shares are multiplied; add up its columns.
+    """Multiply sinks and sources by factors, and write the dual point and column sums.
 
     Parameters
     ----------
     sinks, sources, none
-        Of ``sides``.
+        Results of ``sides``.
     weights : ndarray of shape (n,)
     up, down : ndarray of shape (k,)
-        Factors of shares that go to labels, and of those that come from them.
+        Factors of sinks and of sources, by label.
     out : ndarray of shape (n, k)
     sums, sizes : ndarray of shape (k,)
-        Sums of the columns of ``out`` and of their absolute values, added to them.
+        The sums of the columns of ``out``, and of their absolute values, are added.
     """
     cdef Py_ssize_t n = sinks.shape[0], k = sinks.shape[1], i, j
     cdef double taken, brought, flow, total, a, b
@@ -235,20 +237,20 @@ def multiply(
     const double[::1] changes,
     double[::1] out,
 ):
-    """Write how the column sums of tilted flows change with the logarithms of shares.
+    """Write the derivative of tilted flows' column sums by the log factors.
 
-    They are the gradient of a function of these logarithms, and this is a product with
-    its matrix of second derivatives, which has k x k entries. A row of weight s with
-    entries p and -q, whose sums are t, has diag(p + q) - (p q' + q p') / t
-    - (p - q) (p - q)' / s.
+    The column sums are the gradient of a function of the log factors, and this kernel
+    multiplies by its Hessian of shape (k, k). A row of weight s with entries p and -q,
+    whose sums are t, contributes diag(p + q) - (p q' + q p') / t - (p - q) (p - q)' /
+    s.
 
     Parameters
     ----------
     dual : ndarray of shape (n, k)
-        p - q, where of each entry one of both is zero.
+        p - q, where p or q is zero in each entry.
     weights : ndarray of shape (n,)
     changes : ndarray of shape (k,)
-        Of the logarithms of ``up``, and with the other sign of those of ``down``.
+        Changes of ln(up), which are the negative changes of ln(down).
     out : ndarray of shape (k,)
     """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j

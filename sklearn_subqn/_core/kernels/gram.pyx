@@ -1,4 +1,4 @@
-"""Products of the columns of a sparse matrix with each other."""
+"""Weighted Gram matrices of columns of a sparse matrix."""
 
 from .compressed cimport check_all
 from .rows cimport allocate, index, real
@@ -13,18 +13,18 @@ def add_half(
     const index[::1] position,
     double[:, ::1] out,
 ):
-    """Add to ``out`` half of Aᵀ diag(weights) A: its sum with its transpose is that.
+    """Add to ``out`` a matrix G such that G + Gᵀ = Aᵀ diag(weights) A.
 
     Parameters
     ----------
     data, indices, indptr : arrays
-        CSR matrix X of shape (n, d), its columns in any order.
+        CSR matrix X of shape (n, d); entries of a row may be unsorted.
     weights : ndarray of shape (n,)
-        Rows of weight zero cost nothing.
+        Rows of weight zero are skipped.
     position : ndarray of shape (d,)
-        Where the columns of X are in A; -1 for those that are not.
+        Column of A for each column of X; -1 for columns that are not in A.
     out : ndarray of shape (at least m, at least m)
-        For A of shape (n, m).
+        Result for A of shape (n, m).
     """
     cdef Py_ssize_t n = weights.shape[0], d = position.shape[0], m = out.shape[0]
     cdef Py_ssize_t i, j, k, length, longest = 0
@@ -46,7 +46,7 @@ def add_half(
                     continue
                 length = 0
                 for j in range(indptr[i], indptr[i + 1]):
-                    # Written in any case, since branches would take longer.
+                    # Writing unconditionally is faster than a branch.
                     columns[length] = position[indices[j]]
                     values[length] = data[j]
                     length += position[indices[j]] >= 0

@@ -1,10 +1,10 @@
-"""Groups of rows: those of group g are ``order[starts[g]:starts[g + 1]]``."""
+"""Groups of rows: group g has the rows ``order[starts[g]:starts[g + 1]]``."""
 
 
 cdef inline int check_groups(
     const Py_ssize_t[::1] order, const Py_ssize_t[::1] starts
 ) except -1:
-    """Raise ValueError unless starts rise, and each place is one of a row."""
+    """Raise ValueError unless starts ascend, and ``order`` has valid rows."""
     cdef Py_ssize_t i, n = order.shape[0], g = starts.shape[0] - 1
     if g < 0 or starts[0] != 0 or starts[g] != n:
         raise ValueError(f"Starts of groups must rise from 0 to {n}.")

@@ -1,44 +1,46 @@
-"""What kernels of losses with several scores per row share: sets of rows, and rows.
+"""Data structures and helpers of kernels for losses with several scores per row.
 
-The loss of a row is a maximum over pieces p, of which each has a violation
+The loss of a row is a maximum over pieces p. Each piece has a violation
 
     m_p = offset_p + rate_p * (z_plus - z_minus),
 
-and dual variables b_p >= 0. Pieces have one or two sides. With ``joint.pxi`` the loss is
-max(0, largest m) of one side; of two, it is the sum of that over both where these are
-separable, and max(0, sum of both largest m) where they are not.
+and a dual variable b_p >= 0. The pieces form one or two sides. With one side, the loss
+in ``joint.pxi`` is max(0, largest m). With two separable sides, it is the sum of this
+loss over both sides; with two inseparable sides it is max(0, sum of both largest m).
 """
 
 from .rows cimport allocate
 from .standard cimport fabs
 
 cdef struct Set:
-    # Numbers of rows, of scores and of labels of a row, of pieces of a row at most, and of
-    # pieces of all rows.
+    # Numbers of rows; of scores and of labels of a row; largest number of pieces of a
+    # row; number of pieces of all rows.
     Py_ssize_t n
     Py_ssize_t k
     Py_ssize_t l
     Py_ssize_t most
     Py_ssize_t n_pieces
-    # Labels of shape (n,), or 1 for relevant ones of shape (n, l); costs.
+    # Labels of shape (n,), or indicators of relevant labels of shape (n, l); costs.
     const Py_ssize_t* labels
     const unsigned char* relevant
     const double* offsets
     const double* rates
-    # Where the pieces of each row begin, of shape (n + 1,), if rows have different numbers.
+    # First piece of each row, of shape (n + 1,), if rows differ in their number of
+    # pieces.
     const Py_ssize_t* starts
 
 cdef struct Row:
-    # Number of pieces, and where they begin among those of all rows.
+    # Number of pieces, and first piece of the row among all pieces.
     Py_ssize_t size
     Py_ssize_t start
-    # The label, or the score of the threshold, that is subtracted; -1 for none.
+    # Index of the subtracted score: the true label's or the threshold's; -1 for none.
     Py_ssize_t minus
     Py_ssize_t l
     const unsigned char* relevant
     const double* offsets
     const double* rates
-    # Room for pieces, and for 2 l labels; how many of these are relevant and irrelevant.
+    # Workspace for pieces, and for 2 l labels; numbers of relevant and irrelevant
+    # labels.
     Py_ssize_t* active
     Py_ssize_t* few
     Py_ssize_t n_relevant
@@ -46,7 +48,7 @@ cdef struct Row:
 
 
 cdef inline double* room(const Set* rows, Py_ssize_t n_numbers, Row* row) except NULL:
-    """Return room for this many numbers for each piece, and as many for each score."""
+    """Return a workspace of ``n_numbers`` numbers for each piece and each score."""
     cdef Py_ssize_t size = n_numbers * (rows.most + rows.k + 2)
     cdef double* memory = <double*> allocate(
         size * sizeof(double) + (rows.most + 2 * rows.l + 8) * sizeof(Py_ssize_t)
@@ -80,7 +82,7 @@ cdef inline double positive_part(
 ) noexcept nogil:
     """Add the kinks of max(0, f) for the sum f of two segmented maxima.
 
-    Returns its slope at 0, where f is ``height``.
+    Returns the slope at 0, where f is ``height``.
     """
     cdef Py_ssize_t a = 0, b = 0
     cdef double slope = first[0] + second[0], at = 0.0, next_at, next_slope, zero, start
@@ -89,7 +91,7 @@ cdef inline double positive_part(
     if fabs(height) <= tie:
         height = 0.0
     while True:
-        # The end of this piece, and the slope after it.
+        # The end of the current segment, and the slope after it.
         next_at = -1.0
         next_slope = slope
         if a + 1 < n_first:
@@ -103,7 +105,7 @@ cdef inline double positive_part(
         elif next_at >= 0.0:
             a += 1
             next_slope += first[a] - first[a - 1]
-        # A zero of f within the piece.
+        # A zero of f within the segment.
         if (positive and slope < 0.0) or (not positive and slope > 0.0):
             zero = at - height / slope
             if next_at < 0.0 or zero < next_at:
@@ -145,7 +147,7 @@ cdef inline int check_indicators(const unsigned char[:, ::1] targets) except -1:
 cdef inline int check_scores(
     const Set* rows, const double[:, ::1] scores, const double[:, ::1] others
 ) except -1:
-    """Raise unless scores, and others unless they are None, belong to the rows."""
+    """Raise unless ``scores``, and ``others`` if given, have the shape (n, k)."""
     same_length(rows.n, scores.shape[0])
     same_length(rows.k, scores.shape[1])
     if others is not None:

@@ -1,16 +1,16 @@
-# Losses of rows with several scores per row, their subgradients and their restrictions to
-# lines: included by kernels that define
+# Losses with several scores per row, their subgradients and restrictions to lines.
+# Kernels that include this file define
 #
-#   Rows                   arrays of a set of rows, checked, with a ``Set``
-#   SIDES, ZERO_IS_LEFT    number of sides, and whether zero is one more piece
-#   open_row               the row i of a set
-#   separable              whether both sides are maxima of their own
+#   Rows                   checked arrays of a set of rows, as a ``Set``
+#   SIDES, ZERO_IS_LEFT    number of sides, and whether zero is an additional piece
+#   open_row               access to row i of a set
+#   separable              whether the loss is a sum of one maximum for each side
 #   side, sign, plus, minus, rate
-#                          of a piece; sign is that of the sum of b it counts in
-#   lines                  violations of all pieces, or how they rise along scores
-#   worst                  the largest violations of both sides, with room for all
+#                          properties of a piece; sign is its sign in the sum of b
+#   lines                  violations of all pieces, or their changes along scores
+#   worst                  the largest violation of each side, with a workspace
 #
-# Each function here is compiled for each of these sets.
+# The functions here are compiled for each set of rows.
 
 
 cdef inline double rise(const Row* row, const double* dz, Py_ssize_t p) noexcept nogil:
@@ -88,10 +88,10 @@ def subgradient(
     double tolerance,
     double[:, ::1] out,
 ):
-    """Write the subgradient of those largest violations which rise fastest.
+    """Write the subgradient of the largest violations that rise fastest.
 
-    Without ``dscores`` they rise all alike. Of several that of the first is taken, zero
-    where that is one.
+    Without ``dscores`` all violations rise equally. Among several, the first one is
+    used, or zero where zero is among them.
     """
     cdef const Set* of = &rows.set
     cdef Row row
@@ -117,8 +117,8 @@ def subgradient(
             clear(&out[i, 0], of.k)
             for s in range(SIDES):
                 total = top[s] if separable(&row) else top[0] + top[1]
-                # Where the largest piece is zero, only a rising piece is larger than
-                # zero.
+                # Where the largest piece is zero, the loss increases only with a rising
+                # piece.
                 counts[s] = total > tie or (directed and total >= -tie)
                 best[s], fastest[s] = -1, 0.0
             if not counts[0] and (SIDES == 1 or not counts[1]):
@@ -144,7 +144,7 @@ def subgradient(
 
 
 cdef inline bint loss_ties(const Row* row, const double* top, double tie) noexcept nogil:
-    """Whether a part of the loss is zero within ``tie``."""
+    """Whether a maximum of the loss equals zero up to ``tie``."""
     if SIDES == 1:
         return fabs(top[0]) <= tie
     if separable(row):
@@ -158,7 +158,7 @@ def kinks(
     double tolerance,
     unsigned char[::1] out,
 ):
-    """Write 1 for rows in which the loss is not differentiable."""
+    """Write 1 for rows where the loss is not differentiable."""
     cdef const Set* of = &rows.set
     cdef Row row
     cdef Py_ssize_t ties[2]
@@ -200,27 +200,27 @@ def restrict(
     double[::1] kinks,
     double[::1] jumps,
 ):
-    """Write kinks and slope jumps along scores + eta * dscores, from row ``first`` on.
+    """Write kinks and slope jumps along scores + eta * dscores, from row ``first``.
 
-    Stops at the row whose kinks might not fit, of which there are at most two more than
-    it has pieces. Maxima of inseparable sides are segmented by themselves, and then
+    Stops at the first row whose kinks might not fit; a row has at most two more kinks
+    than pieces. The maxima of inseparable sides are segmented separately, and then
     added.
 
     Returns
     -------
     row : int
-        The first row left.
+        The first row not processed.
     count : int
         Number of kinks written.
     slope : float
-        Sum of the slopes at eta = 0 of the rows done.
+        Sum of the slopes at eta = 0 of the processed rows.
     """
     cdef const Set* of = &rows.set
     cdef Row row
     cdef Py_ssize_t size[2]
     cdef double top[2]
     cdef double tie, slope = 0.0
-    cdef Py_ssize_t i = first, most = of.most + 2, count = 0, p
+    cdef Py_ssize_t i = first, max_kinks = of.most + 2, count = 0, p
     cdef double* m
     cdef double* d
     cdef double* line
@@ -228,30 +228,32 @@ def restrict(
     check_scores(of, scores, dscores)
     same_length(of.n, weights.shape[0])
     same_length(kinks.shape[0], jumps.shape[0])
-    if kinks.shape[0] < most:
-        raise ValueError(f"room for {kinks.shape[0]} kinks where {most} may come.")
-    # Rises, heights and intersections of the lines of both sides.
+    if kinks.shape[0] < max_kinks:
+        raise ValueError(f"room for {kinks.shape[0]} of up to {max_kinks} kinks.")
+    # Workspace: violations and their changes of all pieces, then slopes, heights and
+    # intersections of the lines of each side.
     m = room(of, 2 + 3 * SIDES, &row)
-    d = m + most
+    d = m + max_kinks
     with nogil:
-        while i < of.n and count + most <= kinks.shape[0]:
+        while i < of.n and count + max_kinks <= kinks.shape[0]:
             open_row(of, i, &row)
             lines(&row, &scores[i, 0], False, m)
             lines(&row, &dscores[i, 0], True, d)
             largest(&row, m, top)
             tie = tie_of(&scores[i, 0], of.k, tolerance)
             for s in range(SIDES):
-                line = m + (2 + 3 * s) * most
-                size[s] = segment(&row, s, m, d, top[s], tie, most, line)
+                line = m + (2 + 3 * s) * max_kinks
+                size[s] = segment(&row, s, m, d, top[s], tie, max_kinks, line)
                 if separable(&row):
                     slope += weights[i] * line[0]
                     for p in range(1, size[s]):
-                        kinks[count] = line[2 * most + p]
+                        kinks[count] = line[2 * max_kinks + p]
                         jumps[count] = weights[i] * (line[p] - line[p - 1])
                         count += 1
             if not separable(&row) and size[0] and size[1]:
                 slope += weights[i] * positive_part(
-                    m + 2 * most, size[0], m + 5 * most, size[1], most,
+                    m + 2 * max_kinks, size[0], m + 5 * max_kinks, size[1],
+                    max_kinks,
                     top[0] + top[1], tie, weights[i], &kinks[0], &jumps[0], &count,
                 )
             i += 1
@@ -269,11 +271,12 @@ cdef inline Py_ssize_t segment(
     Py_ssize_t stride,
     double* line,
 ) noexcept nogil:
-    """Segment the maximum of the lines of one side; return their number.
+    """Find the segments of the maximum of one side's lines; return their number.
 
-    Zero is one more line where sides are separable. Before lines are sorted those are
-    dropped that rise no faster than the largest at eta = 0, and those that are below
-    where this one meets the fastest of all: they are below one of both everywhere.
+    Zero is an additional line where sides are separable. Two kinds of lines are dropped
+    before sorting: lines that rise no faster than the maximum at eta = 0, and lines
+    that are below the point where this line meets the fastest line. The latter are
+    below one of the two lines everywhere.
     """
     cdef Py_ssize_t p, kept = 0, last = 0, size = 0
     cdef double at, fastest = 0.0

@@ -1,12 +1,12 @@
-# Dual coordinate ascent over the rows of losses with several scores per row: included by
-# kernels that define ``maximize``.
+# Dual coordinate ascent over rows, for losses with several scores per row. Kernels that
+# include this file define ``maximize``.
 #
-# All rows together stand for the parameters W = -sum_i steps_i x_i u_iᵀ of shape (d, k),
-# with the derivatives u_i of <b_i, m_i>. The dual has the curvature a = steps_i ||x_i||²
-# in every direction of u_i.
+# The primal parameters are W = -sum_i steps_i x_i u_iᵀ of shape (d, k), where u_i is
+# the derivative of <b_i, m_i> by the scores. The dual objective has the curvature a =
+# steps_i ||x_i||² in every direction of u_i.
 
 cdef struct Dual:
-    # Arrays as of ``sweep_sparse``.
+    # Arrays as in ``sweep_sparse``.
     const double* steps
     const double* squares
     double intercept_step
@@ -30,7 +30,7 @@ def sweep_sparse(
     double[:, ::1] w,
     double[::1] intercept,
 ):
-    """Maximize over the dual variables of one row after the other.
+    """Maximize the dual over the variables of one row after the other.
 
     Parameters
     ----------
@@ -38,22 +38,21 @@ def sweep_sparse(
     data, indices, indptr : arrays
         CSR matrix of shape (n, d).
     steps : ndarray of shape (n,)
-        Rows of step zero are left out.
+        Step of each row; rows with step zero are skipped.
     squares : ndarray of shape (n,)
         Squared norms of the rows.
     intercept_step : float
-        The intercepts change by this times what the entry of a feature would that is
-        one in all rows.
+        Squared value of the constant feature that represents the intercepts.
     seed : int
-        Not zero; of the permutation in which rows are visited.
+        Non-zero seed of the permutation of the rows.
     order : ndarray of shape (m,)
         The rows to visit, shuffled in place.
     gains : ndarray of shape (n,)
-        Set to what the dual gained, divided by alpha, for the rows visited.
+        Receives the increase of the dual objective, divided by alpha, for visited rows.
     b : ndarray of shape (n, l)
     w : ndarray of shape (d, k)
     intercept : ndarray of shape (k,)
-        The last three are changed in place.
+        Changed in place, like b and w.
     """
     cdef const Set* of = &rows.set
     cdef Py_ssize_t n = of.n, k = of.k, p, i, c, start, size, n_entries
@@ -103,7 +102,7 @@ def sweep_dense(
     double[:, ::1] w,
     double[::1] intercept,
 ):
-    """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
+    """Run ``sweep_sparse`` for a dense X of shape (n, d)."""
     cdef const Set* of = &rows.set
     cdef Py_ssize_t k = of.k, p, i, c, size, d = X.shape[1]
     cdef Dual dual = _dual(of, steps, squares, intercept_step, order, gains, b, w, intercept)
@@ -142,9 +141,9 @@ def gaps(
     const double[:, ::1] b,
     double[::1] out,
 ):
-    """Write by how much dual variables b of each row miss the loss, times weights.
+    """Write the weighted duality gap of each row.
 
-    That is the loss less <b_i, m_i>.
+    The gap is the loss minus <b_i, m_i>, times the weight.
     """
     cdef const Set* of = &rows.set
     cdef Row row
@@ -180,7 +179,7 @@ cdef Dual _dual(
     const double[:, ::1] w,
     double[::1] intercept,
 ) except *:
-    """Return the arrays, checked; with no rows to visit their addresses stay unset."""
+    """Return the checked arrays; addresses stay unset if ``order`` is empty."""
     cdef Dual dual
     cdef Py_ssize_t p
     for length in (b.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]):

@@ -1,5 +1,5 @@
-# Second derivatives of the Moreau envelopes of losses with several scores per row:
-# included after ``joint_envelope.pxi``.
+# Hessians of the Moreau envelopes of losses with several scores per row; included after
+# ``joint_envelope.pxi``.
 
 
 def support(
@@ -11,11 +11,11 @@ def support(
     double edge,
     unsigned char[::1] out,
 ):
-    """Write the groups of pieces with positive b, up to ``edge``: 0 for none.
+    """Write the group of each piece with positive b, up to ``edge``; 0 for all others.
 
-    The second derivatives Dᵀ (I - sum_g c_g c_gᵀ) D, D the derivatives of m, center the
-    rises of group 1 and those of group 2, times their signs; those of group 3 they leave
-    as they are, and group 4 has one more entry of rise zero.
+    The Hessian is Dᵀ (I - sum_g c_g c_gᵀ) D, where D are the derivatives of m. It
+    subtracts the mean of the signed rises within group 1 and within group 2, but not
+    within group 3. Group 4 is centered with one additional entry of rise zero.
     """
     cdef const Set* of = &rows.set
     cdef Row row
@@ -52,7 +52,7 @@ def support(
                 size[s] += inside
             if SIDES == 2 and codes[0] == codes[1]:
                 size[0] = size[1] = size[0] + size[1]
-            # Alone with a sum that is fixed, b cannot move.
+            # A single b with a fixed sum cannot change.
             for s in range(SIDES):
                 if size[s] == 1 and codes[s] < 3:
                     for p in range(row.size):
@@ -64,7 +64,7 @@ def support(
 cdef inline Py_ssize_t pieces(
     const Row* row, const unsigned char* codes, Py_ssize_t* active
 ) noexcept nogil:
-    """Write which pieces of a row have a group; return their number."""
+    """Write the pieces of a row that have a group; return their number."""
     cdef Py_ssize_t p = 0, n_active = 0
     cdef unsigned long long eight
     while p + 8 <= row.size:
@@ -89,7 +89,7 @@ def apply_curvature(
     const double[::1] factors,
     double[:, ::1] v,
 ):
-    """Replace the rows of v by their products with the second derivatives."""
+    """Replace each row of v by its product with the row's Hessian."""
     cdef const Set* of = &rows.set
     cdef Row row
     cdef Py_ssize_t size[3]
@@ -119,7 +119,7 @@ def apply_curvature(
             for g in range(SIDES):
                 if size[g]:
                     mean[g] /= size[g] + (mine[row.active[0]] == 4)
-            # Nothing is subtracted in the group that is not centered.
+            # Group 3 is not centered.
             mean[2] = 0.0
             clear(&v[i, 0], of.k)
             for a in range(n_active):
@@ -138,15 +138,15 @@ def entries(
     Py_ssize_t[::1] pairs,
     double[::1] values,
 ):
-    """Write the entries j * k + h, j <= h, of the matrices of second derivatives.
+    """Write the entries (j, h), j <= h, of the rows' Hessians, as j * k + h.
 
-    Stops at the row whose entries might not fit. Returns the first row left, and the
-    number of entries written.
+    Stops at the first row whose entries might not fit. Returns the first row not
+    processed, and the number of entries written.
     """
     cdef const Set* of = &rows.set
     cdef Row row
     cdef Py_ssize_t i = first, a, b, place, used, n = of.n, k = of.k
-    cdef Py_ssize_t count = 0, most = k * (k + 1) // 2, size = values.shape[0]
+    cdef Py_ssize_t count = 0, max_entries = k * (k + 1) // 2, size = values.shape[0]
     cdef double* matrix
     cdef double* sums
     cdef Py_ssize_t* labels
@@ -154,15 +154,15 @@ def entries(
     same_length(of.n_pieces, support.shape[0])
     same_length(size, row_of.shape[0])
     same_length(size, pairs.shape[0])
-    if size < most:
-        raise ValueError(f"room for {size} entries where {most} may come.")
+    if size < max_entries:
+        raise ValueError(f"room for {size} entries where {max_entries} may come.")
     cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL
     matrix = room(of, k + 4, &row)
     sums = matrix + k * k
     labels = <Py_ssize_t*> (sums + 3 * k)
     with nogil:
         clear(sums, 3 * k)
-        while i < n and count + most <= size:
+        while i < n and count + max_entries <= size:
             open_row(of, i, &row)
             used = second_derivatives(
                 &row, codes_of_all + row.start, k, True, sums, labels, matrix
@@ -185,7 +185,7 @@ def curvature_diagonal(
     const double[::1] factors,
     double[:, ::1] out,
 ):
-    """Write the diagonals of the matrices of second derivatives."""
+    """Write the diagonals of the rows' Hessians."""
     cdef const Set* of = &rows.set
     cdef Row row
     cdef double* sums
@@ -219,11 +219,12 @@ cdef inline Py_ssize_t second_derivatives(
     Py_ssize_t* labels,
     double* out,
 ) noexcept nogil:
-    """Write the matrix of second derivatives of a row, or add up its diagonal.
+    """Write the Hessian of a row, or add its diagonal to ``out``.
 
-    That is without the row's factor. ``sums`` has 3 k numbers, zero before and after. Of
-    a full matrix, of shape (k, k), only the entries of the labels are written that it is
-    not zero for: returns their number, and writes which, by ascending numbers.
+    The row's factor is left out. ``sums`` is a workspace of 3 k zeros, which are zero
+    again afterwards. Of a full Hessian of shape (k, k), only rows and columns that may
+    be non-zero are written: their indices are written to ``labels``, ascending, and
+    their number is returned.
     """
     cdef Py_ssize_t size[3]
     cdef Py_ssize_t n_active, p, j, h, a, b, used = 0, stride = k if full else 0

@@ -1,19 +1,19 @@
-# Moreau envelopes of losses with several scores per row: included after ``joint.pxi`` by
-# kernels that also define
+# Moreau envelopes of losses with several scores per row. Kernels include this file
+# after ``joint.pxi``, and also define
 #
-#   project                from m to t = center + m / width, and to the shifts of both
-#                          sides for which b = max(0, t - shift) maximizes
-#                          <b, m> - width / 2 * ||b - center||² in the set
-#   groups                 codes of the groups that pieces of positive b belong to
+#   project                computes t = center + m / width from m, and the shift of each
+#                          side for which b = max(0, t - shift) maximizes
+#                          <b, m> - width / 2 * ||b - center||² over the dual set
+#   groups                 group codes of pieces with positive b, see ``support``
 
 
 cdef inline void feasible(
     const Row* row, const double* t, const double* shift, double* factors
 ) noexcept nogil:
-    """Write factors of b that repair the rounding errors of large scores.
+    """Write factors that make b feasible in spite of rounding errors of large scores.
 
-    With them the sums over both sides are at most one, and equal where sides are not
-    separable.
+    After multiplication by the factors, the sum of b over each side is at most one, and
+    both sums are equal where sides are not separable.
     """
     cdef Py_ssize_t p
     cdef double sums[2]
@@ -88,7 +88,7 @@ def envelope_slope(
     double width,
     double step,
 ):
-    """Return slope and curvature of the envelope along dscores at ``step``."""
+    """Return first and second derivative of the envelope along dscores at ``step``."""
     cdef const Set* of = &rows.set
     cdef Row row
     cdef Py_ssize_t size[3]
@@ -136,5 +136,5 @@ def envelope_slope(
 
 
 cdef inline int slot(unsigned char code) noexcept nogil:
-    """Return the place of a group among those of a row."""
+    """Return the index of a group among the groups of a row."""
     return 0 if SIDES == 1 else code - 1

@@ -1,20 +1,21 @@
-"""Squared violations of the order of the labels of a row.
+"""Squared violations of the order of a row's labels.
 
-Scores are contiguous of shape (n, k) and float64, targets of shape (n, l) are 1 for
-relevant labels. With ``costs`` of shape (2, l), which are margins, labels have the shifted
-scores
+Scores are contiguous of shape (n, k) and float64; targets of shape (n, l) are 1 for
+relevant labels. ``costs`` of shape (2, l) are margins, which give the shifted scores
 
     v_j = z_j + costs[0, j],    j irrelevant,
     v_h = z_h - costs[1, h],    h relevant,
 
-and every v_h should be at least every v_j; a threshold, the last score z_l of k = l + 1,
-should lie between them. A pair in the wrong order costs its weight times the square of the
-difference. The pairs of labels have the same weight, and sum to one half, as do those of a
-label and the threshold; without a threshold, k = l, pairs of labels sum to one.
+The loss requires v_h >= v_j for every relevant h and irrelevant j, and with a
+threshold, the last score z_l of k = l + 1, that the threshold lies between them. A
+violated pair costs its weight times the squared difference. All pairs of labels have
+equal weights. With a threshold, the weights of the pairs of labels sum to one half, and
+so do the weights of the pairs with the threshold; without a threshold, k = l, the
+weights of the pairs of labels sum to one.
 
-Labels that take part in such pairs are visited in order of their shifted scores, so that a
-row takes O(l log l). Powers of a difference m grow from one to the next by m² + 2 t m + t²:
-all terms are positive, and rounding errors are a small share of a sum.
+Labels in violated pairs are visited in the order of their shifted scores, in O(l log l)
+for a row. When the score increases by t, the squared difference m² becomes m² + 2 t m +
+t². All terms are positive, so the relative rounding error of a sum is small.
 """
 
 from .joint cimport same_length
@@ -23,9 +24,10 @@ from .rows cimport _sort, allocate
 from .standard cimport fabs, free
 from .sums cimport Sum, add_to, result
 
-# Violations count only above 1e-13 times the largest score and shift of a row. Duals of
-# a label that is relevant nowhere, or everywhere, are then zero at the best intercept.
-# The bound is 450 rounding errors: 90 leave duals that nothing balances.
+# Violations count only above this multiple of the largest score plus shift of a row.
+# The dual variables of a label that is relevant in no row, or in all rows, are then
+# exactly zero at the optimal intercept. The threshold is 450 rounding units; with 90,
+# some of these dual variables remain non-zero.
 cdef double _ROUNDING = 1e-13
 
 
@@ -44,7 +46,7 @@ cdef int check_scores(
 cdef inline void arrange(
     Labels* row, const double* z, const double* dz, double step, const double* costs
 ) noexcept nogil:
-    """Sort the labels that are in the wrong order with others, at z + step * dz."""
+    """Sort the labels in violated pairs at z + step * dz, by shifted score."""
     cdef Py_ssize_t j, l = row.l, k = l + row.threshold, size = 0
     cdef double low = 1e300, high = -1e300, largest = 0.0, v, shift
     cdef double* all_v = row.v + k
@@ -74,16 +76,17 @@ cdef inline void arrange(
 
 
 cdef inline Py_ssize_t number(const Labels* row, Py_ssize_t e) noexcept nogil:
-    """Return which label, or l for the threshold, is at a place in the order."""
+    """Return the label at position e of the order; l is the threshold."""
     cdef Py_ssize_t k = row.l + row.threshold
     return (<Py_ssize_t> row.codes[e]) % k
 
 
 cdef inline void settle(const Labels* row, double* u) noexcept nogil:
-    """Drop what rounding of scores has left of the threshold's dual variable.
+    """Set the threshold's dual variable to zero if it is only a rounding error.
 
-    Pairs on both sides of the threshold cancel there. Where they do in all rows, nothing
-    could balance their rounding. Those of the labels on the other side shrink by it.
+    The dual variables of pairs on both sides of the threshold cancel. If they cancel in
+    all rows, no other dual variable could balance a remaining rounding error. The
+    labels' dual variables of the opposite sign are rescaled to keep the sum.
     """
     cdef Py_ssize_t j, l = row.l
     cdef double rest = u[l], total = 0.0
@@ -200,7 +203,7 @@ def slope(
             open_row(&targets[i, 0], l, k, weights[i], &row)
             arrange(&row, &scores[i, 0], dz, step, &costs[0, 0])
             t = scores[i, k - 1] + step * dz[k - 1]
-            # The five sums of 1, m, d, m d and d² go over the relevant labels passed.
+            # Sums of 1, m, d, m d and d² over the relevant labels passed so far.
             sums[0] = sums[1] = sums[2] = sums[3] = sums[4] = at = 0.0
             passed = False
             for e in range(row.size):
@@ -239,10 +242,10 @@ def violated(
     int[:, ::1] order,
     int[::1] sizes,
 ):
-    """Write which labels are in the wrong order with others, by ascending scores.
+    """Write the labels in violated pairs, in ascending order of shifted scores.
 
-    The first ``sizes[i]`` entries of a row of ``order`` are their numbers; the threshold
-    has l.
+    The first ``sizes[i]`` entries of a row of ``order`` are label indices; l is the
+    threshold.
     """
     cdef Py_ssize_t i, e, l = targets.shape[1], k = scores.shape[1]
     cdef Labels row
@@ -258,7 +261,7 @@ def violated(
         for i in range(scores.shape[0]):
             open_row(&targets[i, 0], l, k, weights[i], &row)
             arrange(&row, &scores[i, 0], NULL, 0.0, &costs[0, 0])
-            # The threshold alone is in no pair.
+            # A single entry is the threshold, which is then in no violated pair.
             sizes[i] = row.size if row.size > 1 else 0
             for e in range(row.size):
                 order[i, e] = number(&row, e)

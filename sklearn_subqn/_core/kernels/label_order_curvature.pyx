@@ -1,7 +1,7 @@
-"""Second derivatives of the squared violations of the order of the labels of a row.
+"""Hessians of the squared violations of the order of a row's labels.
 
-Rows and weights are those of ``label_order.pyx``; ``violated`` there returns which labels
-are in the wrong order with others, ``order`` of shape (n, k) and ``sizes``.
+Rows and weights are described in ``label_order.pyx``. Its kernel ``violated`` returns
+the labels that are in a violated pair, ``order`` of shape (n, k) and ``sizes``.
 """
 
 from .joint cimport same_length
@@ -36,7 +36,7 @@ def apply(
     const double[:, ::1] vectors,
     double[:, ::1] out,
 ):
-    """Write products of the rows' matrices of second derivatives with vectors."""
+    """Write the product of each row's Hessian with a vector."""
     cdef Py_ssize_t i, e, j, l = targets.shape[1], k = order.shape[1]
     cdef int side
     cdef double count, total, single
@@ -57,8 +57,8 @@ def apply(
                 continue
             d, u = &vectors[i, 0], &out[i, 0]
             open_row(&targets[i, 0], l, k, weights[i], &row)
-            # Upwards the irrelevant labels, against the relevant ones passed; downwards
-            # the relevant labels.
+            # The ascending pass computes the entries of irrelevant labels, the
+            # descending pass the entries of relevant labels.
             for side in range(2):
                 count = total = 0.0
                 passed = False
@@ -83,7 +83,7 @@ def diagonal(
     const double[::1] weights,
     double[:, ::1] out,
 ):
-    """Write the diagonals of the matrices of second derivatives."""
+    """Write the diagonals of the rows' Hessians."""
     cdef Py_ssize_t i, e, j, l = targets.shape[1], k = order.shape[1], a, b
     cdef int side
     cdef double count
@@ -124,13 +124,13 @@ def entries(
     Py_ssize_t[::1] pairs,
     double[::1] values,
 ):
-    """Write the entries j * k + h, j <= h, of the matrices of second derivatives.
+    """Write the entries (j, h), j <= h, of the rows' Hessians, as j * k + h.
 
-    Stops at the row whose entries might not fit. Returns the first row left, and the
-    number of entries written.
+    Stops at the first row whose entries might not fit. Returns the first row not
+    processed, and the number of entries written.
     """
     cdef Py_ssize_t i = first, a, b, j, h, n = order.shape[0], l = targets.shape[1]
-    cdef Py_ssize_t k = order.shape[1], count = 0, most = k * (k + 1) // 2
+    cdef Py_ssize_t k = order.shape[1], count = 0, max_entries = k * (k + 1) // 2
     cdef Py_ssize_t size = values.shape[0]
     cdef double c
     cdef double* diagonals
@@ -138,11 +138,11 @@ def entries(
     check_order(targets, order, sizes, weights)
     same_length(size, row_of.shape[0])
     same_length(size, pairs.shape[0])
-    if size < most:
-        raise ValueError(f"room for {size} entries where {most} may come.")
+    if size < max_entries:
+        raise ValueError(f"room for {size} entries where {max_entries} may come.")
     diagonals = <double*> allocate(k * sizeof(double))
     with nogil:
-        while i < n and count + most <= size:
+        while i < n and count + max_entries <= size:
             open_row(&targets[i, 0], l, k, weights[i], &row)
             for a in range(sizes[i]):
                 diagonals[order[i, a]] = 0.0

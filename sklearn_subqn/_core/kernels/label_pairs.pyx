@@ -1,17 +1,18 @@
-"""Multilabel hinge with costs of pairs of labels, and its Moreau envelope.
+"""Multilabel hinge with costs for pairs of labels, and its Moreau envelope.
 
-Scores z are contiguous of shape (n, l) and float64, targets of shape (n, l) are 1 for
-relevant labels. With ``costs`` of shape (l, l) the pairs of a relevant label h and an
-irrelevant label j of a row have the violations
+Scores z are contiguous of shape (n, l) and float64; targets of shape (n, l) are 1 for
+relevant labels. With ``costs`` of shape (l, l), each pair of a relevant label h and an
+irrelevant label j of a row has the violation
 
     m_hj = costs[h, j] + z_j - z_h,
 
-and the loss is the largest of them and zero. Dual variables b are non-negative, one for
-each pair, and sum to at most one. Those of row i are at starts[i] to starts[i + 1] of one
-array, by relevant labels and then by irrelevant ones.
+and the loss is the maximum of zero and all violations. Each pair has a non-negative
+dual variable b, and the sum of b over a row is at most one. Row i has the entries
+starts[i] to starts[i + 1] - 1 of one array, sorted by relevant, then by irrelevant
+label.
 
-The envelope around a center c of width s is the maximum of <b, m> - s / 2 ||b - c||²,
-with the rest 1 - sum b and that of c as one more entry of each.
+The envelope of width s around a center c is the maximum of <b, m> - s / 2 ||b - c||²,
+where 1 - sum b and 1 - sum c are an additional entry of b and of c.
 """
 
 from .joint cimport (
@@ -37,7 +38,7 @@ cdef class Rows:
     Parameters
     ----------
     targets : ndarray of shape (n, l)
-        1 for relevant labels, 0 for others.
+        1 for relevant labels, 0 for irrelevant ones.
     costs : ndarray of shape (l, l)
     """
 
@@ -78,11 +79,11 @@ cdef enum:
 
 
 cdef inline void open_row(const Set* of, Py_ssize_t i, Row* row) noexcept nogil:
-    """List relevant labels, and behind them irrelevant ones."""
+    """Write the lists of relevant and of irrelevant labels of row i."""
     cdef Py_ssize_t j, l = of.l, n_relevant = 0, n_irrelevant = 0
     cdef const unsigned char* relevant = of.relevant + i * l
     for j in range(l):
-        # Without branches, which would be taken at random.
+        # Branches would be unpredictable, so both lists are written unconditionally.
         row.few[n_relevant] = row.few[l + n_irrelevant] = j
         n_relevant += relevant[j]
         n_irrelevant += 1 - relevant[j]
@@ -147,13 +148,13 @@ cdef inline double project(
     double* few,
     double* shift,
 ) noexcept nogil:
-    """Return t of the rest, the last entry."""
+    """Return t of the additional entry, which is the last one."""
     cdef Py_ssize_t p
     cdef double rest = 1.0
     for p in range(row.size):
         rest -= center[p]
         t[p] = center[p] + t[p] / width
-    # Centers may sum to a little more than one.
+    # The sum of a center can exceed one by a rounding error.
     rest = max(rest, 0.0)
     t[row.size] = rest
     shift[0] = simplex_shift(t, row.size + 1, few)
@@ -176,11 +177,11 @@ def transport(
     const double[:, ::1] dual,
     double[::1] out,
 ):
-    """Write flows of the largest cost from relevant to irrelevant labels.
+    """Write the flow of maximum cost from relevant to irrelevant labels for each row.
 
-    Row i of ``dual`` says what leaves its relevant labels (negative entries) and arrives
-    at the irrelevant ones, equal in sum. By augmenting along shortest paths (Ahuja,
-    Magnanti, Orlin 1993, section 9.7).
+    Row i of ``dual`` has the supplies of the relevant labels as negative entries, and
+    the demands of the irrelevant labels as positive ones, with equal sums. Computed by
+    successive shortest paths (Ahuja, Magnanti, Orlin 1993, section 9.7).
 
     Returns
     -------
@@ -196,7 +197,7 @@ def transport(
     check_scores(of, dual, None)
     same_length(of.n_pieces, out.shape[0])
     left = room(of, 2, &row)
-    # The lists of labels of a row are not needed.
+    # The array ``few`` is free here, and serves as workspace.
     labels = row.few
     with nogil:
         for i in range(of.n):

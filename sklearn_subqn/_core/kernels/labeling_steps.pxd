@@ -1,35 +1,37 @@
-"""Steps of dual ascent along one sequence of a chain, for the structured hinge.
+"""Dual ascent steps for one sequence of a chain, for the structured hinge.
 
-The dual variables of sequence i are shares of labelings y, which sum to one: w = -sum_i
-steps_i sum_y share_y phi_y, with phi_y = rate_y F_i (y - truth_i) for its features F_i.
-With cost_y wrong labels it is rate_y = 1, or cost_y where slacks are rescaled. The dual,
-in units of the sequence's weight, has the slope
+The dual variables of sequence i are convex weights share_y of labelings y. The primal
+parameters are w = -sum_i steps_i sum_y share_y phi_y, with phi_y = rate_y F_i (y -
+truth_i) for the features F_i. A labeling with cost_y wrong labels has rate_y = 1, or
+rate_y = cost_y with slack rescaling. The derivative of the dual objective, divided by
+the sequence's weight, is
 
     g_y = cost_y + <phi_y, w>
 
-along the share of y, zero for the true labels. Of each sequence those labelings are kept
-that once violated their margin most (Viterbi 1967; Tsochantaridis et al. 2005), as
-sparse vectors phi_y. A step moves a share from the one with the least slope that has any
-to the one with the largest, exactly far enough: pairwise Frank-Wolfe steps
-(Lacoste-Julien & Jaggi 2015) in blocks (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013;
-with kept labelings Osokin et al. 2016). They need neither scores nor inference, so that
-most epochs are over labelings kept. Products of the vectors of a sequence are kept too:
-with them a step changes slopes without the vectors, which a visit reads once.
+along share_y, and zero for the true labels. The working set of a sequence has the
+labelings that were most violated in some visit (Viterbi 1967; Tsochantaridis et al.
+2005), as sparse vectors phi_y. A step moves weight, with an exact line search, from the
+labeling with the smallest slope and a positive weight to the labeling with the largest
+slope: a pairwise Frank-Wolfe step (Lacoste-Julien & Jaggi 2015) on one block
+(Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013; with working sets Osokin et al. 2016).
+These steps need neither scores nor inference, so most epochs use the working sets only.
+The Gram matrix of a sequence's vectors is stored as well. It updates the slopes after a
+step, so a visit reads each vector only once.
 """
 
 from .chain_features cimport Parameters, soft
 from .labelings cimport Block, Labeling, Visit
 from .rows cimport prefetch
 
-# A visit without inference takes at most five steps. Five cache lines of a labeling are
-# fetched ahead; the processor then goes on by itself.
+# Maximum number of steps of a visit without inference, and number of cache lines that
+# are prefetched for a labeling; the hardware prefetcher then continues.
 cdef enum:
     MOST_STEPS = 5
     LINES = 5
 
 
 cdef inline void _fetch(const Labeling* y) noexcept nogil:
-    """Have the beginning of a labeling, or of NULL, come into the cache."""
+    """Prefetch the beginning of a labeling, unless it is NULL."""
     cdef Py_ssize_t line
     if y != NULL:
         for line in range(LINES):
@@ -54,12 +56,12 @@ cdef inline void _find_slope(Labeling* y, const Parameters* p) noexcept nogil:
 cdef inline const double* _products_of(
     const Block* block, const Labeling* y
 ) noexcept nogil:
-    """Return the products of the vectors of a sequence with that of one labeling."""
+    """Return the row of the Gram matrix for a labeling."""
     return block.products + y.slot * block.n_slots
 
 
 cdef inline void _move(Visit* v, const Labeling* y, double share) noexcept nogil:
-    """Move w by some more share of a labeling."""
+    """Update w for an increase of a labeling's weight by ``share``."""
     cdef Py_ssize_t j
     cdef double* w = v.p.w
     share *= v.step
@@ -68,7 +70,7 @@ cdef inline void _move(Visit* v, const Labeling* y, double share) noexcept nogil
 
 
 cdef inline void shift(Visit* v, Labeling* y, double share) noexcept nogil:
-    """Give a labeling some more share, and move w."""
+    """Increase the weight of a labeling, and update w."""
     y.share += share
     _move(v, y, share)
 
@@ -76,7 +78,7 @@ cdef inline void shift(Visit* v, Labeling* y, double share) noexcept nogil:
 cdef inline void step_towards(
     Visit* v, const Block* block, Labeling* to
 ) noexcept nogil:
-    """Take shares from all labelings in proportion, and give them to one, exactly."""
+    """Take a Frank-Wolfe step towards one labeling, with an exact line search."""
     cdef double gap, c = 0.0, gamma, share, other
     cdef const double* products
     cdef Labeling* x
@@ -114,12 +116,12 @@ cdef inline void step_towards(
 
 
 cdef inline double take_steps(Visit* v, const Block* block) noexcept nogil:
-    """Move shares between the labelings kept of a sequence; return the gap there was.
+    """Take pairwise steps within the working set of a sequence; return its gap before.
 
-    That is among the labelings kept.
+    The gap is relative to the optimum over the working set.
     """
     cdef Py_ssize_t n
-    cdef double high, low, c, share, most, gap = 0.0, mean = 0.0, true_share = 1.0
+    cdef double high, low, c, share, max_share, gap = 0.0, mean = 0.0, true_share = 1.0
     cdef Labeling* y = block.first
     cdef Labeling* to
     cdef Labeling* away
@@ -161,18 +163,18 @@ cdef inline double take_steps(Visit* v, const Block* block) noexcept nogil:
         if to != NULL and away != NULL:
             c -= 2.0 * of_to[away.slot]
         c *= v.step
-        most = true_share if away == NULL else away.share
-        share = (high - low) / c if high - low < most * c else most
+        max_share = true_share if away == NULL else away.share
+        share = (high - low) / c if high - low < max_share * c else max_share
         if to == NULL:
             true_share += share
         else:
             to.share += share
             to.change += share
-        # A labeling that goes has no share left, to the last digit.
+        # A labeling that loses its whole weight gets exactly zero.
         if away == NULL:
-            true_share = true_share - share if share < most else 0.0
+            true_share = true_share - share if share < max_share else 0.0
         else:
-            away.share = away.share - share if share < most else 0.0
+            away.share = away.share - share if share < max_share else 0.0
             away.change -= share
         y = block.first
         if v.p.threshold > 0.0:
@@ -193,7 +195,7 @@ cdef inline double take_steps(Visit* v, const Block* block) noexcept nogil:
 
 
 cdef inline void _apply(Visit* v, const Block* block) noexcept nogil:
-    """Move w by what the shares changed."""
+    """Update w for the pending changes of the weights."""
     cdef Labeling* y = block.first
     while y != NULL:
         if y.change != 0.0:

@@ -1,10 +1,10 @@
-"""Labelings of a sequence that are kept, as sparse vectors, and their products."""
+"""Working set of labelings of a sequence, as sparse vectors with a Gram matrix."""
 
 from .chain_features cimport Features, Parameters
 from .standard cimport free, malloc, memcpy
 from .viterbi cimport Violations
 
-# Visits with inference after which a labeling that has no share goes.
+# Number of visits with inference after which a labeling of weight zero is removed.
 cdef enum:
     MOST_IDLE = 10
 
@@ -14,20 +14,20 @@ cdef struct Labeling:
     double share
     double cost  # number of wrong labels
     double rate
-    double square  # of phi
+    double square  # squared norm of phi
     double slope
-    double change  # of the share, not in w yet
+    double change  # pending change of the weight, not yet in w
     Py_ssize_t slot
     Py_ssize_t idle
     Py_ssize_t n_bytes
     Py_ssize_t size
     double* values  # (size,): phi
-    int* places  # (size,): of its parameters
+    int* places  # (size,): indices of parameters in phi
     unsigned short* labels  # (L,)
 
 
 cdef struct Block:
-    # The labelings kept of a sequence, and the products of their vectors by slots.
+    # The working set of a sequence, and the Gram matrix of its vectors by slots.
     Labeling* first
     Py_ssize_t n_slots
     double* products  # (n_slots, n_slots)
@@ -37,9 +37,9 @@ cdef struct Visit:
     Parameters p
     Features features
     double step
-    Py_ssize_t n_bytes  # what labelings took in addition
+    Py_ssize_t n_bytes  # additional memory of labelings
     double* scratch  # (n_params,), of zeros
-    # Room for inference and for new labelings.
+    # Workspace for inference and for new labelings.
     double* z
     double* T
     Py_ssize_t* worst
@@ -53,7 +53,7 @@ cdef struct Visit:
 cdef inline Labeling* kept_labeling(
     Visit* v, Labeling* first, const Py_ssize_t* labels
 ) noexcept nogil:
-    """Return the labeling among those kept, or NULL."""
+    """Return the labeling of the working set with these labels, or NULL."""
     cdef Py_ssize_t t
     while first != NULL:
         t = 0
@@ -66,7 +66,7 @@ cdef inline Labeling* kept_labeling(
 
 
 cdef inline Py_ssize_t _place(Visit* v, Py_ssize_t feature, Py_ssize_t label) noexcept nogil:
-    """Return where the parameter of a feature and a label is, -1 if there is none."""
+    """Return the index of the parameter of a feature and a label, or -1."""
     cdef Parameters* p = &v.p
     cdef Py_ssize_t q
     if p.stride:
@@ -81,10 +81,10 @@ cdef inline Py_ssize_t _place(Visit* v, Py_ssize_t feature, Py_ssize_t label) no
 cdef inline Py_ssize_t _add(
     Visit* v, Py_ssize_t place, double x, Py_ssize_t size
 ) noexcept nogil:
-    """Add x to a place of the scratch vector; return how many were touched."""
+    """Add x to an entry of the scratch vector; return the number of touched entries."""
     if place < 0 or x == 0.0:
         return size
-    # A value that has become zero is touched again, and dropped once.
+    # An entry that returned to zero may be listed twice; the second time it is zero.
     if v.scratch[place] == 0.0:
         v.touched[size] = <int> place
         size += 1
@@ -95,7 +95,7 @@ cdef inline Py_ssize_t _add(
 cdef inline Labeling* new_labeling(
     Visit* v, const Py_ssize_t* labels, bint slack, Py_ssize_t n_pairs
 ) noexcept nogil:
-    """Return a labeling with its vector, NULL without room for it."""
+    """Return a new labeling with its vector, or NULL without memory."""
     cdef Features* f = &v.features
     cdef Py_ssize_t k = v.p.k, t, j, size = 0, kept = 0, n_wrong = 0, feature, place
     cdef Py_ssize_t n_bytes
@@ -146,12 +146,12 @@ cdef inline Labeling* new_labeling(
 
 
 cdef inline bint keep(Visit* v, Block* block, Labeling* y) noexcept nogil:
-    """Put a labeling first, with its products; return False without room for them."""
+    """Add a labeling and its products to a block; return False without memory."""
     cdef Py_ssize_t j, i, n = block.n_slots, slot = 0, size
     cdef double product
     cdef double* products
     cdef Labeling* x
-    # Slots of labelings that went are taken first.
+    # Reuse the slots of removed labelings first.
     while slot < n:
         x = block.first
         while x != NULL and x.slot != slot:
@@ -190,9 +190,9 @@ cdef inline bint keep(Visit* v, Block* block, Labeling* y) noexcept nogil:
 
 
 cdef inline Py_ssize_t drop_idle(Labeling** link) noexcept nogil:
-    """Count visits of labelings without a share, and drop those that had none long.
+    """Remove labelings that had weight zero in more than MOST_IDLE visits.
 
-    Return how many bytes these took.
+    Returns the freed memory in bytes.
     """
     cdef Labeling* y = link[0]
     cdef Py_ssize_t n_bytes = 0

@@ -1,11 +1,11 @@
-"""The lattice of the labelings of a chain: what their sums are made of.
+"""The lattice of a chain: exponentials of scores, for sums over labelings.
 
 A sequence of L tokens has emissions z of shape (L, k) and transitions T of shape (k, k),
 minus infinity where a label or a transition is forbidden. A labeling y scores
 sum_t z[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t].
 
-Rows of the lattice are padded to a width that is a multiple of four, by zeros in place
-of exponentials: loops then have no rests, and their sums several terms under way.
+Rows of the lattice are padded with zeros to a multiple of four entries, so that loops
+have no remainder and compilers vectorize them.
 """
 
 from .exponentials cimport exponentials
@@ -13,7 +13,7 @@ from .padded_rows cimport scale_row
 from .rows cimport allocate
 from .standard cimport INFINITY, exp, free, memcpy, memset
 
-# Powers of the pattern of transitions are tried up to this one.
+# Largest power of the pattern of allowed transitions that is tested.
 cdef enum:
     MOST_STEPS = 4
 
@@ -21,22 +21,22 @@ cdef enum:
 cdef struct Lattice:
     Py_ssize_t k
     Py_ssize_t width  # k padded
-    Py_ssize_t steps  # within which any label can follow any other, 0 if none are
-    bint in_logs  # whether the last sums were made with logarithms
-    double top  # the largest transition, and how far the others are below at most
+    Py_ssize_t steps  # tokens within which any label can follow any other, or 0
+    bint in_logs  # whether the last sums were computed with logarithms
+    double top  # the largest transition, and its difference to the lowest
     double spread
     double* transitions  # (k, width)
-    double* into  # exponentials of T - top, (k, width), and their transpose
+    double* into  # exponentials of T - top, (k, width); ``out_of`` is the transpose
     double* out_of
-    double* factors  # (L, width): exponentials of emissions, largest of a token is one
+    double* factors  # (L, width): exponentials of emissions, one at each maximum
     double* prefix  # (L, width): distribution of the label given the tokens up to it
     double* coming  # (L, width): see ``backward``
     double* nodes  # (L, width): probabilities of labels
-    double* pairs  # (width, width): of pairs of labels of adjacent tokens, summed
+    double* pairs  # (width, width): summed probabilities of pairs of adjacent labels
     double* suffix  # (width,)
     double* ones  # (width,)
     double* highs  # (L,): the largest emission of each token
-    double rest  # what ``forward`` returned without their sum
+    double rest  # the result of ``forward`` minus the sum of ``highs``
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t k) noexcept nogil:
@@ -46,19 +46,19 @@ cdef inline Py_ssize_t padded(Py_ssize_t k) noexcept nogil:
 cdef inline int open_lattice(
     Lattice* lattice, Py_ssize_t k, Py_ssize_t longest
 ) except -1:
-    """Make room for sequences of this many tokens at most."""
+    """Allocate a lattice for sequences of at most ``longest`` tokens."""
     cdef Py_ssize_t width = padded(k), j
     cdef size_t size = (4 * width + 2) * width + longest * (4 * width + 1)
-    cdef double* room = <double*> allocate(size * sizeof(double))
-    memset(room, 0, size * sizeof(double))
+    cdef double* workspace = <double*> allocate(size * sizeof(double))
+    memset(workspace, 0, size * sizeof(double))
     lattice.k = k
     lattice.width = width
     lattice.steps = 0
     lattice.in_logs = False
-    # Sequences of one token come before any transitions are set.
+    # Sequences of one token may come before transitions are set.
     lattice.top = lattice.spread = lattice.rest = 0.0
-    lattice.transitions = room
-    lattice.into = room + width * width
+    lattice.transitions = workspace
+    lattice.into = workspace + width * width
     lattice.out_of = lattice.into + width * width
     lattice.pairs = lattice.out_of + width * width
     lattice.suffix = lattice.pairs + width * width
@@ -78,7 +78,7 @@ cdef inline void close_lattice(Lattice* lattice) noexcept nogil:
 
 
 cdef inline void set_transitions(Lattice* lattice, const double* T) noexcept nogil:
-    """Take transitions of shape (k, k), with the pattern that ``set_pattern`` saw."""
+    """Set transitions of shape (k, k) with the pattern given to ``set_pattern``."""
     cdef Py_ssize_t i
     for i in range(lattice.k):
         memcpy(
@@ -89,7 +89,7 @@ cdef inline void set_transitions(Lattice* lattice, const double* T) noexcept nog
 
 
 cdef inline void renew_transitions(Lattice* lattice) noexcept nogil:
-    """Take over the transitions that were written to ``lattice.transitions``."""
+    """Update the exponentials of ``lattice.transitions``."""
     cdef Py_ssize_t k = lattice.k, width = lattice.width, i, j
     cdef double lowest = INFINITY, top = -INFINITY
     cdef const double* row
@@ -125,11 +125,11 @@ cdef inline void renew_some_transitions(
     const int* mirrored,
     const double* others,
 ) noexcept nogil:
-    """Take them over where all but m transitions are zero or minus infinity.
+    """Update the exponentials where all but m transitions are zero or minus infinity.
 
-    Those m are at ``places`` of (k, width), and at ``mirrored`` of the transpose. Of
-    shape (2, width, width) ``others`` has ones where they are zero, and the transpose,
-    and is NULL if none are.
+    The m transitions have the flat indices ``places`` in (k, width), and ``mirrored``
+    in the transpose. ``others`` of shape (2, width, width) has ones for the transitions
+    that are zero, followed by its transpose; NULL if no other transition is zero.
     """
     cdef Py_ssize_t square = lattice.width * lattice.width, j
     cdef double top = -INFINITY, lowest = INFINITY
@@ -158,7 +158,7 @@ cdef inline void renew_some_transitions(
 cdef inline int set_pattern(
     Lattice* lattice, const double* T, Py_ssize_t stride
 ) except -1:
-    """Find out within how many tokens any label can follow any other.
+    """Find the number of tokens within which any label can follow any other.
 
     Rows of T are ``stride`` numbers apart.
     """

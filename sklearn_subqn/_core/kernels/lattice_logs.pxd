@@ -1,4 +1,4 @@
-"""Sums over the labelings of a chain with logarithms, as ``lattice_sums.pxd`` has them."""
+"""Sums over the labelings of a chain in the log domain; see ``lattice_sums.pxd``."""
 
 from .lattice cimport Lattice
 from .standard cimport INFINITY, exp, log, memset
@@ -7,10 +7,10 @@ from .standard cimport INFINITY, exp, log, memset
 cdef inline double forward_in_logs(
     Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
-    """Return ln of the sum over labelings of exp(score), and keep the sums of prefixes.
+    """Return ln of the sum over labelings of exp(score), and write ``prefix``.
 
-    Row t of ``prefix`` becomes ln of the share that labelings of the tokens up to t
-    which end with each label have of the sum over all of these.
+    Entry j of row t of ``prefix`` is ln of the probability of label j at token t in the
+    chain that ends at token t.
     """
     cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
     cdef double total = 0.0, high, scale, sum
@@ -66,10 +66,11 @@ cdef inline void backward_in_logs(
     Py_ssize_t length,
     double* edges,
 ) noexcept nogil:
-    """Do what ``backward`` does after ``forward_in_logs``.
+    """Compute the marginals after ``forward_in_logs``, like ``backward``.
 
-    Marginals are made from those of the first label and of each label given the one
-    before, forwards: large scores make these inaccurate, but never inconsistent.
+    Marginals are computed forwards, from the distribution of the first label and the
+    conditional distributions of each label given the previous one. Large scores can
+    make the marginals inaccurate, but never inconsistent.
     """
     cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
     cdef double* suffix = lattice.coming + (length - 1) * width
@@ -77,7 +78,8 @@ cdef inline void backward_in_logs(
     cdef double* nodes = lattice.nodes
     cdef const double* row
     cdef double total, p, share
-    # Scores of what follows each label; of later tokens their emissions are added.
+    # Row t of ``coming`` has normalized log sums over the labelings after each label of
+    # token t, including the emission of token t for t > 0.
     memset(lattice.pairs, 0, width * width * sizeof(double))
     for j in range(k):
         suffix[j] = 0.0

@@ -1,9 +1,9 @@
-"""Sums over the labelings of a chain, and the marginals that they have.
+"""Forward-backward sums over the labelings of a chain, and marginals.
 
-Sums are made with exponentials, scaled token by token (Rabiner 1989), where no sum can
-lose what matters to underflow, elsewhere with logarithms. They can lose nothing if any
-label can follow any other within few tokens: then what has become too small for a
-number stays small beside what reaches the same label from the likeliest label.
+Sums use exponentials scaled token by token (Rabiner 1989) where underflow is harmless,
+and logarithms elsewhere. Underflow is harmless if any label can follow any other within
+few tokens: a term that underflows is then negligible beside the term that reaches the
+same label from the most probable label.
 """
 
 from .exponentials cimport exponentials
@@ -20,7 +20,7 @@ from .padded_rows cimport (
 )
 from .standard cimport INFINITY, log, memcpy, memset
 
-# Exponents of factors that do not underflow together, nor do their squares.
+# Largest exponent of a product of factors whose square does not underflow.
 cdef enum:
     SAFE_EXPONENT = 250
 
@@ -37,7 +37,7 @@ cdef inline bint _needs_logs(
     if lattice.steps == 1:
         return False
     for t in range(length):
-        # Forbidden labels have no probability that could be lost.
+        # Forbidden labels have probability zero anyway.
         low, high = INFINITY, -INFINITY
         for j in range(k):
             low = z[j] if -INFINITY < z[j] < low else low
@@ -50,9 +50,9 @@ cdef inline bint _needs_logs(
 cdef inline double forward(
     Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
-    """Return ln of the sum over labelings of exp(score), and keep what it is made of.
+    """Return ln of the sum over labelings of exp(score), and store its partial sums.
 
-    Emissions of adjacent tokens are ``stride`` numbers apart.
+    Rows of emissions are ``stride`` numbers apart.
     """
     lattice.in_logs = _needs_logs(lattice, z, stride, length)
     if lattice.in_logs:
@@ -90,7 +90,7 @@ cdef inline double _forward_scaled(
         if not scale > 0.0:
             # No labeling is allowed.
             return -INFINITY
-        # One logarithm for several tokens.
+        # Take one logarithm for several tokens.
         product *= scale
         if not 1e-150 < product < 1e150:
             lattice.rest += log(product)
@@ -105,7 +105,7 @@ cdef inline double _forward_scaled(
 cdef inline void _products(
     const double* x, const double* y, Py_ssize_t n, Py_ssize_t width, double* out
 ) noexcept nogil:
-    """Write the product of the transpose of x, (n, width), with y of the same shape."""
+    """Write the product xᵀ y of two arrays of shape (n, width)."""
     cdef Py_ssize_t i, t, c
     cdef double shares[4]
     memset(out, 0, width * width * sizeof(double))
@@ -130,10 +130,11 @@ cdef inline void backward(
     Py_ssize_t length,
     double* edges,
 ) noexcept nogil:
-    """Write the marginals of what ``forward`` has summed over to the lattice.
+    """Write the marginals to the lattice, after ``forward``.
 
-    Those of labels, and the sums of those of pairs of labels of adjacent tokens; the
-    latter one by one to ``edges`` of shape (L - 1, k, k), unless that is NULL.
+    The marginals are the probabilities of labels, and the summed probabilities of pairs
+    of adjacent labels. The probabilities of single pairs are written to ``edges`` of
+    shape (L - 1, k, k), unless it is NULL.
     """
     cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
     cdef double share, scale
@@ -157,7 +158,7 @@ cdef inline void backward(
         nodes -= width
         multiply_rows(coming, lattice.factors + t * width, suffix, width)
         row_times(coming, lattice.out_of, width, suffix)
-        # Rounding errors do not add up along the sequence.
+        # Normalization keeps rounding errors from accumulating along the sequence.
         scale = 1.0 / multiply_rows(nodes, before, suffix, width)
         scale_row(nodes, scale, width)
         scale_row(suffix, scale, width)

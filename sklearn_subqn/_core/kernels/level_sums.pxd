@@ -1,17 +1,17 @@
-"""Sums of terms of rows over all levels below that of a row, or above.
+"""Sums of partners' terms over all levels below, or above, the level of a row.
 
-They come from Fenwick trees, in O(log k) time for k levels, and with a table of costs
-in O(k).
+Fenwick trees give the sums in O(log k) time for k levels; with a table of costs the
+time is O(k).
 
-Powers of violations m grow from row to row by m² + 2 t m + t². All of these terms are
-positive, so that the rounding error of a sum is a small share of itself.
+Violations m increase by t from row to row, so m² becomes m² + 2 t m + t². All terms are
+positive, so the relative rounding error of a sum is small.
 """
 
 from .groups cimport check_groups
 
 cdef struct Pairs:
-    # What pairs cost, and room for sums over levels: k + 1 nodes of some width, of
-    # which node k is in no sum that is asked for.
+    # Costs of pairs, and sums over levels: k + 1 nodes of ``width`` numbers. Node k is
+    # not in any sum that is read.
     Py_ssize_t k
     Py_ssize_t width
     bint higher
@@ -52,7 +52,7 @@ cdef inline Pairs pairs_of(
     double[:, ::1] sums,
     Py_ssize_t w,
 ) except *:
-    """Return the pairs; raise ValueError unless all that concerns them is consistent."""
+    """Return the pairs; raise ValueError unless the arrays are consistent."""
     cdef Pairs pairs
     check(scores, order, starts, levels, sums)
     pairs.k, pairs.width, pairs.higher = sums.shape[0] - 1, sums.shape[1], False
@@ -71,21 +71,21 @@ cdef inline Pairs pairs_of(
 
 
 cdef inline Py_ssize_t leaf(const Pairs *pairs, Py_ssize_t level) noexcept nogil:
-    """Return the first node of a level."""
+    """Return the first node of the Fenwick tree that includes a level."""
     if pairs.costs != NULL:
         return level
     return level + 1 if pairs.higher else pairs.k - level
 
 
 cdef inline Py_ssize_t after(const Pairs *pairs, Py_ssize_t node) noexcept nogil:
-    """Return the next node of the same level."""
+    """Return the next node that includes the same level."""
     return pairs.k if pairs.costs != NULL else node + (node & -node)
 
 
 cdef inline void grow(double *node, Py_ssize_t w, double now) noexcept nogil:
-    """Let the violations m in sums of (1, m, m²), or (1, m, d, m d, d²), grow.
+    """Update a node's sums of (1, m, m²), or (1, m, d, m d, d²), to the time ``now``.
 
-    The last entry of a node is the time at which they are those.
+    Violations m increase with time. The last entry of a node is the time of its sums.
     """
     cdef double t = now - node[2 * w]
     if t == 0.0:
@@ -106,7 +106,7 @@ cdef inline void grow_by(double *sums, Py_ssize_t w, double t) noexcept nogil:
 cdef inline void put(
     Pairs *pairs, Py_ssize_t level, const double *terms, Py_ssize_t w, double now
 ) noexcept nogil:
-    """Add terms of a partner to the sums of its level, and to those times its value."""
+    """Add a partner's terms to the sums of its level, also times its value."""
     cdef Py_ssize_t t = leaf(pairs, level), i
     cdef double *node
     while t < pairs.k:
@@ -146,7 +146,7 @@ cdef inline void put_terms(
     Py_ssize_t w,
     double factor,
 ) noexcept nogil:
-    """Add a multiple of terms, at their places if these are given, without growing."""
+    """Add a multiple of terms, at ``places`` if given, without a time update."""
     cdef Py_ssize_t t = leaf(pairs, level), i, half = pairs.width // 2
     cdef double value
     cdef double *node
@@ -168,7 +168,7 @@ cdef inline void put_terms(
 cdef inline void get_terms(
     const Pairs *pairs, Py_ssize_t level, double factor, Py_ssize_t w, double *out
 ) noexcept nogil:
-    """Add the factor times the sums of cost * terms over the partners' levels."""
+    """Add ``factor`` times the sums of cost * terms over the levels of partners."""
     cdef Py_ssize_t t, i, k = pairs.k
     cdef double cost
     cdef const double *node
@@ -193,7 +193,7 @@ cdef inline void get_terms(
 
 
 cdef inline void clear(Pairs *pairs, Py_ssize_t level) noexcept nogil:
-    """Set the sums to which a level belongs to zero."""
+    """Set all sums that include a level to zero."""
     cdef Py_ssize_t t = leaf(pairs, level), i
     while t < pairs.k:
         for i in range(pairs.width):

@@ -1,17 +1,18 @@
-"""The inverse Hessian of L-BFGS for few parameters, from any first estimate.
+"""The inverse Hessian of L-BFGS for few parameters, with any initial estimate.
 
-The two loops of Nocedal (1980, p. 779), between which callers apply that.
+The two loops of Nocedal (1980, p. 779); callers apply the initial estimate in between.
 """
 
 from .standard cimport memcpy
 
 cdef enum:
-    # Ten pairs are remembered, and one more place is for that of the next step.
+    # Capacity of the ring buffers: ten pairs, and the pair of the current step.
     MEMORY = 11
 
 
 cdef struct Pairs:
-    # Displacements of parameters and gradients, of m numbers each, in rings.
+    # Ring buffers of displacements dw of parameters and dg of gradients, m numbers
+    # each.
     Py_ssize_t m
     int n
     double* dw
@@ -39,14 +40,14 @@ cdef inline void add_multiple(
 cdef inline void begin_step(
     Pairs* o, const double* w, const double* g
 ) noexcept nogil:
-    """Note parameters and their gradient before a step."""
+    """Store the parameters and their gradient before a step."""
     cdef int j = o.n % MEMORY
     memcpy(o.dw + j * o.m, w, o.m * sizeof(double))
     memcpy(o.dg + j * o.m, g, o.m * sizeof(double))
 
 
 cdef inline void end_step(Pairs* o, const double* w, const double* g) noexcept nogil:
-    """Take the pair with those after it, if its curvature is positive."""
+    """Store the pair of the step if its curvature is positive."""
     cdef int j = o.n % MEMORY
     cdef double* dw = o.dw + j * o.m
     cdef double* dg = o.dg + j * o.m

@@ -1,7 +1,7 @@
-"""Natural logarithms of numbers, without branches, so that loops vectorize.
+"""Natural logarithms without branches, so that loops vectorize.
 
-By x = 2^k (1 + f) with 1 + f between √½ and √2, and the rational approximation of
-ln(1 + f) of FreeBSD's ``e_log.c``, off by less than a unit in the last place.
+With x = 2^k (1 + f) and 1 + f between √½ and √2, ln(1 + f) is the rational
+approximation in FreeBSD's ``e_log.c``, whose error is below one unit in the last place.
 """
 
 cdef extern from *:
@@ -21,7 +21,7 @@ cdef extern from *:
         const double odd = z * (6.666666666666735130e-01
             + w * (2.857142874366239149e-01
             + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
-        /* The first part of ln 2 has few digits: its product with k is exact. */
+        /* The first part of ln 2 has few bits, so its product with k is exact. */
         return k * 6.93147180369123816490e-01
             - ((half - (s * (half + (even + odd)) + k * 1.90821492927058770002e-10))
             - f);
@@ -35,7 +35,8 @@ cdef extern from *:
         memcpy(&bits, &x, sizeof bits);
         bits += 0x3ff0000000000000ULL - root;
         mantissa = (bits & 0x000fffffffffffffULL) + root;
-        /* The exponent as the last digits of 2^52: integers convert one by one. */
+        /* Put the exponent into the last bits of 2^52: converting integers to
+           doubles would not vectorize. */
         bits = (bits >> 52) | 0x4330000000000000ULL;
         memcpy(f, &mantissa, sizeof mantissa);
         memcpy(k, &bits, sizeof bits);
@@ -66,7 +67,7 @@ cdef extern from *:
         return logarithm_of_parts(x > 0.25 ? f : -x, x > 0.25 ? k : 0.0);
     }
 
-    /* Write ln x of each number x, and zero for x = 0, which may be where x is. */
+    /* Write ln x of each number x, and zero for x = 0; ``out`` may be ``x``. */
     WIDEST static void logarithms(const double *x, ptrdiff_t size, double *out)
     {
         for (ptrdiff_t j = 0; j < size; j++)

@@ -1,13 +1,13 @@
 """Joint multiclass hinge, its Moreau envelope, and dual coordinate ascent.
 
-Scores z and duals are contiguous of shape (n, k) and float64, targets y of shape (n,)
+Scores z and duals are contiguous of shape (n, k) and float64; targets y of shape (n,)
 are labels 0, ..., k - 1. The loss of a row is the maximum over labels j of
 
     m_j = offsets[y, j] + rates[y, j] * (z_j - z_y),
 
-where offsets[y, y] = 0. The envelope around a center c of width s is the maximum over b
-in the unit simplex of <b, m> - s / 2 ||b - c||², attained at the projection of c + m / s
-onto the simplex.
+where offsets[y, y] = 0. The envelope of width s around a center c is the maximum over b
+in the unit simplex of <b, m> - s / 2 ||b - c||². The maximizer is the projection of c +
+m / s onto the simplex.
 """
 
 from .compressed cimport check_all
@@ -38,7 +38,7 @@ from .sums cimport Sum, add_to, result
 
 
 cdef class Rows:
-    """Targets of rows with the costs of labels.
+    """Targets of rows, with the costs of labels.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ cdef class Rows:
 
 cdef enum:
     SIDES = 1
-    # The piece of the row's own label is zero.
+    # The violation of the true label is zero, so no additional zero is needed.
     ZERO_IS_LEFT = 0
 
 
@@ -142,7 +142,7 @@ cdef inline double project(
     double* few,
     double* shift,
 ) noexcept nogil:
-    """Return -1: there is no rest."""
+    """Write t and the shift; return -1, as there is no additional entry."""
     cdef Py_ssize_t j
     cdef double scale = 1.0 / width
     for j in range(row.size):
@@ -188,9 +188,11 @@ cdef inline Py_ssize_t maximize(
     double* change,
     Py_ssize_t* labels,
 ) noexcept nogil:
-    """Project b_i; return how many entries changed, write which and step times by what.
+    """Maximize the dual over b_i; write the changed entries, and return their number.
 
-    The dual is largest at the projection of b_i + (offsets[y] + z) / a onto the simplex.
+    The maximizer is the projection of b_i + (offsets[y] + z) / a onto the simplex.
+    ``labels`` receives the changed entries, and ``change`` their changes times the
+    step.
     """
     cdef Py_ssize_t k = of.k, c, size = 0
     cdef const double* offsets = of.offsets + k * of.labels[i]
@@ -198,15 +200,17 @@ cdef inline Py_ssize_t maximize(
     cdef double step = dual.steps[i], scale, shift, top, new, moved
     cdef double a = step * (dual.squares[i] + dual.intercept_step)
     cdef double* t = change + k
-    # Without curvature the maximum is at a vertex.
+    # The cap keeps the scale finite where the dual has no curvature; the maximizer is
+    # then a vertex of the simplex.
     scale = min(1.0 / a, 1e100)
-    # Subtracting the largest from all changes nothing but rounding.
+    # Subtracting the maximum does not change the projection, but reduces rounding
+    # errors.
     top = offsets[0] + z[0]
     for c in range(k):
         top = max(top, offsets[c] + z[c])
     for c in range(k):
         t[c] = b[c] + scale * (offsets[c] + z[c] - top)
-    # The entries of ``change`` are written after their use as room.
+    # ``change`` is a workspace here, before its entries are written.
     shift = simplex_shift(t, k, change)
     for c in range(k):
         new = t[c] - shift if t[c] > shift else 0.0

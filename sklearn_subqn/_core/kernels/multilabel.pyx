@@ -1,19 +1,21 @@
 """Multilabel hinge, its Moreau envelope, and dual coordinate ascent.
 
-Scores z and duals are contiguous of shape (n, k) and float64, targets of shape (n, l) are
-1 for relevant labels. With ``costs`` of shape (2, l) the labels of a row have the
+Scores z and duals are contiguous of shape (n, k) and float64; targets of shape (n, l)
+are 1 for relevant labels. With ``costs`` of shape (2, l), the labels of a row have the
 violations
 
     m_j = costs[0, j] + z_j,    j irrelevant,
     m_j = costs[1, j] - z_j,    j relevant.
 
-Without a threshold, k = l, the loss is max(0, max irrelevant m + max relevant m), and zero
-in rows without either kind. With one, the last score z_l of k = l + 1 is subtracted from
-the scores of all labels, and the loss is the sum of both maxima with zero.
+Without a threshold, k = l, the loss is max(0, max irrelevant m + max relevant m), and
+zero for rows without relevant or without irrelevant labels. With a threshold, the last
+score z_l of k = l + 1 is subtracted from the scores of all labels, and the loss is
+max(0, max irrelevant m) + max(0, max relevant m).
 
-The envelope around a center c of width s is the maximum of <b, m> - s / 2 ||b - c||² over
-b >= 0 whose sums over both kinds are equal and at most 1; with a threshold they need not
-be equal. It is attained at b = max(0, c + m / s - shift), with a shift for each kind.
+The envelope of width s around a center c is the maximum of <b, m> - s / 2 ||b - c||²
+over b >= 0 whose sums over relevant and over irrelevant labels are at most 1, and equal
+unless there is a threshold. The maximizer is b = max(0, c + m / s - shift), with one
+shift for each kind of label.
 """
 
 from .coupled_shifts cimport coupled_shifts, kind_shift
@@ -49,7 +51,7 @@ cdef class Rows:
     Parameters
     ----------
     targets : ndarray of shape (n, l)
-        1 for relevant labels, 0 for others.
+        1 for relevant labels, 0 for irrelevant ones.
     costs : ndarray of shape (2, l)
     k : int
         Number of scores, l, or l + 1 with a threshold.
@@ -125,7 +127,7 @@ cdef inline void lines(
     cdef const double* costs = row.offsets
     for j in range(l):
         d = z[j] - reference
-        # Without branches, which would be taken at random.
+        # Arithmetic is faster here than unpredictable branches.
         m[j] = (1.0 - 2.0 * relevant[j]) * d
         if not rises:
             m[j] += costs[l * relevant[j] + j]
@@ -146,7 +148,7 @@ cdef inline double project(
     double* few,
     double* shift,
 ) noexcept nogil:
-    """Return -1: there is no rest. Rows whose b vanishes have shifts above all t."""
+    """Write t and the shifts, above all t if b = 0; return -1."""
     cdef Py_ssize_t j
     cdef double scale = 1.0 / width
     cdef double top[2]
@@ -189,11 +191,11 @@ cdef inline Py_ssize_t maximize(
     double* change,
     Py_ssize_t* labels,
 ) noexcept nogil:
-    """Maximize over b_i; return how many scores change, write which and by what.
+    """Maximize the dual over b_i; write the changed scores, and return their number.
 
-    Without a threshold the dual is largest where b_i is the projection of b_i + m / a.
-    With one the last entry of u_i couples both kinds of labels, and the maximum is found
-    by one root.
+    Without a threshold, the maximizer is the projection of b_i + m / a. With a
+    threshold, the last entry of u_i couples both kinds of labels, and the maximizer
+    follows from the root of one equation.
     """
     cdef Py_ssize_t l = of.l, j, size = 0
     cdef const double* costs = of.offsets
@@ -210,7 +212,8 @@ cdef inline Py_ssize_t maximize(
     cdef double lift[2]
     cdef double shifts[2]
     cdef int kind
-    # Without curvature the maximum is at a vertex.
+    # The cap keeps the scale finite where the dual has no curvature; the maximizer is
+    # then a vertex of the dual set.
     scale = min(1.0 / a, 1e100)
     worst[0] = worst[1] = top[0] = top[1] = -1e300
     for j in range(l):
@@ -219,7 +222,8 @@ cdef inline Py_ssize_t maximize(
         change[j] = m
         worst[relevant[j]] = max(worst[relevant[j]], m)
         excess += -b[j] if relevant[j] else b[j]
-    # Without the largest m, which ``lift`` has, t is accurate where ``scale`` is large.
+    # Subtracting the largest m, which ``lift`` restores, keeps t accurate for a large
+    # ``scale``.
     for j in range(l):
         t[j] = b[j] + scale * (change[j] - worst[relevant[j]])
         top[relevant[j]] = max(top[relevant[j]], t[j])
@@ -228,7 +232,7 @@ cdef inline Py_ssize_t maximize(
     coupled_shifts(
         t, relevant, l, top, lift, threshold, excess, t + of.k, shifts
     )
-    # The entries of ``change`` are written after those of m are read.
+    # ``change`` stores m up to here; an entry is overwritten only after it is read.
     for j in range(l):
         m = change[j]
         new = t[j] - shifts[relevant[j]]

@@ -1,4 +1,4 @@
-"""Rows of labels that should be in a certain order, as ``label_order.pyx`` has it."""
+"""Data of a row for the order of its labels, see ``label_order.pyx``."""
 
 from .joint cimport check_indicators, same_length
 
@@ -8,14 +8,14 @@ cdef struct Labels:
     Py_ssize_t l
     bint threshold
     const unsigned char* relevant
-    # Twice the weights of a pair of labels, and of a label and the threshold.
+    # Twice the weight of a pair of labels, and of a pair of a label and the threshold.
     double pair
     double single
-    # The labels that take part are ordered by ascending shifted scores v. ``size`` is
-    # how many take part, and each code is the label's kind (0 for irrelevant, 1 for the
-    # threshold, 2 for relevant) times k plus the label's index.
+    # The ``size`` labels in violated pairs, in ascending order of shifted scores v.
+    # Each code is the label's kind (0 for irrelevant, 1 for the threshold, 2 for
+    # relevant) times k plus the label's index.
     Py_ssize_t size
-    # The largest size of a score and its shift.
+    # The largest absolute score plus absolute shift.
     double largest
     double* v
     double* codes
@@ -38,7 +38,7 @@ cdef inline int check(
 cdef inline void open_row(
     const unsigned char* relevant, Py_ssize_t l, Py_ssize_t k, double weight, Labels* row
 ) noexcept nogil:
-    """Set what does not depend on scores."""
+    """Set the fields that do not depend on scores."""
     cdef Py_ssize_t j, n_relevant = 0
     cdef double share = 0.5 if k > l else 1.0
     for j in range(l):
@@ -52,5 +52,5 @@ cdef inline void open_row(
 
 
 cdef inline int kind(const Labels* row, Py_ssize_t j) noexcept nogil:
-    """Return the place of kinds at equal scores: those in order are not violated."""
+    """Return the kind of a label; at equal scores, ascending kinds are no violation."""
     return 1 if j == row.l else 2 * row.relevant[j]

@@ -1,4 +1,4 @@
-"""The columns of sparse batches: which they are, their metric, and what they missed."""
+"""Columns of sparse batches: distinct columns, their metric, and lazy updates."""
 
 from .rows cimport allocate, index
 from .standard cimport exp, fabs, free, memset
@@ -32,9 +32,9 @@ def distinct(
     Py_ssize_t[::1] columns,
     int[::1] places,
 ):
-    """Write distinct numbers below n, ascending, and the place of each among them.
+    """Write the distinct numbers below n, ascending, and each number's index there.
 
-    The numbers are marked in n bits, which cost next to nothing to go through.
+    The numbers are marked in an array of n bits, which is fast to scan.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def distinct(
     Returns
     -------
     int
-        How many there are.
+        Number of distinct numbers.
     """
     cdef Py_ssize_t m = numbers.shape[0], n_words = n // 64 + 1, i, count = 0
     cdef word bits, one = 1
@@ -79,7 +79,7 @@ def distinct(
 
 
 cdef struct Sums:
-    # What the moments of all features have in common.
+    # Settings that the metric of all features shares.
     double n_rows
     double n_batches
     double l2
@@ -92,7 +92,7 @@ cdef inline double scale_of(
 ) noexcept nogil:
     """Return the inverse curvature of a feature, and write its center.
 
-    A ``present`` below zero is not known.
+    A negative ``present`` is unknown.
     """
     cdef double variance = hxx, share
     center[0] = 0.0
@@ -101,7 +101,8 @@ cdef inline double scale_of(
         if center[0] * hx <= sums.least_share * hxx:
             center[0] = 0.0
         variance -= center[0] * hx
-    # Rounding leaves little of a constant feature, which needs no second intercept.
+    # A variance at the level of rounding errors is a constant feature, which the
+    # intercept already represents.
     if variance <= 1e-12 * hxx:
         return 0.0
     variance /= sums.n_rows
@@ -131,14 +132,15 @@ def metric(
     h : ndarray of shape (k,)
         Sums of the curvature of each score, positive.
     hx, hxx : ndarray of shape (c,)
-        Of its products with features and their squares, those of k scores side by side.
+        Sums of the curvature times features, and times squared features, with the k
+        scores of a feature side by side.
     present : ndarray of shape (c,) or None
-        Of the curvature where there are entries.
+        Sums of the curvature over the rows with an entry.
     n_rows, n_batches : float
-        The number of rows and batches that they are sums over.
+        Numbers of rows and of batches in the sums.
     l2, least_share : float
-        What is added to curvatures, and the least share of its squared mean in the mean
-        square of a feature that is centered.
+        ``l2`` is added to curvatures. A feature is centered if its squared mean exceeds
+        ``least_share`` of its mean square.
     centered : bool
         Whether there are intercepts.
     center, scale : ndarray of shape (c,)
@@ -159,7 +161,7 @@ def metric(
 
 
 cdef inline double _weight(double n) noexcept nogil:
-    """Return the sum of the weights of n iterates in their average."""
+    """Return the sum of the weights of n averaged iterates, up to a factor."""
     return n * (n + 1.0) * (n + 2.0) * (n + 3.0)
 
 
@@ -179,36 +181,36 @@ def catch_up(
     double n_averaged,
     double[:, ::1] out,
 ):
-    """Bring coefficients up to date that no batch has touched for some time.
+    """Apply the pending updates of coefficients that recent batches did not include.
 
     Parameters
     ----------
     table : ndarray of shape (c, 6 or 8)
-        Iterate, average, sums of h x and of h x², lengths of steps and number of batches
-        at the last change; with an L1 penalty also the sum of h where there are
+        Iterate, average, sums of h x and of h x², and the sum of step sizes and number
+        of batches at the last update; with an L1 penalty also the sum of h over
         entries, and the averaged gradient.
     h : ndarray of shape (k,)
-        As for ``metric``, empty if there are no moments.
+        As in ``metric``; empty without moments.
     n_rows, n_batches, least_share, centered
-        As for ``metric``.
+        As in ``metric``.
     l1, l2 : float
-        Of the penalty.
+        Strengths of the penalty.
     free_gradient : ndarray of shape (k,) or (0,)
         The averaged gradient of the intercepts.
     length : float
-        Sum of the lengths of all steps.
+        Sum of all step sizes.
     began : float
         The number of batches before the stream last changed.
     n_steps, n_averaged : float
-        The number of batches, and of iterates in the average.
+        Numbers of batches, and of iterates in the average.
     out : ndarray of shape (7, c)
-        Model, iterate, average, sums of h x, h x², and of h where there are entries, and
+        Model, iterate, average, sums of h x, of h x² and of h over entries, and
         averaged gradients.
     """
     cdef Py_ssize_t c = table.shape[0], k = max(h.shape[0], 1), j
     cdef bint has_l1 = l1 > 0.0, known = h.shape[0] > 0
     cdef Sums sums = Sums(n_rows, n_batches, l2, least_share, centered)
-    cdef double w, mean, hx, hxx, present, smooth, scale, center, way, gone, lag, target
+    cdef double w, mean, hx, hxx, present, smooth, scale, center, eta, drop, lag, target
     cdef double first = n_steps - n_averaged, whole = max(_weight(n_averaged), 1.0)
     if table.shape[1] != (8 if has_l1 else 6) or out.shape[0] != 7:
         raise ValueError("a table has other columns.")
@@ -229,14 +231,14 @@ def catch_up(
                 scale = scale_of(
                     &sums, h[j % k], hx, hxx, present if has_l1 else -1.0, &center
                 )
-                way = scale * (length - table[j, 4])
+                eta = scale * (length - table[j, 4])
                 if has_l1:
-                    # Solves dw/dt = -l2 w - l1 sign(w), up to zero.
-                    gone = l1 * (-expm1(-l2 * way) / l2 if l2 > 0.0 else way)
-                    target = max(fabs(w) * exp(-l2 * way) - gone, 0.0)
+                    # The solution of dw/dt = -l2 w - l1 sign(w), until w is zero.
+                    drop = l1 * (-expm1(-l2 * eta) / l2 if l2 > 0.0 else eta)
+                    target = max(fabs(w) * exp(-l2 * eta) - drop, 0.0)
                     w = target if w > 0.0 else -target
                 elif w != 0.0:
-                    w *= exp(-l2 * way)
+                    w *= exp(-l2 * eta)
             lag = _weight(max(table[j, 5] - first, 0.0)) / whole
             mean = w + lag * (mean - w)
             out[0, j] = mean
@@ -252,7 +254,7 @@ def catch_up(
 
 
 def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] values):
-    """Exchange some rows of a table, all of them different, for columns of values."""
+    """Exchange distinct rows of a table with the columns of ``values``."""
     cdef Py_ssize_t m = rows.shape[0], n = table.shape[0], width = table.shape[1], i, j
     cdef double kept
     if values.shape[0] != width or values.shape[1] != m:

@@ -1,7 +1,7 @@
-"""Loops over rows padded to a multiple of four, in C for its ``restrict``.
+"""Loops over rows padded to a multiple of four, in C for the keyword ``restrict``.
 
-What is written is nowhere else read: compilers then vectorize without looking first
-whether rows overlap. Sizes are multiples of four, sums have four terms under way.
+Outputs do not overlap inputs, so compilers vectorize without testing for overlap. Sizes
+are multiples of four, and sums have four independent parts.
 """
 
 cdef extern from *:
@@ -50,7 +50,7 @@ cdef extern from *:
             add_four_rows(out, x + i, A + i * size, size, size);
     }
 
-    /* out = x * y, entry by entry; the sum of it is returned. */
+    /* out = x * y, entry by entry; returns the sum of out. */
     static inline double multiply_rows(
         double *restrict out, const double *restrict x, const double *restrict y,
         ptrdiff_t size)
@@ -74,9 +74,8 @@ cdef extern from *:
                 out[j + c] = x[j + c];
     }
 
-    /* Set to zero what has no bit in a mask, four to a byte; add squares to four sums.
-
-       Of ``ones`` four are zeros and ones for each pattern of four bits. */
+    /* Set entries without a bit in the mask, four bits to a byte, to zero; add the
+       squares to four sums. ``ones`` has four factors 0 or 1 for each bit pattern. */
     static inline void restrict_row(
         double *restrict x, const double *restrict ones,
         const unsigned char *restrict mask, ptrdiff_t size, double *restrict sums)
@@ -111,7 +110,7 @@ cdef extern from *:
                 x[j + c] *= a;
     }
 
-    /* The largest of some entries, as many as there are. */
+    /* The largest of ``size`` entries, any number of them. */
     static inline double largest_of_row(const double *restrict x, ptrdiff_t size)
     {
         double high = x[0];

@@ -1,8 +1,7 @@
-"""Second derivatives of sums over pairs of rows of unequal level: their products.
+"""Products with Hessians of sums over pairs of rows of unequal level.
 
-Rows, pairs and parameters are those of ``pair_sums.pyx``. Pairs count whose violation m
-is positive and not above a width: of the partners that a row has passed on either side,
-those beyond are taken out again.
+Rows, pairs and parameters are described in ``pair_sums.pyx``. Pairs with violations 0 <
+m <= width count. The partners of a row form a sliding window over the sorted rows.
 """
 
 from .level_sums cimport Pairs, clear, get_terms, pairs_of
@@ -26,18 +25,18 @@ def products(
     double[:, ::1] sums,
     double[:, ::1] out,
 ):
-    """Add factor * cost * weight * terms of partners with 0 < m <= width.
+    """Add factor * cost * weight * terms of all partners with 0 < m <= width.
 
-    Parameters that are not named here are those of ``moments`` in ``pair_sums.pyx``.
+    All other parameters are described in ``moments`` of ``pair_sums.pyx``.
 
     Parameters
     ----------
     terms : (n, w)
-        Of the partners.
+        Terms of each row as a partner.
     width : float
         May be infinite.
     places : (n,)
-        Which result belongs to a row; negative where none does.
+        Index of the result of each row; negative for none.
     factor : float
     sums : (k + 1, 2 w + 1)
     out : (p, w)
@@ -96,19 +95,19 @@ def crossed(
 ):
     """Add factor_i * cost * weight_j * x_i x_jᵀ over pairs, 0 < m <= width.
 
-    Rows i have partners j. Parameters that are not named here are those of ``moments``
-    in ``pair_sums.pyx``.
+    Row i has the partners j. All other parameters are described in ``moments`` of
+    ``pair_sums.pyx``.
 
     Parameters
     ----------
     width : float
         May be infinite.
     factors : (n,)
-        Zero where a row has no partners to be counted.
+        Zero for rows whose pairs do not count.
     indptr, indices, data : (n + 1,), (nnz,), (nnz,)
-        X of shape (n, d), by rows.
+        X of shape (n, d), in CSR format.
     sums : (k + 1, 2 d + 1)
-        The last row is room for one sum of partners.
+        Workspace of zeros; the last row is for the sum over one row's partners.
     out : (d, d)
     """
     cdef Py_ssize_t n = scores.shape[0], d = out.shape[1]

@@ -1,10 +1,10 @@
 """Sums over pairs of rows of unequal level within groups of rows.
 
-The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores. A pair
-of a lower level i and a higher one j violates its margin by m = margin + z_i - z_j, if
-that is positive. Rows are visited in the order in which their violations grow, for
-either side of the pairs by itself, with the partners of ``partners.pxd``. Sums over all
-levels below that of the row, or above, are those of ``level_sums.pxd``.
+Group g has the rows ``order[starts[g]:starts[g + 1]]``, in ascending order of scores. A
+pair of a row i of lower level and a row j of higher level has the violation m = margin
++ z_i - z_j, if positive. For each side of the pairs, rows are visited in the order of
+increasing violations, see ``partners.pxd``; ``level_sums.pxd`` has the sums over all
+levels below, or above, the level of a row.
 """
 
 from .level_sums cimport Pairs, check, clear, get, pairs_of, put
@@ -20,9 +20,10 @@ def shares(
     double[:, ::1] sums,
     double[::1] out,
 ):
-    """Set ``out`` to the weight of each group over that of its pairs, zero without.
+    """Set ``out`` to the weight of each group divided by the weight of its pairs.
 
-    Pairs count by the products of their weights.
+    The weight of a pair is the product of its rows' weights. The result is zero for
+    groups without pairs.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def shares(
         Numbers below k.
     weights : (n,)
     sums : (k + 1, 2)
-        Room for sums over levels; zero, and zero again at the end.
+        Workspace of zeros for sums over levels; zero again at the end.
     out : (g,)
     """
     cdef Py_ssize_t g, t, level
@@ -54,7 +55,8 @@ def shares(
                 add_to(&one, weights[order[t]])
                 sums[level, 0], sums[level, 1] = one.total, one.rest
             for t in range(starts[g], starts[g + 1]):
-                # The first row of a level stands for it; those before make pairs.
+                # The first row of a level represents the level, which forms pairs with
+                # all previous levels.
                 level = levels[order[t]]
                 one = Sum(sums[level, 0], sums[level, 1])
                 add_to(&pairs, result(&one) * result(&total))
@@ -86,16 +88,17 @@ def moments(
     levels : (n,)
         Numbers below k.
     values : (k,) or (0,)
-        The cost of a pair is the difference of its values; one if this is empty.
+        The cost of a pair is the difference of its levels' values; empty for cost one.
     costs : (k, k) or (0, 0)
-        The cost of each pair of levels, unless this is empty.
+        The cost of each pair of levels, unless empty.
     weights : (n,)
-        Those of the partners count.
+        Weights of the rows as partners.
     margin : float
     higher : bool
-        Whether rows are the higher ones of their pairs and partners the lower ones.
+        Whether each row is the higher one of its pairs, and partners are the lower
+        ones.
     sums : (k + 1, 7)
-        Room for sums over levels; zero, and zero again at the end.
+        Workspace of zeros for sums over levels; zero again at the end.
     out : (3, n)
     """
     cdef Py_ssize_t n = scores.shape[0], g, step, passed, row, other, i
@@ -144,16 +147,16 @@ def slope(
     double margin,
     double[:, ::1] sums,
 ):
-    """Return the sums of m dm and dm² over all pairs with m > 0.
+    """Return the weighted sums of m dm and dm² over all pairs with m > 0.
 
-    Parameters that are not named here are those of ``moments``.
+    All other parameters are described in ``moments``.
 
     Parameters
     ----------
     dscores : (n,)
-        Pairs have dm = dscores_i - dscores_j.
+        Change of the scores; a pair has dm = dscores_i - dscores_j.
     factors : (n,)
-        What pairs are multiplied by, by their lower rows.
+        Factor of all pairs with this lower row.
     sums : (k + 1, 11)
 
     Returns
@@ -179,7 +182,7 @@ def slope(
                 row = row_at(&group, step)
                 other = next_partner(&group, scores[row], margin, &passed, &m)
                 while other >= 0:
-                    # A partner adds 1, m, d, m d and d², times its weight.
+                    # A partner contributes 1, m, d, m d and d², times its weight.
                     total[0] = weights[other]
                     total[1] = total[0] * m
                     total[2] = total[0] * dscores[other]

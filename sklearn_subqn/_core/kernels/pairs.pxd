@@ -1,9 +1,10 @@
-"""Products of rows of a sparse matrix with parameters of (feature, label) pairs.
+"""Products of sparse rows with parameters of (feature, label) pairs.
 
-Parameters are padded, row j of shape (stride,) for the labels of feature j, a multiple
-of four, so that loops have no branches; or packed, those of feature j for its labels
-``labels[ptr[j] : ptr[j + 1]]`` in the same places, where padding would take too much
-room. Where all stored entries are one, ``data`` is NULL.
+Padded parameters have one row of shape (stride,) for each feature, with one entry per
+label; the stride is a multiple of four, so that loops have no branches. Packed
+parameters use less memory: feature j has the entries ptr[j] to ptr[j + 1] - 1, for the
+labels ``labels[ptr[j] : ptr[j + 1]]``. ``data`` is NULL where all stored entries are
+one.
 """
 
 from .padded_rows cimport add_row, add_scaled_row
@@ -21,7 +22,7 @@ cdef inline void padded_scores(
     const double* w,
     double* z,
 ) noexcept nogil:
-    """Write the scores of one row to z of shape (stride,), in eights while there are."""
+    """Write the scores of one row to z of shape (stride,)."""
     cdef Py_ssize_t j, c, b = 0
     cdef double x
     cdef double sums[8]
@@ -94,7 +95,7 @@ cdef inline void add_padded_row(
     const double* u,
     double* v,
 ) noexcept nogil:
-    """Add the products of the features of one row with u of shape (stride,) to v."""
+    """Add the outer product of one row with u of shape (stride,) to padded v."""
     cdef Py_ssize_t j
     if data == NULL:
         for j in range(size):
@@ -113,7 +114,7 @@ cdef inline void add_packed_row(
     const double* u,
     double* v,
 ) noexcept nogil:
-    """Add the products of the features of one row with u of shape (k,) to v."""
+    """Add the outer product of one row with u of shape (k,) to packed v."""
     cdef Py_ssize_t j, p
     cdef double x
     for j in range(size):

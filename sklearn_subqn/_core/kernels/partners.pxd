@@ -1,35 +1,34 @@
-"""Rows of a group in the order in which their violations grow, and their partners.
+"""Rows of a group in the order of increasing violations, and their partners.
 
-A row at one side of a pair has all partners at the other whose violation
+The partners of a row are all rows on the other side of a pair with a positive violation
 
     m = margin - sign * (z_row - z_partner)
 
-is positive, sign -1 for lower rows and 1 for higher ones. From row to row these become
-more, so that a pointer passes each of them once.
+where sign is -1 for lower rows and 1 for higher rows. The set of partners grows from
+row to row, so a pointer passes each partner once.
 """
 
 from .level_sums cimport Pairs, put_terms
 
 cdef struct Group:
-    # The places of its rows by ascending scores, and their number.
+    # The rows of the group in ascending order of scores, and their number.
     const double* scores
     const Py_ssize_t* order
     Py_ssize_t size
-    # Whether rows are the higher ones of their pairs, and partners the lower ones.
+    # Whether each row is the higher one of its pairs, and partners are the lower ones.
     bint higher
     double sign
 
 cdef struct Window:
-    # Partners with 0 < m <= width: those before ``passed`` have m > 0, those before
-    # ``left`` of them m > width.
+    # The window of partners with 0 < m <= width. Partners before ``passed`` have m > 0,
+    # and partners before ``left`` have m > width.
     double margin
     double width
     Py_ssize_t passed
     Py_ssize_t left
 
 cdef struct Terms:
-    # Each partner has w numbers, or the entries of a sparse row, which count times the
-    # partner's weight.
+    # The terms of each partner, w numbers or a sparse row, multiplied by its weight.
     const double* data
     const int* indptr
     const int* indices
@@ -47,14 +46,14 @@ cdef inline Group group_of(
 
 
 cdef inline Py_ssize_t row_at(const Group* group, Py_ssize_t step) noexcept nogil:
-    """Return the row that is visited at a step."""
+    """Return the row visited at a step."""
     return group.order[group.size - 1 - step if group.higher else step]
 
 
 cdef inline Py_ssize_t next_partner(
     const Group* group, double score, double margin, Py_ssize_t* passed, double* m
 ) noexcept nogil:
-    """Pass the next partner with m > 0; return its row, or -1 if there is none."""
+    """Advance to the next partner with m > 0; return its row, or -1 for none."""
     cdef Py_ssize_t partner
     if passed[0] == group.size:
         return -1
@@ -88,7 +87,7 @@ cdef inline void move(
     const Terms* terms,
     Pairs* pairs,
 ) noexcept nogil:
-    """Let the sums be those of the window of the next row, which has this score."""
+    """Move the window of a row's partners, and update the sums, to the given score."""
     cdef double m
     cdef Py_ssize_t partner
     while True:

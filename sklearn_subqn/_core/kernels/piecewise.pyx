@@ -1,4 +1,4 @@
-"""Minimizing a convex piecewise quadratic function of a step by selection."""
+"""Exact line search for convex piecewise quadratic functions, by selection."""
 
 
 def minimize(
@@ -8,19 +8,19 @@ def minimize(
     double[::1] slope_jumps,
     double[::1] curvature_jumps,
 ):
-    """Find the smallest eta at which the slope a + c eta is or becomes non-negative.
+    """Find the smallest eta >= 0 where the slope a + c eta becomes non-negative.
 
-    Passing ``kinks[i]`` adds ``slope_jumps[i]`` to a and ``curvature_jumps[i]`` to c,
-    at first ``slope`` < 0 and ``curvature``. The arrays, contiguous, of shape (m,) and
-    float64, are overwritten: kinks on the wrong side of a pivot are dropped together, so
-    that the time is O(m) without sorting.
+    Initially a is ``slope`` < 0 and c is ``curvature``; passing ``kinks[i]`` adds
+    ``slope_jumps[i]`` to a and ``curvature_jumps[i]`` to c. The arrays are contiguous,
+    of shape (m,) and float64, and are overwritten. As in quickselect, each pivot
+    discards all kinks on one side, so the expected time is O(m).
 
     Returns
     -------
     step : float
-        That eta; a negative number if it lies beyond all kinks.
+        The smallest eta; a negative number if it lies beyond all kinks.
     slope, curvature : float
-        a and c of the parabola that ends there or, beyond all kinks, of the last.
+        a and c of the parabola that ends at eta, or of the last parabola.
     """
     cdef Py_ssize_t i, n = kinks.shape[0]
     cdef double a = slope, c = curvature, a_below, c_below, a_passed, c_passed
@@ -37,7 +37,7 @@ def minimize(
                 kinks[draw(&state, n)], kinks[draw(&state, n)], kinks[draw(&state, n)]
             )
             a_below = c_below = a_passed = c_passed = 0.0
-            # Factors of 0 or 1 are faster than branches that nobody can predict.
+            # Factors of 0 or 1 are faster than unpredictable branches.
             for i in range(n):
                 below = kinks[i] < pivot
                 passed = kinks[i] <= pivot
@@ -68,7 +68,7 @@ cdef Py_ssize_t keep(
     double pivot,
     double sign,
 ) noexcept nogil:
-    """Move those of n kinks to the front that lie below the pivot, or above for -1.
+    """Move kinks below the pivot to the front, or for sign -1 kinks above it.
 
     Returns their number.
     """
@@ -84,7 +84,7 @@ cdef Py_ssize_t keep(
 
 
 cdef inline Py_ssize_t draw(unsigned long long* state, Py_ssize_t n) noexcept nogil:
-    """Return an index below n; the same sequence in every call of ``minimize``."""
+    """Return a pseudorandom index below n; ``minimize`` fixes the seed."""
     state[0] ^= state[0] << 13
     state[0] ^= state[0] >> 7
     state[0] ^= state[0] << 17

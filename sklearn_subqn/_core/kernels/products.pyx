@@ -1,6 +1,6 @@
-"""Products of sparse matrices with vectors and diagonal ones, in double precision.
+"""Products of sparse matrices with vectors and diagonal matrices, in float64.
 
-Those of SciPy copy a float32 matrix to float64 each time.
+SciPy would copy a float32 matrix to float64 for each product.
 """
 
 from .compressed cimport check_all, check_lines, check_some
@@ -16,7 +16,7 @@ from .rows cimport (
 )
 from .standard cimport free, memset, sqrt
 
-# Sums are made of pieces of at least 256 terms.
+# Minimum number of terms of a partial sum.
 cdef Py_ssize_t _SUMMED = 256
 
 
@@ -27,7 +27,7 @@ def multiply(
     const double[::1] coef,
     double[::1] out,
 ):
-    """Write the product of a matrix (CSR) with ``coef`` to ``out``."""
+    """Write the product of a CSR matrix with ``coef`` to ``out``."""
     cdef Py_ssize_t n = out.shape[0], i, j
     cdef double product
     with nogil:
@@ -46,9 +46,9 @@ def multiply_several(
     const double[:, ::1] coef,
     double[:, ::1] out,
 ):
-    """Write the product of a matrix (CSR) with ``coef`` of several columns to ``out``.
+    """Write the product of a CSR matrix with a dense matrix ``coef`` to ``out``.
 
-    That takes half to three quarters of the time of SciPy's product.
+    The time is half to three quarters of SciPy's.
     """
     cdef Py_ssize_t n = out.shape[0], k = out.shape[1], i, start
     if coef.shape[1] != k:
@@ -71,7 +71,7 @@ def multiply_several(
 def squares_of_rows(
     const index[::1] indptr, const real[::1] values, double[::1] out
 ):
-    """Write the squared norms of the rows of a matrix (CSR) to ``out``."""
+    """Write the squared norms of the rows of a CSR matrix to ``out``."""
     cdef Py_ssize_t n = out.shape[0], i, j
     cdef double total
     with nogil:
@@ -90,7 +90,7 @@ def multiply_rows(
     const double[:, ::1] x,
     double[:, ::1] out,
 ):
-    """Write the product of a matrix (CSR) with each row of x to that of ``out``."""
+    """Write the product of a CSR matrix with each row of x to each row of ``out``."""
     cdef Py_ssize_t n = x.shape[0], m = out.shape[1], r, i, j
     cdef double product
     if indptr.shape[0] != m + 1 or indices.shape[0] != values.shape[0]:
@@ -122,7 +122,7 @@ def add_columns(
     const double[::1] coef,
     double[::1] out,
 ):
-    """Add the product of some columns of a matrix (CSC) with ``coef`` to ``out``."""
+    """Add the product of the given columns of a CSC matrix with ``coef`` to ``out``."""
     cdef Py_ssize_t m = columns.shape[0], i, k
     cdef double factor
     if coef.shape[0] != m:
@@ -144,10 +144,10 @@ def multiply_columns(
     const double[::1] vector,
     double[::1] out,
 ):
-    """Write the products of some columns of a matrix (CSC) with ``vector`` to ``out``.
+    """Write the product of each given column of a CSC matrix with ``vector``.
 
-    About the root of their entries is summed at a time: errors of plain sums grow with
-    the number of terms, and not with its root, where these are alike.
+    A product of n terms is a sum of about sqrt(n) partial sums. The rounding error then
+    grows with sqrt(n); in a plain sum of similar terms it would grow with n.
     """
     cdef Py_ssize_t m = columns.shape[0], k, start, end, size
     if out.shape[0] != m:
@@ -173,10 +173,9 @@ def add_adjoint(
     const double[:, ::1] u,
     double[:, ::1] out,
 ):
-    """Add the product of the transpose of a matrix (CSR) with ``u`` to ``out``.
+    """Add the product of the transpose of a CSR matrix with ``u`` to ``out``.
 
-    Entries are taken to a power: themselves, 1, their squares, 2, or one for each that
-    is not zero, 0.
+    Entries are raised to ``power``, 0, 1 or 2; zero entries stay zero.
     """
     cdef Py_ssize_t n = u.shape[0], k = u.shape[1], i, j, l
     cdef double entry
@@ -196,7 +195,7 @@ def add_adjoint(
 
 
 def count(const index[::1] indices, index[::1] out):
-    """Add the numbers of entries in each column of a matrix (CSR) to ``out``."""
+    """Add the number of entries in each column of a CSR matrix to ``out``."""
     cdef Py_ssize_t d = out.shape[0], j
     for j in range(indices.shape[0]):
         if not 0 <= indices[j] < d:
@@ -215,12 +214,11 @@ def to_columns(
     index[::1] out_indices,
     real[::1] out_values,
 ):
-    """Write some rows of a matrix (CSR) by its columns (CSC), with ascending rows.
+    """Convert a block of rows of a CSR matrix to CSC, with ascending row indices.
 
-    The rows are numbered from ``first``. Their entries in column j end before
-    ``ends[j]``, which becomes the place of the first of them. Entries go to as many
-    places as there are columns, which are prefetched: that takes two thirds of the time
-    of SciPy's conversion.
+    The rows are numbered from ``first``. Their entries in column j are written to the
+    places before ``ends[j]``, which becomes the first of these places. Writes jump
+    between columns, so the places are prefetched; the time is two thirds of SciPy's.
     """
     cdef Py_ssize_t n = indptr.shape[0] - 1
     cdef Py_ssize_t size = indices.shape[0], i, j, ahead
@@ -231,7 +229,7 @@ def to_columns(
         raise ValueError("a matrix and its columns differ in length.")
     with nogil:
         check_all(indptr, indices, values.shape[0], n, ends.shape[0])
-        # Backwards, from the ends of the columns.
+        # Columns are filled backwards, from their ends.
         for i in range(n - 1, -1, -1):
             for j in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
                 ahead = ends[indices[max(j - AHEAD, 0)]]
@@ -251,9 +249,10 @@ def squares(
     const double[:, ::1] weights,
     double[:, ::1] out,
 ):
-    """Write the diagonals of Xᵀ diag(h) X over some columns of X (CSC).
+    """Write the diagonals of Xᵀ diag(h) X for the given columns of X (CSC).
 
-    ``weights`` of shape (n, k) holds vectors h, ``out`` of shape (m, k) the diagonals.
+    ``weights`` of shape (n, k) has k vectors h, and ``out`` of shape (m, k) the
+    diagonals.
     """
     cdef Py_ssize_t m = columns.shape[0], k = weights.shape[1], i, j, c, l
     cdef double square
@@ -284,12 +283,12 @@ def scale_columns(
     float[::1] out_values,
     double[:, ::1] squares,
 ):
-    """Write some columns of X (CSC) with their rows times ``scales``.
+    """Write the given columns of X (CSC) with rows multiplied by ``scales``.
 
-    Row i becomes row ``positions[i]``, or is left out where that is not less than
-    ``n_rows``. Arrays ``out_indices`` and ``out_values`` have room for all entries of
-    the columns. ``squares`` of shape (2, m) receives the squared norms of what is
-    written, and of what is left out.
+    Row i becomes row ``positions[i]``, or is left out if ``positions[i] >= n_rows``.
+    ``out_indices`` and ``out_values`` must have the size of all entries of the columns.
+    ``squares`` of shape (2, m) receives the squared norms of the written and of the
+    left-out part of each column.
     """
     cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
     cdef double scaled, square, total
@@ -310,7 +309,7 @@ def scale_columns(
             j = columns[c]
             square = total = 0.0
             for i in range(indptr[j], indptr[j + 1]):
-                # Written in any case, since branches would take longer.
+                # Writing unconditionally is faster than a branch.
                 scaled = scales[indices[i]] * values[i]
                 out_indices[end] = positions[indices[i]]
                 out_values[end] = <float> scaled

@@ -1,4 +1,4 @@
-"""QR factors of some rows of a matrix, kept up to date by reflections and rotations."""
+"""QR factors of the support's rows, updated by reflections and rotations."""
 
 from .standard cimport fabs, sqrt
 
@@ -12,10 +12,11 @@ cdef inline Py_ssize_t append_row(
     Py_ssize_t new,
     double least,
 ) noexcept nogil:
-    """Add a column to R by a reflection of Q, where work[6] is Q'E of the row.
+    """Append a row to the support: a Householder reflection adds a column to R.
 
-    What depends on the others except for rounding stays regular: no entry of the diagonal
-    is smaller than ``least``.
+    ``work[6]`` is Q' times the row. The diagonal of R is kept at least ``least`` in
+    magnitude, so R stays nonsingular for a row that depends on the support up to
+    rounding errors.
     """
     cdef Py_ssize_t i, k, r = Q.shape[0]
     cdef double norm = 0.0, head, square, dot
@@ -51,7 +52,7 @@ cdef inline Py_ssize_t leave(
     Py_ssize_t n,
     Py_ssize_t first,
 ) noexcept nogil:
-    """Take a row out of the support, a column out of R; return what is left."""
+    """Remove a row from the support by Givens rotations; return the new size."""
     cdef Py_ssize_t i, k, r = Q.shape[0]
     cdef double a, b, length, cosine, sine
     for k in range(first, n - 1):

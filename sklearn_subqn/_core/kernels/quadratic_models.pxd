@@ -1,11 +1,11 @@
-"""Minima of g p + ½ pᵀHp + l1 ||w + p||₁ for few parameters, of which some are free."""
+"""Minimize g p + ½ pᵀHp + l1 ||w + p||₁ for few parameters, some unpenalized."""
 
 from .dense_rows cimport dense_solve
 from .standard cimport INFINITY, fabs, memcpy
 
 cdef enum:
     MOST_SWEEPS = 200
-    # A system of m parameters takes as long as m / 12 sweeps over them.
+    # Solving a system of m parameters takes as long as m / SYSTEM sweeps.
     SYSTEM = 12
 
 
@@ -29,16 +29,17 @@ cdef inline bint descend(
     double* p,
     double* room,
 ) noexcept nogil:
-    """Fill p by sweeps over coordinates, and by solving for those that are not zero.
+    """Fill p by coordinate descent, and by linear solves on the active set.
 
-    A sweep finds signs, for which the minimum is that of a linear system: it is the
-    solution if it has them, and else the way to it is followed until one changes. It
-    is the end where coordinates lower the function by less than ``nothing``, or after
-    ``enough`` sweeps where they lower it by little. The room is for q (q + 2) numbers
-    and q indices; the lower half of H becomes its upper.
+    A sweep gives the signs of the parameters. For fixed signs the minimizer solves a
+    linear system. If the solution has these signs, it is taken; else the step towards
+    it ends where the first sign changes. Descent ends where a sweep's coordinates lower
+    the function by less than ``nothing``, or after ``enough`` sweeps by less than 1e-4
+    of the first decrease. ``room`` is a workspace of q (q + 2) numbers and q indices.
+    The upper triangle of H is copied to the lower one.
     """
     cdef Py_ssize_t i, j, k, m
-    cdef Py_ssize_t* some = <Py_ssize_t*> (room + q * (q + 2))
+    cdef Py_ssize_t* active = <Py_ssize_t*> (room + q * (q + 2))
     cdef double* r = room + q * q
     cdef double* x = room + q * q + q
     cdef double h, new, change, largest, first = 0.0, part
@@ -64,7 +65,7 @@ cdef inline bint descend(
                 for k in range(q):
                     r[k] += change * H[j * q + k]
         first = max(first, largest)
-        # Changes are rounding errors where they are 1e-13 of the first ones.
+        # Changes below 1e-13 of the first ones are rounding errors.
         if largest <= max(1e-26 * first, nothing):
             break
         if sweep >= enough and largest <= 1e-4 * first:
@@ -72,27 +73,27 @@ cdef inline bint descend(
         m = 0
         for j in range(q):
             if x[j] != 0.0 or j >= n_penalized:
-                some[m] = j
+                active[m] = j
                 m += 1
-        # Sweeps go on until they have cost what solving a system does.
+        # Sweeps continue until they have taken as long as one solve.
         unsolved += 1
         if not same or unsolved * SYSTEM < m:
             continue
         unsolved = 0
         for i in range(m):
-            j = some[i]
+            j = active[i]
             p[i] = -r[j] - (l1 * sign_of(x[j]) if j < n_penalized else 0.0)
             for k in range(i, m):
-                room[i * m + k] = H[j * q + some[k]]
+                room[i * m + k] = H[j * q + active[k]]
         if not dense_solve(room, p, m):
             continue
         part = 1.0
         for i in range(m):
-            j = some[i]
+            j = active[i]
             if j < n_penalized and x[j] * (x[j] + p[i]) < 0.0:
                 part = min(part, -x[j] / p[i])
         for i in range(m):
-            j = some[i]
+            j = active[i]
             change = part * p[i]
             new = x[j] + change
             if part < 1.0 and j < n_penalized and x[j] * (x[j] + p[i]) < 0.0:

@@ -1,6 +1,6 @@
-"""Losses of rankings within groups of rows.
+"""Loss-augmented maximization over rankings within groups of rows.
 
-The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores.
+Group g has the rows ``order[starts[g]:starts[g + 1]]``, in ascending order of scores.
 """
 
 from .groups cimport check_groups
@@ -12,10 +12,10 @@ def gather(
     const Py_ssize_t[::1] starts,
     Py_ssize_t[::1] out,
 ):
-    """Sort ``rows`` of shape (n,) by groups, without changing their order in a group.
+    """Sort ``rows`` of shape (n,) by group, keeping their order within a group.
 
-    ``codes`` of shape (n,) has the group of each row, ``starts`` (g + 1,) where each
-    group begins in ``out`` of shape (n,).
+    ``codes`` of shape (n,) has the group of each row, and ``starts`` of shape (g + 1,)
+    the first place of each group in ``out`` of shape (n,).
     """
     cdef Py_ssize_t n = rows.shape[0], n_groups = starts.shape[0] - 1, i, g
     cdef Py_ssize_t[::1] ends = starts.copy()
@@ -41,12 +41,12 @@ def first_hit(
     double[::1] out,
     double[::1] lost,
 ):
-    """Maximize <c, scores> - 1 / rank of the first relevant row over permutations.
+    """Maximize <c, scores> minus the reciprocal rank over permutations.
 
-    Where the first relevant row is to have rank p, the p - 1 best other rows come before
-    it, it is the best relevant one, and all the rest follows by descending scores: by
-    the rearrangement inequality no other permutation is better. The time for a group
-    of m rows is O(m²).
+    The reciprocal rank is 1 / rank of the first relevant row. For a given rank p of
+    this row, the best permutation begins with the p - 1 best irrelevant rows and the
+    best relevant row; all further rows follow in descending order of scores, by the
+    rearrangement inequality. The time for a group of m rows is O(m²).
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ def first_hit(
     order : (n,)
     starts : (g + 1,)
     relevant : (n,)
-        0 or 1. Groups without a relevant row are ranked by scores.
+        1 for relevant rows, else 0. Groups without a relevant row are ranked by scores.
     positions : (n,)
         c, by rank within each group, non-increasing.
     ideals : (n,)
-        What is subtracted from c of each row, so that less of the scores is summed.
+        Subtracted from c of each row, to reduce the rounding error of the sum.
     out : (n,)
-        Becomes c of the rank of each row in the maximizing permutation.
+        Receives c at the rank of each row in the maximizing permutation.
     lost : (g,)
-        Becomes 1 - 1 / rank of the first relevant row, or zero if there is none.
+        Receives one minus the reciprocal rank, or zero without relevant rows.
     """
     cdef Py_ssize_t n = scores.shape[0], a, b, g, t, p, best, n_others
     cdef double height, highest
@@ -107,13 +107,13 @@ def interleave(
     double[::1] out,
     double[:, ::1] heights,
 ):
-    """Maximize over rankings what inverted pairs and lost gains cost together.
+    """Maximize the total cost of inverted pairs and lost gains over rankings.
 
-    With b_p the number of other rows above the p-th relevant one, the sum over p of
-    ``margin * sum over these of (z_other - z_p)`` and of what of ``gain * discount``
-    rank p + b_p has less than rank p. By the rearrangement inequality both kinds may be taken by descending scores; then b is
-    non-decreasing, and is found by dynamic programming in O(P N) for P relevant and N
-    other rows.
+    With b_p irrelevant rows above the p-th relevant row, the cost is the sum over p of
+    ``margin * sum of (z_irrelevant - z_p)`` over these rows, plus the loss of ``gain *
+    discount`` from rank p to rank p + b_p. By the rearrangement inequality, both kinds
+    of rows can be sorted by descending scores. Then b is non-decreasing, and dynamic
+    programming finds it in O(P N) for P relevant and N irrelevant rows.
 
     Parameters
     ----------
@@ -121,19 +121,20 @@ def interleave(
     order : (n,)
     starts : (g + 1,)
     relevant : (n,)
-        0 or 1. Groups without relevant or without other rows are left out.
+        1 for relevant rows, else 0. Groups without relevant or without irrelevant rows
+        are skipped.
     discounts : (n,)
-        By rank within each group.
+        Discounts by rank within each group.
     first_only : bool
-        Whether the first relevant row only has a gain.
+        Whether only the first relevant row has a gain.
     margins, gains : (g,)
     room : (2, 1 + largest group)
     choices : (largest P (N + 1),)
     out : (n,)
-        A subgradient of the maxima is added to it.
+        A subgradient of the maxima is added.
     heights : (3, g)
-        To which are added the maxima, the lost gains among their terms, and the sums of
-        the gains at both ranks where they differ.
+        The maxima, the lost gains among their terms, and the sums of the gains at both
+        ranks where these differ, are added.
     """
     cdef Py_ssize_t n = scores.shape[0], n_groups = starts.shape[0] - 1
     cdef Py_ssize_t a, b, g, t, p, row, above, best, best_before, hits, others
@@ -211,8 +212,8 @@ def interleave(
                     best_before = choices[p * (others + 1) + best]
                     choices[p * (others + 1)] = best
                     best = best_before
-            # The other rows come in turn, the last first: hits - p relevant rows have
-            # the row above them.
+            # Irrelevant rows from the lowest to the highest; hits - p relevant rows are
+            # ranked below the current row.
             hits = p = b - a - others
             above = others
             for t in range(a, b):
@@ -250,9 +251,9 @@ cdef double arrange(
     Py_ssize_t p,
     double[::1] out,
 ) noexcept nogil:
-    """Set ``out`` for the best permutation with its first relevant row at rank p.
+    """Write the best permutation whose first relevant row has rank p to ``out``.
 
-    p = 0 stands for no condition. Returns <c - ideals, scores>.
+    p = 0 ranks all rows by scores. Returns <c - ideals, scores>.
     """
     cdef Py_ssize_t t, row, place, others = 0, hits = 0
     cdef double total = 0.0

@@ -1,4 +1,4 @@
-"""What kernels share: room to work in, products with rows, maxima of lines of a row."""
+"""Helpers of kernels: memory, products with rows, projections, upper envelopes."""
 
 from .standard cimport free, malloc
 
@@ -10,7 +10,7 @@ ctypedef fused index:
     int
     long long
 
-# Numbers of rows may be stored in a smaller type, for rows are fewer than entries.
+# Row indices may have a smaller type, because there are fewer rows than entries.
 ctypedef fused row_index:
     unsigned short
     int
@@ -26,7 +26,7 @@ cdef extern from *:
     """
     void prefetch(const void*) noexcept nogil
 
-# Loops prefetch what they will use 16 steps later.
+# Number of steps by which loops prefetch ahead.
 cdef enum:
     AHEAD = 16
 
@@ -39,7 +39,7 @@ cdef inline void* allocate(size_t n_bytes) except NULL:
 
 
 cdef inline void _sort(double* rise, double* height, Py_ssize_t size) noexcept nogil:
-    """Sort by rise, by height where that is equal: heap sort."""
+    """Sort by rise, then by height, with heap sort."""
     cdef Py_ssize_t start = size // 2, end = size, root, child
     cdef double r, h
     while end > 1:
@@ -72,11 +72,12 @@ cdef inline void _sort(double* rise, double* height, Py_ssize_t size) noexcept n
 cdef inline Py_ssize_t upper_envelope(
     double* rise, double* height, double* at, Py_ssize_t size
 ) noexcept nogil:
-    """Segment the maximum of lines height + eta * rise for eta > 0 (Yu 2009, Alg. 3.4).
+    """Find the upper envelope of lines height + eta * rise (Yu 2009, Alg. 3.4).
 
-    Line 0 is the maximum at 0, the other lines are lower there and rise faster. On
-    return the first lines are those of the maximum, in order, and ``at[j]`` is where
-    line j takes over from line j - 1. The result is their number. O(size log size).
+    The envelope is for eta > 0. Line 0 is the maximum at eta = 0; all other lines are
+    lower there and rise faster. On return, the first lines are the lines of the
+    envelope, in order, and ``at[j]`` is the intersection of lines j - 1 and j. Returns
+    their number, in O(size log size).
     """
     cdef Py_ssize_t i, top = 0
     cdef double where
@@ -98,9 +99,10 @@ cdef inline Py_ssize_t upper_envelope(
 cdef inline double shift_of_few(
     double* few, Py_ssize_t size, double total
 ) noexcept nogil:
-    """Return the shift with sum max(0, few - shift) = 1, for numbers of this total.
+    """Return the shift with sum max(0, few - shift) = 1, given the total of ``few``.
 
-    Numbers below the mean shift are removed, in place, until none is (Michelot 1986).
+    Numbers below the current shift are removed, in place, until none is left (Michelot
+    1986).
     """
     cdef Py_ssize_t j, kept
     cdef double shift
@@ -123,8 +125,8 @@ cdef inline double simplex_shift(
 ) noexcept nogil:
     """Return the shift with sum max(0, t - shift) = 1.
 
-    ``few`` has room for k numbers. Entries more than 1 below the largest cannot be in
-    the support.
+    ``few`` is a workspace of k numbers. Entries more than 1 below the largest are not
+    in the support.
     """
     cdef Py_ssize_t j, size = 0
     cdef double largest, total = 0.0
@@ -140,7 +142,7 @@ cdef inline double simplex_shift(
 
 
 cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcept nogil:
-    """Shuffle in place, by the same permutation for the same seed, not zero."""
+    """Shuffle in place; the permutation depends only on the non-zero seed."""
     cdef Py_ssize_t p, other, swapped
     for p in range(order.shape[0] - 1, 0, -1):
         seed ^= seed << 13
@@ -155,7 +157,7 @@ cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcep
 cdef inline double sparse_product(
     const real* values, const row_index* indices, Py_ssize_t size, const double* x
 ) noexcept nogil:
-    """Return the product of a sparse vector with x, in several partial sums."""
+    """Return the product of a sparse vector with x, from four partial sums."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef Py_ssize_t i = 0
     while i + 4 <= size:
@@ -178,9 +180,9 @@ cdef inline void add_sparse_row(
     Py_ssize_t k,
     double* z,
 ) noexcept nogil:
-    """Add the product of a row of ``size`` entries with w of shape (d, k) to z.
+    """Add the product of a sparse row with w of shape (d, k) to z.
 
-    Four features at once, while those after the next four come into the cache.
+    Four features are added at once, while later ones are prefetched.
     """
     cdef Py_ssize_t j = 0, ahead, line, c
     cdef const double* w0
@@ -213,7 +215,7 @@ cdef inline void add_dense_row(
     Py_ssize_t k,
     double* z,
 ) noexcept nogil:
-    """Add the product of a row with w of shape (d, k) to z.
+    """Add the product of a dense row with w of shape (d, k) to z.
 
     The entries of the row are ``stride`` bytes apart.
     """

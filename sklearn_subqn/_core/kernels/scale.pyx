@@ -1,7 +1,7 @@
-"""Huber's loss with its scale minimized over: the scale, and slopes on a line.
+"""Huber's loss minimized over its scale: the scale, and derivatives on a line.
 
-All arrays are contiguous, of shape (n,) and float64; weights s sum to one. A row counts
-as inside where its residual is at most epsilon times the scale.
+All arrays are contiguous, of shape (n,) and float64; the weights s sum to one. A row is
+inside if its absolute residual is at most epsilon times the scale.
 """
 
 from .scales cimport scale_of as search
@@ -14,9 +14,9 @@ def scale_of(
     double epsilon,
     double start,
 ):
-    """Return the scale of residuals, zero where there is none.
+    """Return the scale of residuals; zero if the equation has no solution.
 
-    The search begins at a scale near by, unless ``start`` is zero.
+    ``start`` is an estimate of the scale, or zero.
     """
     cdef Py_ssize_t n = residuals.shape[0]
     cdef double scale = 0.0
@@ -36,9 +36,10 @@ def on_line(
     double epsilon,
     double scale,
 ):
-    """Return sums of s v dr over all rows, and s dr², s r dr and s r² over those inside.
+    """Return the sum of s v dr over all rows, and of s dr², s r dr, s r² inside.
 
-    At the residuals r + step dr, with v = r within the scale times epsilon.
+    The residuals are r + step dr, and v is the residual clipped to epsilon times the
+    scale.
     """
     cdef Py_ssize_t i, n = residuals.shape[0]
     cdef double r, dr, s, slope = 0.0, square = 0.0, cross = 0.0, size = 0.0

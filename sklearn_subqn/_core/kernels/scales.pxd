@@ -1,10 +1,10 @@
-"""The scale of residuals that Huber's loss with its scale minimized over has."""
+"""The scale that minimizes Huber's loss with a concomitant scale."""
 
 from .standard cimport DBL_EPSILON, fabs, sqrt
 from .sums cimport Sum, add_all, result
 
 cdef enum:
-    # Newton's method ends after a few steps.
+    # Limit on Newton steps; a few are enough.
     MOST_NEWTON = 60
 
 
@@ -15,11 +15,12 @@ cdef inline double scale_of(
     double epsilon,
     double start,
 ) noexcept nogil:
-    """Return the scale sigma with sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero.
+    """Return the root sigma of sum_i s_i min(r_i² / sigma², epsilon²) = 1, or zero.
 
-    The weights s sum to one. The sum is a concave function of 1 / sigma² made of a few
-    lines: no step of Newton's method ends above the root, and the last one ends there. It
-    begins at a scale near by, or at an infinite one if ``start`` is zero.
+    The weights s sum to one. The sum is a concave, piecewise linear function of 1 /
+    sigma², so Newton's method does not overshoot the root, and ends exactly at the root
+    after finitely many steps. ``start`` is an estimate of the scale; zero starts at an
+    infinite scale.
     """
     cdef Py_ssize_t i, first, size
     cdef double[256] squares, counted

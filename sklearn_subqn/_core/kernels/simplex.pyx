@@ -1,16 +1,16 @@
-"""An active-set method for small quadratic programs on the unit simplex.
+"""Active-set method for small quadratic programs on the unit simplex.
 
-The Cholesky factor of the matrix on the support is kept up to date as indices enter and
-leave, so that a step takes about as many operations as the support has pairs.
+The Cholesky factor of the matrix on the support is updated when indices enter and
+leave, so an iteration costs O(n²) for a support of n indices.
 """
 
 from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .standard cimport INFINITY, fabs, sqrt
 
-# An index must lower the value by more than its rounding and 1e-8 of the value. Others
-# would come and go until the limit, by steps that the ridge shortens. Hinges of small
-# chains, six sequences of Cauchy features with alpha 1e-8, take a fifth of the
-# iterations.
+# Relative decrease of the value that an entering index must achieve, beyond rounding
+# errors. Without this limit, indices enter and leave by steps that the ridge shortens,
+# until max_iter. With it, hinges of small chains (six sequences of Cauchy features,
+# alpha 1e-8) take a fifth of the iterations.
 cdef double LITTLE = 1e-8
 
 
@@ -26,12 +26,13 @@ def minimize(
     double[:, ::1] work,
     Py_ssize_t[::1] support,
 ):
-    """Minimize x'Qx / 2 - c'x over the simplex, from x to x; return the iterations.
+    """Minimize x'Qx / 2 - c'x over the simplex, in place; return the iterations.
 
-    ``border`` is a number of the size of Q; ``ridge``, above the rounding of that, comes
-    to its diagonal in the systems. An index enters if its reduced cost is negative
-    beyond ``tolerance`` times the sum of the sizes of its terms. ``factor`` of shape
-    (m, m), ``work`` of shape (4, m) and ``support`` of shape (m,) are overwritten.
+    ``x`` is the starting point, and is overwritten. ``border`` is a number of the
+    magnitude of Q. ``ridge``, larger than the rounding error of ``border``, is added to
+    the diagonal of the systems. An index enters if its reduced cost is below minus
+    ``tolerance`` times the sum of its absolute terms. ``factor`` of shape (m, m),
+    ``work`` of shape (4, m) and ``support`` of shape (m,) are overwritten.
     """
     cdef Py_ssize_t i, j, n, first, entering, it, m = c.shape[0], refined = 0
     cdef Py_ssize_t idle = 0
@@ -82,7 +83,7 @@ def minimize(
                 remove(factor, support, n, first)
                 n -= 1
                 continue
-            # Reduced costs of all, and what is left of them by rounding.
+            # Reduced costs of all indices, raised by bounds on their rounding errors.
             price = value = terms = 0.0
             for i in range(m):
                 cost = -c[i]
@@ -116,7 +117,7 @@ def minimize(
                 n += 1
                 refined = 0
                 continue
-            # A step that the ridge has damped is followed by others.
+            # Repeat a step that the ridge has damped, as iterative refinement.
             done = largest <= tolerance or refined >= 3
             if done:
                 break
@@ -130,9 +131,9 @@ cdef double longest(
     const double[:, ::1] work,
     Py_ssize_t n,
 ) noexcept nogil:
-    """Return the step to the minimum on a line, or 1 where the ridge hardly damps it.
+    """Return the exact step on a line, or 1 where the ridge hardly damps the step.
 
-    The line is along work[0], with the negative slopes work[2].
+    The direction is work[0], and the negative gradient work[2].
     """
     cdef Py_ssize_t i, j
     cdef double fall = 0.0, bend = 0.0, product
@@ -158,10 +159,11 @@ cdef void append(
     Py_ssize_t[::1] support,
     Py_ssize_t n,
 ) noexcept nogil:
-    """Add the last row of the factor of Q + border on the support, where ``new`` comes.
+    """Append the index ``new`` to the support, and a row to the factor of Q + border.
 
-    Adding a constant to Q changes nothing on the simplex, and makes the matrix regular
-    where it only lacks curvature along the constant vector.
+    Adding a constant to all entries of Q changes the objective on the simplex by a
+    constant. The matrix becomes nonsingular where only the constant vector had no
+    curvature.
     """
     cdef Py_ssize_t i, k
     cdef double value, square = Q[new, new] + border + ridge
@@ -179,14 +181,15 @@ cdef void append(
 cdef void remove(
     double[:, ::1] L, Py_ssize_t[::1] support, Py_ssize_t n, Py_ssize_t first
 ) noexcept nogil:
-    """Take an index out of the support, and its row out of the factor."""
+    """Remove an index from the support, and its row from the factor."""
     cdef Py_ssize_t i, k
     cdef double a, b, r, cosine, sine
     for i in range(first, n - 1):
         support[i] = support[i + 1]
         for k in range(i + 2):
             L[i, k] = L[i + 1, k]
-    # Row i now reaches to column i + 1; rotations of neighboring columns undo that.
+    # Row i now has an entry in column i + 1; Givens rotations of adjacent columns
+    # remove it.
     for k in range(first, n - 1):
         a, b = L[k, k], L[k, k + 1]
         r = sqrt(a * a + b * b)

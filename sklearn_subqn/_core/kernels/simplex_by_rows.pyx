@@ -1,14 +1,15 @@
-"""An active-set method for least squares of rows on the unit simplex.
+"""Active-set method for least squares problems on the unit simplex.
 
-As in ``simplex.pyx``, by the QR factors of the rows of the support: nothing is squared.
+The method of ``simplex.pyx`` with QR factors of the support's rows instead of Cholesky
+factors. No Gram matrix is formed, which would square the condition number.
 """
 
 from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .qr_factors cimport append_row, leave, lower, upper
 from .standard cimport fabs, sqrt
 
-# A row counts as a combination of others where 1e-15 of its length is all that the
-# combination misses.
+# A row is linearly dependent on the support if its residual is below this fraction of
+# its norm.
 cdef double DEPENDENT = 1e-15
 
 def minimize(
@@ -23,12 +24,12 @@ def minimize(
     double[::1] costs,
     Py_ssize_t[::1] support,
 ):
-    """Minimize ||E'x||² / 2 - c'x over the simplex, from x to x; return iterations.
+    """Minimize ||E'x||² / 2 - c'x over the simplex, in place; return iterations.
 
-    E of shape (m, r) has a first column of the same number, so that rows are affinely
-    independent if they are linearly so: supports are of such rows. Their QR factors are
-    kept up to date by reflections and rotations. Nothing is squared, and a row that
-    enters goes along the direction in which those of the support make up for it.
+    The first column of E of shape (m, r) is constant, so rows are affinely independent
+    if and only if they are linearly independent. The rows of the support are linearly
+    independent; their QR factors are updated by reflections and rotations. When a row
+    enters, the multipliers of the support move to compensate.
 
     Parameters are as in ``simplex.pyx``. ``Q`` and ``R`` of shape (r, r), ``work`` of
     shape (8, r), ``costs`` of shape (m,) and ``support`` of shape (r,) are overwritten.
@@ -80,7 +81,8 @@ def minimize(
             if refined < 1:
                 refined += 1
                 continue
-            # E'x as it would be without rounding of x.
+            # E'x at the exact minimizer on the support, without the rounding error of
+            # x.
             combine(E, x, support, n, work[0])
             by_columns(Q, work[0], n, work[4])
             for i in range(n):
@@ -146,11 +148,12 @@ cdef Py_ssize_t enter(
     Py_ssize_t[::1] support,
     Py_ssize_t n,
 ) noexcept nogil:
-    """Let a row enter; return the length of the support.
+    """Let a row enter the support; return the new size of the support.
 
-    It goes along the direction in which costs on the support stay equal, as far as this
-    pays; a row whose multiplier vanishes there leaves.
-    At the ``start`` it does so only if it depends on these rows, the way that pays.
+    The multipliers move along the direction that keeps the costs on the support equal,
+    up to the minimum; a row whose multiplier becomes zero leaves. At the ``start`` a
+    row enters without a move, unless it depends linearly on the support; then the
+    multipliers move in the descent direction.
     """
     cdef Py_ssize_t i, first, r = E.shape[1]
     cdef double square = 0.0, size = 0.0, limit, ratio, sign = 1.0
@@ -216,7 +219,7 @@ cdef Py_ssize_t enter(
 cdef void by_columns(
     const double[:, ::1] Q, const double[::1] x, Py_ssize_t n, double[::1] out
 ) noexcept nogil:
-    """Write products of the first n columns of Q with x."""
+    """Write the products of the first n columns of Q with x."""
     cdef Py_ssize_t i, k
     for i in range(n):
         out[i] = 0.0

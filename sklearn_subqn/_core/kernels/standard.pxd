@@ -1,8 +1,8 @@
-"""What kernels use of the C library.
+"""Declarations of the C library functions in the kernels.
 
-Cython has files of the same declarations. Kernels that cimport those depend on them: with
-build isolation they are gone after an editable installation, and its first import would
-build everything anew, by a Cython that is gone as well.
+Cython's own declaration files would become build dependencies of the kernels. With
+build isolation, these files and Cython are deleted after an editable installation, so
+the first import would try to rebuild all kernels, without Cython.
 """
 
 cdef extern from "math.h" nogil:

@@ -1,15 +1,15 @@
-"""Sums that keep what rounding takes, of many terms that may be alike."""
+"""Compensated sums."""
 
 cdef struct Sum:
-    # A sum, and what rounding has taken from it.
+    # A sum, and its accumulated rounding error.
     double total, rest
 
 
 cdef inline void add_to(Sum* sum, double x) noexcept nogil:
-    """Add x, keeping what rounding takes (Knuth's sum of two numbers).
+    """Add x, and accumulate the rounding error (Knuth's TwoSum).
 
-    Errors of plain sums grow with the number of terms where these are alike. The chain of
-    dependent operations is that of a plain sum, so that it takes no longer.
+    The error of a plain sum of similar terms grows with their number. The critical path
+    is the same as in a plain sum, so the compensated sum takes no longer.
     """
     cdef double total = sum.total + x
     cdef double part = total - sum.total
@@ -18,10 +18,10 @@ cdef inline void add_to(Sum* sum, double x) noexcept nogil:
 
 
 cdef inline void add_all(Sum* sum, const double* x, Py_ssize_t size) noexcept nogil:
-    """Add some numbers, few enough for plain sums of each eighth of them.
+    """Add a few numbers, by eight plain partial sums.
 
-    Of 256 equal ones these are off by less than the smallest error that is accounted
-    for. Sums that go from term to term would wait for each addition.
+    For at most 256 equal numbers, the rounding error is below the smallest error in the
+    error bounds. Independent partial sums are faster than one chain of additions.
     """
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0, e = 0.0, f = 0.0, g = 0.0, h = 0.0
     cdef Py_ssize_t i = 0

@@ -1,4 +1,4 @@
-"""Flows of the largest cost from some labels of a row to the others."""
+"""Flows of maximum cost from the relevant to the irrelevant labels of a row."""
 
 from .standard cimport fabs
 
@@ -14,12 +14,13 @@ cdef inline double transport_row(
 ) noexcept nogil:
     """Write the flows of one row, by relevant and then by irrelevant label.
 
-    ``left`` has room for 2 l numbers: what is left to leave or arrive at each label, and
-    its distance, minus the cost of the best path to it. ``parent`` has room for 2 l:
-    the label before it, and the number of labels of its kind before it.
+    ``left`` is a workspace of 2 l numbers: the remaining supply or demand of each
+    label, and its distance, which is minus the cost of the best path to the label.
+    ``parent`` is a workspace of 2 l indices: the predecessor of each label, and its
+    index among the labels of its kind.
     """
     cdef Py_ssize_t h, j, end, step, n_irrelevant = 0, n_relevant = 0
-    cdef double total = 0.0, largest = 0.0, least, amount, further
+    cdef double total = 0.0, largest = 0.0, negligible, amount, further
     cdef double* distance = left + l
     cdef Py_ssize_t* place = parent + l
     cdef bint changed
@@ -34,10 +35,10 @@ cdef inline double transport_row(
             n_irrelevant += 1
     for j in range(n_relevant * n_irrelevant):
         flow[j] = 0.0
-    least = 1e-15 * largest
+    negligible = 1e-15 * largest
     while True:
         for j in range(l):
-            distance[j] = 0.0 if relevant[j] and left[j] > least else 1e300
+            distance[j] = 0.0 if relevant[j] and left[j] > negligible else 1e300
             parent[j] = -1
         changed = True
         step = 0
@@ -59,14 +60,14 @@ cdef inline double transport_row(
                 for h in range(l):
                     if not relevant[h]:
                         continue
-                    if flow[place[h] * n_irrelevant + place[j]] <= least:
+                    if flow[place[h] * n_irrelevant + place[j]] <= negligible:
                         continue
                     further = distance[j] + costs[h * l + j]
                     if further < distance[h] - 1e-12 * (1.0 + fabs(further)):
                         distance[h], parent[h], changed = further, j, True
         end = -1
         for j in range(l):
-            if not relevant[j] and left[j] > least and distance[j] < 1e300:
+            if not relevant[j] and left[j] > negligible and distance[j] < 1e300:
                 if end < 0 or distance[j] < distance[end]:
                     end = j
         if end < 0:
@@ -92,7 +93,8 @@ cdef inline double transport_row(
             else:
                 flow[place[h] * n_irrelevant + place[j]] += amount
             j = h
-    # What rounding has left goes anywhere: every flow proves a bound.
+    # Remaining supplies are rounding errors; any assignment of them gives a valid
+    # bound.
     for h in range(l):
         for j in range(l):
             if relevant[h] and not relevant[j]:

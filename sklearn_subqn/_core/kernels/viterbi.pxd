@@ -1,6 +1,6 @@
-"""Best labelings of a chain, and those that violate their margins most.
+"""Best labelings and most violated labelings of a chain.
 
-Emissions of shape (L, k) and transitions of shape (k, k) are those of ``lattice.pxd``.
+Emissions of shape (L, k) and transitions of shape (k, k) are as in ``lattice.pxd``.
 """
 
 from .rows cimport allocate
@@ -16,10 +16,10 @@ cdef inline double best_labels(
     double* best,
     Py_ssize_t* labels,
 ) noexcept nogil:
-    """Find the labeling with the best score (Viterbi 1967), of equal ones the lowest.
+    """Find the labeling with the best score, the lowest among ties (Viterbi 1967).
 
-    Labels other than ``own``, unless that is NULL, score one more. The room ``best`` of
-    shape (L, k) is for its own use. Returns the score, minus infinity if no labeling is
+    If ``own`` is not NULL, each label that differs from it scores one more. ``best`` of
+    shape (L, k) is a workspace. Returns the score, minus infinity if no labeling is
     allowed.
     """
     cdef Py_ssize_t t, i, j, before
@@ -39,7 +39,7 @@ cdef inline double best_labels(
     j = _largest(now, k)
     score = now[j]
     labels[length - 1] = j
-    # Only along the labeling itself it matters which label is before.
+    # Previous labels are computed only along the best labeling.
     for t in range(length - 1, 0, -1):
         now -= k
         before, reached = 0, now[0] + T[j]
@@ -54,7 +54,7 @@ cdef inline double best_labels(
 cdef inline void _reach(
     const double* T, Py_ssize_t k, const double* z, const double* before, double* now
 ) noexcept nogil:
-    """Write the best scores with one more token by its label."""
+    """Extend the best scores by one token, for each of its labels."""
     cdef Py_ssize_t i, j
     cdef double score, reached
     cdef const double* row
@@ -78,7 +78,7 @@ cdef inline void _go_on(
     double* now,
     unsigned short* origin,
 ) noexcept nogil:
-    """Write the best scores with one more token by its label, and the label before."""
+    """Extend the best scores by one token, and write the previous labels."""
     cdef Py_ssize_t i, j
     cdef double score, reached
     cdef const double* row
@@ -121,8 +121,8 @@ cdef inline double labels_score(
 
 
 cdef struct Violations:
-    # Room to find violated margins in.
-    bint slack  # whether slacks are rescaled, or margins
+    # Workspace for the most violated labelings.
+    bint slack  # slack rescaling, else margin rescaling
     double* best
     unsigned short* origins
 
@@ -132,7 +132,7 @@ cdef inline int open_violations(
 ) except -1:
     cdef size_t n_best = longest * k, n_origins = 0
     if slack:
-        # There is room for each number of wrong labels so far.
+        # Slack rescaling needs scores for each number of wrong labels.
         n_best = 2 * (longest + 1) * k
         n_origins = longest * (longest + 1) // 2 * k
     room.slack = slack
@@ -156,19 +156,20 @@ cdef inline double most_violated(
     const Py_ssize_t* own,
     Py_ssize_t* labels,
 ) noexcept nogil:
-    """Find the labeling that the structured hinge is of; return the hinge.
+    """Find the most violated labeling; return the structured hinge.
 
-    With Delta the number of labels that are not ``own``, it has the most of Delta +
-    score - score(own), or with slack rescaling of Delta (1 + score - score(own)). The
-    own labeling, which is allowed, has zero of either.
+    With Delta the number of labels that differ from ``own``, the labeling maximizes
+    Delta + score - score(own), or with slack rescaling Delta (1 + score - score(own)).
+    The labeling ``own`` must be allowed; its value is zero.
     """
     cdef double score = labels_score(T, k, z, length, own)
-    cdef double most = best_labels(T, k, z, length, own, room.best, labels)
-    # The own labeling is one of them, except for rounding.
-    most = max(most - score, 0.0)
+    cdef double hinge = best_labels(T, k, z, length, own, room.best, labels)
+    # The maximum is not negative, because it includes ``own``, except for rounding
+    # errors.
+    hinge = max(hinge - score, 0.0)
     if room.slack:
-        return _most_slack(room, T, k, z, length, own, score, most, labels)
-    return most
+        return _most_slack(room, T, k, z, length, own, score, hinge, labels)
+    return hinge
 
 
 cdef inline double _most_slack(
@@ -182,20 +183,21 @@ cdef inline double _most_slack(
     double margin,
     Py_ssize_t* labels,
 ) noexcept nogil:
-    """Find the best labelings with each number of wrong labels, and the best of them.
+    """Maximize Delta (1 + score - score(own)) over each number of wrong labels.
 
-    Of equal ones that with the fewest wrong labels, of these the lowest. The hinge with
-    margin rescaling is as much as n + score - score(own) is for any labeling with n
-    wrong labels, so that those with n >= margin + 1 have not more than the own one.
+    Ties are resolved to the fewest wrong labels, then to the lowest labels. The hinge
+    with margin rescaling bounds n + score - score(own) for all labelings with n wrong
+    labels, so labelings with n >= margin + 1 have no positive value and are skipped.
     """
     cdef Py_ssize_t most_wrong = <Py_ssize_t> ceil(margin) if margin < length else length
     cdef Py_ssize_t t, i = own[length - 1], j, n, last, n_wrong = 0
     cdef double* now = room.best
     cdef double* before = room.best + (length + 1) * k
     cdef double* swapped
-    cdef double most = 0.0, value
-    # Entry [n, j] of ``now`` is of label j at token t, with n wrong labels up to there;
-    # that of ``origins`` of n wrong labels before it, at most t.
+    cdef double hinge = 0.0, value
+    # Entry [n, j] of ``now`` is the best score with label j at token t and n wrong
+    # labels up to token t; entry [n, j] of ``origins`` has n <= t wrong labels before
+    # token t.
     cdef unsigned short* origins = room.origins
     if most_wrong == 0:
         memcpy(labels, own, length * sizeof(Py_ssize_t))
@@ -222,8 +224,8 @@ cdef inline double _most_slack(
     for n in range(1, most_wrong + 1):
         j = _largest(now + n * k, k)
         value = n * (1.0 + now[n * k + j] - score)
-        if value > most:
-            most = value
+        if value > hinge:
+            hinge = value
             n_wrong = n
             i = j
     for t in range(length - 1, -1, -1):
@@ -233,4 +235,4 @@ cdef inline double _most_slack(
         if t > 0:
             i = origins[n_wrong * k + i]
             origins -= min(t, most_wrong + 1) * k
-    return most
+    return hinge

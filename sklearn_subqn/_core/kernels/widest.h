@@ -1,7 +1,7 @@
-/* A mark of loops that GCC compiles for several widths of registers.
+/* Attribute of functions that GCC compiles for several widths of vector registers.
 
-With glibc the widest ones of the processor are taken when a kernel is loaded: loops over
-exponentials and logarithms take half of the time. */
+glibc selects the widest version that the processor supports when a kernel is loaded.
+Loops over exponentials and logarithms then take half of the time. */
 #ifndef WIDEST
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) \
     && defined(__gnu_linux__)

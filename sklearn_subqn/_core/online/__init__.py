@@ -1,7 +1,8 @@
-"""Online methods: a picklable state and a step for every batch; one file per method.
+"""Online methods: a picklable state and one step for each batch, one file a method.
 
-``ONLINE_METHODS`` lists them by name; their hyperparameters are the fields of their
-classes. To add one: write its file, import it here and add an entry.
+``ONLINE_METHODS`` lists the methods by name; the hyperparameters of a method are the
+fields of its class. To add a method, write its file, import the class here and add an
+entry.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
-    # Asks more of a batch: its scores, and curvature at them.
+    # Needs more than the ``Batch`` protocol: scores, and the curvature at the scores.
     "auto": ColumnwiseLBFGS,  # type: ignore[dict-item]
     "olbfgs": OLBFGS,
     "obfgs": OBFGS,
@@ -58,7 +59,7 @@ ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
 
 
 def hyperparameters(name: str) -> dict[str, Any]:
-    """Return the hyperparameters that a method takes, with their defaults."""
+    """Return the hyperparameters of a method, with their defaults."""
     method = ONLINE_METHODS[name]()
     fixed = getattr(ONLINE_METHODS[name], "keywords", {})
     return {
@@ -69,17 +70,17 @@ def hyperparameters(name: str) -> dict[str, Any]:
 
 
 def known_options(name: str) -> Mapping[str, Option]:
-    """Return the options that a method takes, by their names."""
+    """Return the options of a method by name."""
     return options_of(ONLINE_METHODS[name]())
 
 
 def online_method(name: str, **options: Any) -> Method[Any]:
-    """Return a method by its name.
+    """Return the method of the given name.
 
     Raises
     ------
     TypeError
-        If it does not take one of the options.
+        If the method does not have one of the options.
     """
     unknown = sorted(options.keys() - hyperparameters(name).keys())
     if unknown:

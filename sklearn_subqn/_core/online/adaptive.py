@@ -1,7 +1,7 @@
-"""Gradients divided by their past sizes: AdaGrad, RMSProp, Adam (Aggarwal 2020, 5.3).
+"""AdaGrad, RMSProp and Adam: adaptive step sizes (Aggarwal 2020, section 5.3).
 
-In all three ``squares`` is A, of shape (q,): a sum or average of squared partial
-derivatives (not, as section 5.3.4 has it, of the parameters).
+In all three methods ``squares`` is A, of shape (q,): a sum or average of squared
+partial derivatives. (Section 5.3.4 writes squared parameters, a misprint.)
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .method import Batch, State, first_step, step_size, steps_fall_after
 @stored
 @dataclass(frozen=True)
 class AdaptiveState(State):
-    """The squares A, of shape (q,)."""
+    """State of AdaGrad and RMSProp: the squares A, of shape (q,)."""
 
     squares: Floats
 
 
 class OfSquares(ABC):
-    """Base of methods that divide gradients by the root of A."""
+    """Base class of methods that divide gradients by the square root of A."""
 
     eta0: float
     tau: float
@@ -34,7 +34,7 @@ class OfSquares(ABC):
 
     @abstractmethod
     def squares(self, old: Floats, gradient: Floats) -> Floats:
-        """Return A with the squares of one more gradient."""
+        """Return A updated by the squares of a gradient."""
 
     def start(self, w0: Floats) -> AdaptiveState:
         """Return the state before the first batch."""
@@ -53,15 +53,15 @@ class OfSquares(ABC):
 @stored
 @dataclass(frozen=True)
 class AdaGrad(OfSquares):
-    """Division by the root of the sum of all past squares (eq. 5.1).
+    """AdaGrad: division by the root of the sum of all past squares (eq. 5.1).
 
     Attributes
     ----------
     eta0, tau : float
         Step sizes eta0 tau / (tau + t).
     epsilon : float
-        Is added to A under the root; without it a parameter whose derivatives all
-        vanished would be 0 / 0.
+        Added to A under the root. Without epsilon, the step of a parameter whose
+        derivatives have all been zero would be 0 / 0.
     """
 
     eta0: float = first_step(0.3)
@@ -75,17 +75,17 @@ class AdaGrad(OfSquares):
 @stored
 @dataclass(frozen=True)
 class RMSProp(OfSquares):
-    """Division by the root of an exponentially weighted average of squares (eq. 5.2).
+    """RMSProp: division by the root of a moving average of squares (eq. 5.2).
 
     Attributes
     ----------
     eta0, tau : float
         Step sizes eta0 tau / (tau + t).
     rho : float
-        Weight of the past, in (0, 1). The average starts at 0 and is too small at
-        first, which this method does not correct.
+        Weight of the previous average, in (0, 1). The average starts at 0, and so is
+        biased toward zero at first; RMSProp does not correct this.
     epsilon : float
-        Is added to A under the root.
+        Added to A under the root.
     """
 
     eta0: float = first_step(0.1)
@@ -107,7 +107,7 @@ class RMSProp(OfSquares):
 @stored
 @dataclass(frozen=True)
 class AdamState(State):
-    """The squares A and the smoothed gradient F, both of shape (q,)."""
+    """State of Adam: the squares A and the smoothed gradient F, both of shape (q,)."""
 
     squares: Floats
     smoothed: Floats
@@ -116,18 +116,17 @@ class AdamState(State):
 @stored
 @dataclass(frozen=True)
 class Adam:
-    """RMSProp with a smoothed gradient and without the bias of its start (5.3 to 5.5).
+    """Adam: RMSProp with a smoothed gradient and bias correction (5.3 to 5.5).
 
     Attributes
     ----------
     eta0, tau : float
         Step sizes eta0 tau / (tau + t), before the correction of bias.
     rho, rho_f : float
-        Weights of the past in A and F, in (0, 1).
+        Weights of the previous averages A and F, in (0, 1).
     epsilon : float
-        Is added to the root of A, after the correction of bias has gone into the step
-        size: the order of the source, in which Kingma and Ba (2015, section 2) write
-        epsilon with a hat.
+        Added to the root of A, with the bias correction in the step size, as in the
+        source. Kingma and Ba (2015, section 2) write epsilon with a hat in this form.
     """
 
     eta0: float = first_step(0.1)

@@ -1,25 +1,27 @@
-"""The untuned method: online L-BFGS in a metric that knows the features' scales.
+"""The solver "auto": online L-BFGS with adaptive scaling and step sizes.
 
-Four things take the place of a tuned step size.
+Four mechanisms replace a tuned step size.
 
-- A diagonal metric in centered coordinates. Running means of h, h x and h x², with h
-  the curvature of the loss in its scores, give for every feature the curvature of the
-  objective after the intercept has adapted: the h-weighted variance of the feature. The
-  intercept follows the means, so that neither scale nor offset of a feature matters.
-- Pairs of displacements over it, as in online L-BFGS (Yu 2009, section 5.4; scaled by
-  the mean of 5.18), but of means of iterates over blocks of batches, with the products
-  of the Hessian averaged over the batches of the next block (Byrd et al. 2016, Alg. 1):
-  noise averages out of both, and the pairs change rarely.
-- Steps measured on the batch: the minimizer of the batch's quadratic model along the
-  direction times a factor that falls like t^(-1/2); halved while the objective of the
-  same batch does not fall.
-- A weighted average of iterates, which is the model (Shamir and Zhang 2013). When the
-  iterate predicts the next batches better than the average, again and again, then the
-  average lags behind: it begins anew, and the steps grow again.
+- A diagonal preconditioner ("metric") in centered coordinates. With h the second
+  derivative of the loss with respect to the scores, running means of h, h x and h x²
+  give the h-weighted variance of each feature. This variance is the curvature of the
+  objective along the feature when the intercept adapts. The intercept moves with the
+  weighted means, so neither the scale nor the offset of a feature matters.
+- Curvature pairs on top of the metric, as in online L-BFGS (Yu 2009, section 5.4;
+  scaled by the mean of 5.18). The displacements are differences between mean iterates
+  of blocks of batches, and the products with the Hessian are averaged over the next
+  block (Byrd et al. 2016, Alg. 1). Both averages reduce noise, and the pairs change
+  rarely.
+- A step size from the batch: the minimizer of the batch's quadratic model along the
+  direction, times a factor that decreases like t^(-1/2). The step is halved until the
+  objective of the same batch decreases.
+- A weighted average of iterates, which is the model (Shamir and Zhang 2013). If the
+  iterate repeatedly predicts the next batches better than the average, the average lags
+  behind. The average then restarts, and the steps grow again.
 
-Where the model predicts the next rows much worse than rows before, the stream has
-changed: all but the last iterate begins anew. The test is the cumulative sum of Page
-(1954) over blocks of rows.
+If the model predicts new rows much worse than earlier rows, the distribution of the
+stream has changed, and the method restarts at the last iterate. The test for this
+change is the cumulative sum test of Page (1954) over blocks of rows.
 """
 
 from __future__ import annotations
@@ -45,29 +47,31 @@ from .method import State, check_finite, number_of_pairs
 @stored
 @dataclass(frozen=True)
 class AutoState(State):
-    """The model ``w``, the iterate that leads it, and what the steps are made from.
+    """State of "auto": the model w, the iterate, and the statistics for the next step.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
-        The model: the average, with an L1 penalty without the coefficients that the
-        optimality conditions at averaged gradients say are zero.
+        The model, which is the average of iterates. With an L1 penalty, coefficients
+        are set to zero where the optimality conditions at the averaged gradient imply
+        zero.
     iterate : ndarray of shape (q,)
     average : Average
-        Of the iterates.
+        Average of the iterates.
     stiffness : float
-        Running mean of the inverse of the step to the minimizer of a batch.
+        Running mean of the inverse step size to the minimizer of a batch's quadratic
+        model.
     moments, metric, block
-        See there.
+        See ``Moments``, ``Metric`` and ``Block``.
     dw, dg : ndarray of shape (m, q)
-        Pairs of displacements, oldest first.
+        Curvature pairs, oldest first.
     smooth_gradient : ndarray of shape (q,) or None
-        With an L1 penalty, the average of gradients without it.
+        With an L1 penalty, the average of the gradients of the smooth part.
     length : float
-        Of the last step, against its direction.
+        Size of the last step, in units of its direction.
     size : float
-        The largest objective of a batch so far, the first one's at scores of zero among
-        them: what rounding errors are compared with.
+        The largest batch objective so far, including the first batch's at zero scores.
+        Rounding errors are relative to this size.
     began : int
         The number of batches before the stream last changed.
     """
@@ -86,16 +90,16 @@ class AutoState(State):
     began: int = 0
 
     def known(self) -> AutoState:
-        """Return the state at the start of a stream whose model is good already.
+        """Return the initial state of a stream that starts from a good model.
 
-        The first steps, which know little of scales and curvature, are short then.
+        The first steps are short, because scales and curvature are not yet estimated.
         """
         n = SETTINGS.known_batches
         average = replace(self.average, n=n, clock=float(n))
         return replace(self, average=average)
 
     def __post_init__(self) -> None:
-        # All else is finite where these are, since they are made from it.
+        # All other arrays enter the iterate, so they are finite if the iterate is.
         check_finite("the objective of the batch", self.value if self.n_steps else 0.0)
         check_finite("the iterate", self.iterate)
         check_finite("the gradient", self.gradient)
@@ -104,16 +108,17 @@ class AutoState(State):
 @stored
 @dataclass(frozen=True)
 class AdaptiveLBFGS:
-    """Online L-BFGS that needs no tuning.
+    """Online L-BFGS without tuning parameters, on all columns.
 
     Attributes
     ----------
     eta0 : float
-        Share of the way to the batch's minimizer of the first steps.
+        First step size, as a share of the step to the minimizer of the batch's model.
     tau : float
-        Number of batches after which steps begin to fall; inf keeps them constant.
+        Number of batches after which the steps begin to decrease; inf keeps the steps
+        constant.
     memory : int
-        Number of pairs at most.
+        Maximum number of curvature pairs.
     average : bool
         Whether the model is the average of iterates.
     """
@@ -211,7 +216,7 @@ class AdaptiveLBFGS:
         memory = min(self.memory, work // max(len(w), 1))
         model, smooth = average.mean, state.smooth_gradient
         if penalty.l1:
-            # Pairs say nothing about steps that end at zeros.
+            # Pairs do not apply to proximal steps, which set coefficients to zero.
             memory = 0
             if smooth is None:
                 smooth = gradient
@@ -249,7 +254,7 @@ class AdaptiveLBFGS:
         gradient: Floats,
         length: float,
     ) -> AutoState:
-        """Return a state that keeps nothing but the iterate."""
+        """Return a state restarted at the iterate."""
         n_steps = state.n_steps + 1
         return replace(
             self.start(iterate),
@@ -269,7 +274,7 @@ class AdaptiveLBFGS:
         value: float,
         risk: float,
     ) -> Average:
-        """Return the average after a step to ``new`` from where J was ``value``."""
+        """Return the average after a step to ``new``, from an objective ``value``."""
         mean, there = average.mean, value
         if average.n:
             risk = batch.risk(batch.scores(mean))
@@ -281,11 +286,12 @@ class AdaptiveLBFGS:
         return replace(average, level=level).then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
-        """Return what the optimality conditions lack, as far as the last batch shows.
+        """Return the optimality conditions' residual, estimated on the last batch.
 
-        It is the step of the diagonal metric, in coordinates in which that metric is
-        the identity: its norm does not depend on the scales of features. With an L1
-        penalty of strength ``l1`` it is the one at averaged gradients.
+        The residual is the step of the diagonal metric, in coordinates in which the
+        metric is the identity, so its norm does not depend on the scales of features.
+        With an L1 penalty of strength ``l1`` the step is proximal, at the averaged
+        gradient.
         """
         metric = state.metric
         if metric is None:
@@ -306,11 +312,11 @@ class AdaptiveLBFGS:
         slope: float,
         size: float,
     ) -> tuple[float, float]:
-        """Return the length of the step along p, and the stiffness from now on.
+        """Return the step size along p, and the updated stiffness.
 
-        The length is zero if no step helps the batch. A slope is of second order in the
-        gradient: below the square of its rounding error it says nothing of directions,
-        as at the optimum of batches of one class.
+        The step size is zero if no step decreases the batch objective. The slope is of
+        second order in the gradient. A slope below the squared rounding error of the
+        gradient is noise, as at the optimum of batches of one class.
         """
         if not slope < -(ROUNDED**2) * size:
             return 0.0, state.stiffness
@@ -344,11 +350,11 @@ class AdaptiveLBFGS:
 
 
 def _direction(metric: Metric, gradient: Floats) -> tuple[Floats, float]:
-    """Return the direction of a step, and the slope along it, without an L1 penalty."""
+    """Return the direction of a step without L1 penalty, and its slope."""
     p = metric.apply(-gradient)
     slope = float(gradient @ p)
     if not slope < 0.0:
-        # Rounding, where pairs are nearly dependent.
+        # Nearly dependent pairs can turn p uphill by rounding errors.
         p = metric.diagonal(-gradient)
         slope = float(gradient @ p)
     return p, slope

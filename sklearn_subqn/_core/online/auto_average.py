@@ -1,4 +1,4 @@
-"""The average of iterates of the untuned method, and the level of its losses."""
+"""The average of iterates of "auto", and its test for a changed stream."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from .auto_settings import SETTINGS
 @stored
 @dataclass(frozen=True)
 class Level:
-    """The losses of the model on rows that it has not learned from, in blocks.
+    """Statistics of the model's losses on new rows, block by block.
 
     Attributes
     ----------
     n : int
         Number of blocks.
     mean, variance : float
-        Of the mean losses of blocks.
+        Mean and variance of the blocks' mean losses.
     excess : float
-        Sum of standardized losses, less the slack, since it was last zero.
+        Cumulative sum of the standardized losses minus the slack, never below zero
+        (Page 1954).
     n_rows : int
         Number of rows of the next block so far.
     total : float
-        Their loss.
+        Total loss of these rows.
     """
 
     n: int = 0
@@ -39,23 +40,23 @@ class Level:
 
     @property
     def alarms(self) -> bool:
-        """Whether the losses have risen for good."""
+        """Whether the losses have risen permanently: the stream has changed."""
         return self.excess >= SETTINGS.alarm
 
     def then(self, loss: float, n_rows: int) -> Level:
-        """Return the level after the mean loss of some more rows."""
+        """Return the statistics updated by the mean loss of ``n_rows`` new rows."""
         rows, total = self.n_rows + n_rows, self.total + n_rows * loss
         if rows < SETTINGS.block_rows:
             return replace(self, n_rows=rows, total=total)
         value = total / rows
         change, excess = value - self.mean, 0.0
         if self.n >= SETTINGS.least_blocks:
-            # The error of the next value, predicted from as few values as it has.
+            # Standard error of a prediction of the next value from n values.
             error = np.sqrt(self.variance * (1.0 + 1.0 / self.n))
             error = float(max(error, SETTINGS.least_error * abs(self.mean)))
             errors = min(max(change, 0.0) / (error or 1.0), SETTINGS.most_errors)
             excess = max(self.excess + errors - SETTINGS.slack, 0.0)
-            # Outliers change little of what is usual.
+            # Clipping keeps outliers from changing mean and variance much.
             change = min(change, SETTINGS.usual_errors * error)
         n = min(self.n + 1, SETTINGS.level_blocks)
         mean = self.mean + change / n
@@ -66,23 +67,23 @@ class Level:
 @stored
 @dataclass(frozen=True)
 class Average:
-    """The average of iterates, and what it says about their steps.
+    """The average of iterates, with the statistics that control the step size.
 
     Attributes
     ----------
     mean : ndarray of shape (q,)
         The average, or the last iterate.
     n : int
-        Number of iterates in it.
+        Number of iterates in the average.
     n_steps : int
         Number of batches.
     clock : float
-        Number of batches that the fall of the steps counts.
+        Effective number of batches, from which the step size decreases.
     lead, lead_square : float
-        Running means of how much better the iterate predicted than the average, and
-        of its square.
+        Running means of the lead and its square: the objective at the average minus the
+        objective at the iterate, on new batches.
     level : Level
-        Of the losses of the model.
+        Statistics of the losses of the model.
     """
 
     mean: Floats
@@ -107,7 +108,8 @@ class Average:
         ----------
         iterate : ndarray of shape (q,)
         lead : float
-            How much better the iterate before predicted the batch than the average.
+            Objective of the batch at the average, minus the objective at the previous
+            iterate.
         value : float
             The objective of the batch at the average.
         """

@@ -1,4 +1,4 @@
-"""The metric of the untuned method: curvature of centered features, and pairs."""
+"""The metric of "auto": inverse curvature of centered features, plus pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .batch import LinearBatch
 @stored
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows seen of the curvature h, of h x and of h x².
+    """Sums of h, h x and h x² over all rows so far; h is the curvature of the loss.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class Moments:
     h : ndarray of shape (k,)
     hx, hxx : ndarray of shape (c,)
     present : ndarray of shape (c,) or None
-        With an L1 penalty, the sum of h over rows in which x is not zero.
+        With an L1 penalty, the sum of h over the rows with non-zero x.
     n_batches : int
-        The number of batches of these rows.
+        Number of batches so far.
     """
 
     n_rows: float
@@ -39,29 +39,30 @@ class Moments:
 
     @property
     def curvature(self) -> Floats:
-        """The sums of h of scores, one where there was no curvature."""
+        """The sum of h for each score, one where this sum is zero."""
         return np.where(self.h > 0.0, self.h, 1.0)
 
 
 @stored
 @dataclass(frozen=True)
 class Metric:
-    """The inverse of a diagonal matrix in centered coordinates, plus low rank.
+    """A preconditioner: an inverse diagonal in centered coordinates, plus low rank.
 
     Attributes
     ----------
     center : ndarray of shape (c,)
         Means of the features, weighted by curvature; zero without intercepts.
     scale : ndarray of shape (c,)
-        Inverse curvature of coefficients; zero for features not seen so far.
+        Inverse curvature of coefficients; zero for features without entries so far.
     free : ndarray of shape (k,)
         Inverse curvature of the intercepts.
     n_rows : float
-        Number of rows that it rests on.
+        Number of rows in the moments of the metric.
     factor : float
-        Multiplies the diagonal matrix (5.18).
+        Multiple of the diagonal matrix (5.18).
     rows, middle : ndarray of shape (2 m, q), (2 m, 2 m)
-        U and N of the low rank part Uᵀ N U (Byrd, Nocedal and Schnabel 1994, eq. 2.6).
+        Factors U and N of the low rank part Uᵀ N U (Byrd, Nocedal and Schnabel 1994,
+        eq. 2.6).
     """
 
     center: Floats
@@ -81,7 +82,7 @@ class Metric:
         return p
 
     def diagonal(self, g: Floats) -> Floats:
-        """Return the product of the part without pairs."""
+        """Return the product of the diagonal part with g."""
         c = len(self.scale)
         p = np.empty_like(g)
         if len(g) == c:
@@ -111,16 +112,16 @@ class Metric:
         return v
 
     def times(self, factor: float) -> Metric:
-        """Return a multiple of the diagonal part."""
+        """Return the diagonal part multiplied by ``factor``."""
         return replace(
             self, scale=factor * self.scale, free=factor * self.free, rows=None
         )
 
     def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
-        """Return the step to the minimizer of <g, p> + l1 ||w + p||_1 + p's square / 2.
+        """Return the proximal step argmin_p <g, p> + l1 ||w + p||_1 + |p|² / 2.
 
-        That is one of the diagonal metric, in whose coordinates, with the intercept at
-        the center of the features, coefficients are apart from each other.
+        The norm |p| is the diagonal metric's. With the intercept at the center of the
+        features, the problem separates into one for each coefficient.
         """
         c = len(self.scale)
         p = self.diagonal(-g)
@@ -134,7 +135,7 @@ class Metric:
         return p
 
     def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
-        """Return w with some coefficients zero, the same at the center of features."""
+        """Return w with zeros at ``gone``, without changing scores at the center."""
         c = len(self.scale)
         v = w.copy()
         v[:c][gone] = 0.0
@@ -144,7 +145,7 @@ class Metric:
         return v
 
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
-        """Return the metric updated by pairs, rows of (m, q), oldest first."""
+        """Return the metric updated by m curvature pairs, oldest first."""
         h_dg = np.array([self.diagonal(row) for row in dg])
         products = dw @ dg.T
         curvature = products.diagonal()
@@ -171,7 +172,7 @@ def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     if old is None:
         return Moments(n, total, sums[:c], squares, present)
     if present is not None:
-        # Rows of a time without the penalty may all have had entries.
+        # Earlier rows without an L1 penalty are counted as if all had entries.
         present += np.resize(old.h, c) if old.present is None else old.present
     return Moments(
         old.n_rows + n,
@@ -186,12 +187,12 @@ def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
 def make_metric(
     moments: Moments, centered: bool, l2: float, least_share: float = 0.0
 ) -> Metric:
-    """Return the metric without pairs.
+    """Return the metric of the moments, without pairs.
 
-    Centers are means of features, weighted by curvature, but zero where the squared
-    mean is no more than ``least_share`` of the mean square. Where ``present`` is known,
-    features with entries in less than one row of a batch have the curvature of a batch
-    with one.
+    Centers are the curvature-weighted means of features, but zero where the squared
+    mean is at most ``least_share`` of the mean square. If ``present`` is given, a
+    feature with on average less than one entry a batch has the curvature of one entry a
+    batch.
     """
     h = moments.curvature
     center, scale = np.empty_like(moments.hx), np.empty_like(moments.hx)

@@ -1,4 +1,4 @@
-"""Pairs of the untuned method: displacements between means of blocks of batches."""
+"""Curvature pairs of "auto": displacements between mean iterates of blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .batch import LinearBatch
 @stored
 @dataclass(frozen=True)
 class Block:
-    """Sums over a block of batches.
+    """Sums over the current block of batches.
 
     Attributes
     ----------
@@ -24,13 +24,13 @@ class Block:
     total : ndarray of shape (q,)
         Sum of the iterates.
     mean : ndarray of shape (q,) or None
-        Mean of the iterates of the block before.
+        Mean iterate of the previous block.
     dw : ndarray of shape (q,) or None
-        Displacement between the means of the two blocks before.
+        Displacement between the mean iterates of the two previous blocks.
     dg : ndarray of shape (q,) or None
-        Sum of the products of the Hessians of some of the batches with it.
+        Sum of the products of batch Hessians with ``dw``.
     n_products : int
-        Their number.
+        Number of these products.
     """
 
     n_batches: int
@@ -51,9 +51,9 @@ def next_pairs(
     curvature: Curvature | None,
     memory: int,
 ) -> tuple[Floats, Floats, Block]:
-    """Return the pairs and the block after a batch at w, where it had the curvature.
+    """Return the pairs and the block after a batch at w.
 
-    Without a curvature the batch does not count for the product of the Hessian.
+    A batch without ``curvature`` adds no product with its Hessian.
     """
     n, n_rows = block.n_batches + 1, block.n_rows + batch.n_rows
     full = n >= SETTINGS.block_batches and n_rows >= SETTINGS.block_rows

@@ -1,4 +1,4 @@
-"""The numbers of the untuned online method, each with what it is for."""
+"""The constants of the online solver "auto"."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AutoSettings:
-    """The constants of the method that needs no tuning.
+    """The constants of the online solver "auto".
 
-    A figure is the factor by which the excess over the optimum of log loss grows with
-    another value, after an epoch or four in batches of 256.
+    A "factor" below is the growth of the log loss's excess over its optimum with
+    another value of the constant, after one or four epochs in batches of 256.
 
     Attributes
     ----------
     step_exponent : float
-        Exponent of the falling step: with 0 the factor is 4.1 on covtype and 6.0 on
-        a9a, with 1 it is 2.9 on rcv1.
+        Exponent of the decrease of the step size: with 0 the factor is 4.1 on covtype
+        and 6.0 on a9a, with 1 it is 2.9 on rcv1.
     average_exponent : float
         Exponent of the weights of iterates in the average: with 0 the factor is 1.7 on
         rcv1 and 1.6 on covtype.
     block_batches : int
-        Number of batches of a block, whose pair noise has to average out of: with 5 the
-        factor is 1.5 on letter, with 20 it is 1.8 on letter and on covtype.
+        Number of batches of a block; means over a block reduce the noise of pairs. With
+        5 the factor is 1.5 on letter, with 20 it is 1.8 on letter and on covtype.
     block_rows : int
-        Least number of rows of a block.
+        Minimum number of rows of a block.
     metric_growth : float
-        The metric is made anew for each block, and whenever the number of rows that it
-        rests on has grown by this factor.
+        The metric is recomputed for each block, and whenever the number of rows has
+        grown by this factor.
     measured_every : int
         Curvature is measured on every second batch after the first block. With every
         tenth the factor is 1.7 on rcv1; with each batch fits take up to 1.3 times as
@@ -37,41 +37,41 @@ class AutoSettings:
         vector work stays in proportion to products with the batch. Without pairs the
         factor is 3.2 on letter; without the limit rcv1 takes 1.9 times as long.
     least_work : int
-        The pairs' vectors may hold 20,000 numbers in any case.
+        The pairs' vectors may hold 20,000 numbers even for smaller batches.
     forgetting : float
-        Weight of the past in means over batches, which are means over about ten.
+        Weight of the past in running means, which average about ten batches.
     lead : float
-        The lead of the iterate over the average counts where the square of its mean is
-        above this multiple of its mean square, which is about three standard errors.
+        The lead of the iterate over the average is significant where its squared mean
+        exceeds this multiple of its mean square, about three standard errors.
     regrowth : float
-        Where the lead counts, the clock of the steps is multiplied by this factor.
+        A significant lead multiplies the clock of the step size by this factor.
     noise : float
-        Steps are too long for the noise of the batches where the average leads by more
-        than a tenth of its objective.
+        Steps are too long for the noise of batches where the average leads the iterate
+        by more than this share of the objective.
     brake : float
-        Where steps are too long, the clock of the steps is multiplied by this factor.
+        Too long steps multiply the clock of the step size by this factor.
     fastest : int
-        The clock runs at most to ten times the number of batches.
+        The clock is at most this multiple of the number of batches.
     slack : float
-        Number of standard errors that is taken off the standardized loss of each block.
+        Number of standard errors subtracted from the standardized loss of each block.
     most_errors : float
-        A block counts for at most six standard errors in the sum of its losses.
+        A block adds at most this many standard errors to the cumulative sum.
     alarm : float
-        The stream has changed where the sum of standardized losses, each less
-        ``slack``, reaches this limit, which takes two blocks at least.
+        The stream has changed where the cumulative sum of standardized losses, each
+        minus ``slack``, reaches this limit, which takes at least two blocks.
     level_blocks : int
-        Means and variances of the losses are over about 50 blocks.
+        Mean and variance of the losses average about this many blocks.
     least_blocks : int
-        Number of blocks from which on losses are compared with their mean.
+        Minimum number of blocks before losses are compared with their mean.
     least_error : float
-        A standard error is at least this multiple of the mean loss.
+        The standard error is at least this multiple of the mean loss.
     usual_errors : float
-        A loss more than three standard errors above the mean changes mean and variance
-        like one that is three above.
+        Losses are clipped at this many standard errors above the mean in the updates of
+        mean and variance.
     known_batches : int
-        Coefficients that a stream begins at count as the average of 100 batches. With
-        10 the log loss of a good start rises by .02 in batches of 64 rows; with 300 a
-        start of wrong signs is left in 60 batches instead of 20.
+        Initial coefficients count as the average of this many batches. With 10 the log
+        loss of a good start rises by .02 in batches of 64 rows; with 300 a start with
+        wrong signs takes 60 batches to recover instead of 20.
     """
 
     step_exponent: float = 0.5

@@ -13,7 +13,7 @@ from .method import Batch, Method, S, State
 @stored
 @dataclass(frozen=True)
 class AveragedState(State, Generic[S]):
-    """The average as ``w``, and the state of the averaged method."""
+    """State of iterate averaging: the average ``w`` and the method's own state."""
 
     inner: S
 
@@ -21,12 +21,12 @@ class AveragedState(State, Generic[S]):
 @stored
 @dataclass(frozen=True)
 class Averaged(Generic[S]):
-    """A method whose w is the mean of the iterates of another one.
+    """Iterate averaging: w is the mean of the iterates of another method.
 
     Attributes
     ----------
     method : Method
-        It goes its way as if alone.
+        The averaged method, whose iterates do not depend on the average.
     burn_in : int
         Number of steps after which averaging begins; until then w is the iterate.
     """

@@ -52,15 +52,15 @@ class Penalty:
 
 
 class SparseRows:
-    """Rows of a CSR matrix, with the products that steps take and nothing else.
+    """Rows of a CSR matrix, with only the products that online steps need.
 
-    SciPy checks arrays whenever it makes a matrix of them, which takes longer than the
-    products of a small batch.
+    SciPy validates the arrays of every new matrix, which takes longer than the products
+    of a small batch.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        Of a matrix in canonical format.
+        Arrays of a CSR matrix in canonical format.
     n_columns : int
     """
 
@@ -93,7 +93,7 @@ class SparseRows:
         return out
 
     def adjoint(self, u: Floats, power: int = 1) -> Floats:
-        """Return the sum of u times entries to a power, by columns, of shape (c,)."""
+        """Return Xᵀ u, with the entries of X raised to ``power``, of shape (c,)."""
         u = u.reshape(self.shape[0], -1)
         out = np.zeros((self.shape[1], u.shape[1]))
         arrays = self._indptr, self._indices, self._data
@@ -101,7 +101,7 @@ class SparseRows:
         return out.ravel()
 
     def own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
-        """Return the columns with entries, and ``others``, and the rows of these."""
+        """Return the columns with entries or in ``others``, and their rows."""
         columns, indices = distinct_columns(self._indices, self.shape[1], others)
         indices = indices.astype(self._indptr.dtype, copy=False)
         rows = SparseRows(self._data, indices, self._indptr, len(columns))
@@ -111,8 +111,8 @@ class SparseRows:
 class LinearBatch:
     """J(w, X_t): the penalty plus the weighted loss of some rows (Yu 2009, eq. 5.1).
 
-    Parameters of shape (q,) are laid out as in ``Design``: coefficients, for k scores
-    per row those of a feature side by side, then one intercept for each score.
+    Parameters of shape (q,) have the layout of ``Design``: the coefficients, with the k
+    scores' coefficients of a feature side by side, then one intercept for each score.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class LinearBatch:
     Attributes
     ----------
     n_rows, n_coef, n_scores : int
-        The last is the number of scores per row.
+        Numbers of rows, of coefficients, and of scores per row.
     n_entries : int
         Number of stored entries of X.
     is_sparse : bool
@@ -172,13 +172,13 @@ class LinearBatch:
     def hessian_product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v, of shape (q,).
 
-        That of a majorizer, where the loss has kinks.
+        For a loss with kinks, the Hessian of a majorizer.
         """
         args = self.scores(w), self._targets, self._weights
         return self.curvature_product(self._loss.hessian(*args), v)
 
     def curvature_product(self, curvature: Curvature, v: Floats) -> Floats:
-        """Return the product of a Hessian with v, by its curvature at the scores."""
+        """Return the Hessian times v, given the curvature of the loss at the scores."""
         product = self.adjoint(curvature.apply(self.scores(v)))
         product[: self.n_coef] += self.penalty.l2 * v[: self.n_coef]
         return product
@@ -194,18 +194,18 @@ class LinearBatch:
         return z
 
     def adjoint(self, u: Floats) -> Floats:
-        """Return the product of the transpose with u of the shape of scores."""
+        """Return Xᵀ u, and the sums of u for intercepts, of shape (q,)."""
         coef = self._adjoint(u)
         if not self.fit_intercept:
             return coef
         return np.append(coef, u.sum(axis=0))
 
     def squared_adjoint(self, h: Floats) -> Floats:
-        """Return the adjoint of squared entries of X, of shape (c,), no intercepts."""
+        """Return (X²)ᵀ h with squared entries, of shape (c,), without intercepts."""
         return self._adjoint(h, 2)
 
     def present_adjoint(self, h: Floats) -> Floats:
-        """Return the adjoint of ones for entries, of shape (c,), no intercepts."""
+        """Return the sum of h over non-zero entries, (c,), without intercepts."""
         return self._adjoint(h, 0)
 
     def _adjoint(self, u: Floats, power: int = 1) -> Floats:
@@ -220,11 +220,11 @@ class LinearBatch:
         return (X.T @ u).ravel()
 
     def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
-        """Return which coefficients a sparse batch touches, and the batch for them.
+        """Return the coefficients of a sparse batch, and the batch restricted to them.
 
-        They are ascending, those of the columns ``others`` among them, and followed by
-        the intercepts in the parameters of the latter, to whose penalty the remaining
-        coefficients add nothing.
+        The columns are the ones with entries and the columns ``others``; coefficients
+        are ascending. The parameters of the restricted batch are these coefficients,
+        followed by the intercepts, and its penalty covers only these coefficients.
         """
         k = self.n_scores
         columns, own = self._X.own_columns(others)
@@ -240,11 +240,11 @@ class LinearBatch:
         )
 
     def risk(self, scores: Floats) -> float:
-        """Return the loss at scores."""
+        """Return the weighted loss at scores."""
         return self._loss.value(scores, self._targets, self._weights)
 
     def dual(self, scores: Floats) -> Floats:
-        """Return a subgradient of the loss at scores, of their shape."""
+        """Return a subgradient of the loss at scores, of the shape of scores."""
         return self._loss.subgradient(scores, self._targets, self._weights)
 
     def curvature(self, scores: Floats) -> Curvature:

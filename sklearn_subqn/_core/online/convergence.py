@@ -1,4 +1,4 @@
-"""A test of convergence that sampling noise does not upset (Yu 2009, section 5.3.3)."""
+"""A convergence test robust to sampling noise (Yu 2009, section 5.3.3)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from ..losses._base import Floats
 
 @dataclass(frozen=True)
 class GradientAverage:
-    """The state that the test of convergence keeps between batches.
+    """State of the convergence test between batches.
 
     Attributes
     ----------
     total : ndarray of shape (q,)
         Weighted sum of the gradients so far.
     n_steps : int
-        Their number.
+        Number of gradients.
     n_below : int
-        For how many of the last batches the norm of the average was below ``tol``.
+        Number of consecutive batches, up to the last, with a norm of the average below
+        ``tol``.
     """
 
     total: Floats
@@ -30,17 +31,17 @@ class GradientAverage:
 
 @dataclass(frozen=True)
 class ConvergenceTest:
-    """Whether the norm of averaged gradients stayed below ``tol`` for some batches.
+    """Test whether the norm of the averaged gradient stays below ``tol``.
 
     Attributes
     ----------
     tol : float
         Threshold of the norm.
     patience : int
-        Number k of batches in a row.
+        Number k of consecutive batches.
     window : float
-        Gradients count with weights that fall by the factor 1 - 1 / window per batch;
-        their average is over about ``window`` batches. The source leaves open which
+        The weight of a gradient decreases by the factor 1 - 1 / window per batch, so
+        the average covers about ``window`` batches. The source does not specify its
         average.
     """
 
@@ -57,11 +58,11 @@ class ConvergenceTest:
         forget = 1.0 - 1.0 / self.window
         total = forget * state.total + (1.0 - forget) * gradient
         n_steps = state.n_steps + 1
-        # The weights so far sum to less than one.
+        # Divide by the sum of the weights, which is less than one at first.
         norm = float(np.linalg.norm(total)) / (1.0 - forget**n_steps)
         n_below = state.n_below + 1 if norm < self.tol else 0
         return GradientAverage(total, n_steps, n_below)
 
     def passed(self, state: GradientAverage) -> bool:
-        """Whether to stop."""
+        """Whether the gradients have stayed below ``tol`` long enough to stop."""
         return state.n_below >= self.patience

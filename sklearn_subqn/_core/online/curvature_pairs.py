@@ -1,4 +1,4 @@
-"""Consistent measurements of curvature, which the quasi-Newton methods share."""
+"""Curvature pairs of online quasi-Newton methods, from gradients on the same batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .method import Batch, check_finite
 
 
 def damping_of_pairs() -> Any:
-    """Return the field of the share of gradients in pairs."""
+    """Return the dataclass field of the damping of pairs."""
     return option(
         "share α of the change of gradients in a damped pair (Yu 2009, eq. 5.15)",
         1.0,
@@ -24,11 +24,11 @@ def damping_of_pairs() -> Any:
 def consistent_pair(
     batch: Batch, w: Floats, gradient: Floats, new_w: Floats, lambda_: float
 ) -> Pair | None:
-    """Return dw and the change of the batch's gradient along it plus lambda_ * dw.
+    """Return dw with the change of the batch's gradient plus lambda_ * dw.
 
-    Yu 2009, Alg. 5.1, line 10; ``gradient`` is that of the same batch at w. ``None``
-    stands for no curvature to learn from: where that algorithm would divide by zero,
-    since (5.12) is no strict inequality, the methods keep the curvature they have.
+    Yu 2009, Alg. 5.1, line 10; ``gradient`` is the gradient of the same batch at w. The
+    result is ``None`` where <dw, dg> is not positive and the algorithm would divide by
+    zero, which (5.12) does not exclude. Methods then keep their previous curvature.
 
     Raises
     ------
@@ -51,10 +51,10 @@ def damped_pair(
     damping: float,
     length: float,
 ) -> Pair | None:
-    """Return ``consistent_pair`` with a share of B⁻¹ dw in the change (Yu 2009, 5.15).
+    """Return ``consistent_pair`` damped by a share of B⁻¹ dw (Yu 2009, eq. 5.15).
 
-    The step dw was ``length`` times -B g, so that B⁻¹ dw is -``length`` * g. The change
-    of gradients has the share ``damping``, in (0, 1].
+    The step is dw = -``length`` * B g, so B⁻¹ dw = -``length`` * g. The change of the
+    gradient has the weight ``damping``, in (0, 1].
     """
     if damping == 1.0:
         return consistent_pair(batch, w, gradient, new_w, lambda_)
@@ -66,5 +66,5 @@ def damped_pair(
 
 
 def pair_of(dw: Floats, dg: Floats) -> Pair | None:
-    """Return the pair, or None if its curvature is not positive or underflows."""
+    """Return the pair, or None if <dw, dg> is not positive or underflows."""
     return Pair(dw, dg, float(dw @ dg)) if has_curvature(dw, dg) else None

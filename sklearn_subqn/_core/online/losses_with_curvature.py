@@ -1,9 +1,9 @@
-"""Losses of online methods: value, subgradient and a curvature that is never missing.
+"""Losses of online methods: value, subgradient and a positive curvature.
 
-Where a loss has kinks or linear parts, its second derivative says nothing about how far
-to step. Curvature here is then that of a parabola above the loss with the same value
-and slope (the majorizers of iteratively reweighted least squares), bounded near kinks.
-Values and subgradients are those of ``_core/losses``.
+Where a loss has kinks or linear parts, its second derivative gives no step size. The
+curvature is then the second derivative of a quadratic majorizer: a parabola above the
+loss with the same value and slope, as in iteratively reweighted least squares, bounded
+near kinks. Values and subgradients are computed by ``_core/losses``.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
 from ..rounding import CLOSE, ROUNDED, TINY
 
-# Far on its wrong side a loss with exponentials is linear, with next to no curvature.
-# It is taken for so large that on account of its own row no score moves by more than
-# twice its distance from where the loss bends, as by a parabola above it, or this (one
-# of counts). docs/constants.md has the figures.
+# A logistic or Poisson loss is nearly linear far on the wrong side, with almost zero
+# curvature. The curvature is raised so that the Newton step of a single row changes its
+# score by at most max(6, 2 t), where t is the distance to the bend of the loss; for
+# counts by at most max(1, t). docs/constants.md has the figures.
 _REACH = 6.0
 
-# Each row has a curvature of at least 1e-4 times its weight. On the right side slope
-# and curvature vanish at the same rate, so that batches of one class would move the
-# intercept by one unit each, forever; with a least curvature it grows as the logarithm
-# of the number of batches. docs/constants.md has the figures.
+# Minimum curvature of a row, as a multiple of its weight. On the right side, slope and
+# curvature vanish at the same rate, so each batch of one class would move the intercept
+# by one unit. With a minimum curvature the intercept grows only like the logarithm of
+# the number of batches. docs/constants.md has the figures.
 _FLAT = 1e-4
 
-# The first counts of a stream may all be zero.
+# Minimum mean of counts under a logarithm, because the first counts of a stream can all
+# be zero.
 _SMALLEST_MEAN = 1e-3
 
-# Exponentials go on linearly above exp(50): larger counts than that have no optimum.
+# Limit on counts: the exponential is continued linearly above exp(50), so larger counts
+# have no optimum.
 LARGEST_COUNT = 1e20
 
 
@@ -55,21 +57,21 @@ class OnlineLoss(Protocol):
         ...
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
-        """Return second derivatives, or those of a majorizer."""
+        """Return the second derivatives of the loss, or of a majorizer."""
         ...
 
     def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
-        """Return second derivatives of a smooth loss, without more for safety."""
+        """Return the second derivatives of a smooth loss, without a lower bound."""
         ...
 
 
 class OfScores:
-    """A loss of one score per row, with a curvature that is never missing.
+    """A loss of one score per row, with a positive curvature.
 
     Parameters
     ----------
     loss : DualLoss
-        Over a box.
+        A loss whose dual set is a box.
     """
 
     def __init__(self, loss: DualLoss) -> None:
@@ -85,12 +87,13 @@ class OfScores:
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return the curvature of parabolas above the loss, which are least at t = 0.
+        """Return the curvature of quadratic majorizers with their minimum at t = 0.
 
-        Their dual variables are v / t times t. Without a ridge it is half the height of
-        the kink by |t|, with |t| no less than its mean. With one it is the larger of
-        those of both sides where t is a rounding error, as of all rows after a first
-        batch of one class.
+        For a loss with a kink, the curvature is half the slope jump divided by |t|,
+        where |t| is at least its mean. For a loss smoothed by a ridge, the curvature is
+        the bound of the dual variable on the side of t divided by |t|, at most 1 /
+        ridge. Where t is a rounding error, as for all rows after a first batch of one
+        class, the curvature is 1 / ridge.
         """
         box, smoothing = self.box, self.loss.smoothing
         t = box.map.argument(scores, targets)
@@ -99,9 +102,9 @@ class OfScores:
             return DiagonalCurvature(height * weights / _bounded(t, weights, targets))
         if not isinstance(smoothing, Quadratic):
             return self._damped(scores, targets, weights)
-        ends = np.where(t < 0.0, -box.low, box.high) / np.maximum(np.abs(t), TINY)
-        ends[np.abs(t) <= CLOSE * (np.abs(targets) + np.abs(scores))] = np.inf
-        h = np.minimum(ends, 1.0 / smoothing.ridge)
+        bounds = np.where(t < 0.0, -box.low, box.high) / np.maximum(np.abs(t), TINY)
+        bounds[np.abs(t) <= CLOSE * (np.abs(targets) + np.abs(scores))] = np.inf
+        h = np.minimum(bounds, 1.0 / smoothing.ridge)
         return DiagonalCurvature(weights * h)
 
     def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
@@ -110,7 +113,7 @@ class OfScores:
         return self.loss.oracle.curvature(scores, targets, weights)
 
     def constant(self, targets: Floats, weights: Floats) -> float:
-        """Return the score near the best of all rows' targets; mean weights are one."""
+        """Return the approximately best constant score; the mean weight is one."""
         loss = self.loss
         if loss.analytic:
             mean = float(weights @ targets) / len(targets)
@@ -121,10 +124,10 @@ class OfScores:
     def _damped(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return second derivatives, or more far on the wrong side.
+        """Return the second derivatives, raised far on the wrong side.
 
-        At least |u_i| / max(6, 2 t_i), and s_i / 10000, of labels; of counts at least
-        |u_i| / max(1, ln y_i - z_i).
+        The curvature of labels is at least |u_i| / max(6, 2 t_i) and s_i / 10000; the
+        curvature of counts is at least |u_i| / max(1, ln y_i - z_i).
         """
         h = self.loss.oracle.curvature(scores, targets, weights).diagonal()
         u = np.abs(self.subgradient(scores, targets, weights))
@@ -137,7 +140,7 @@ class OfScores:
 
 
 class DampedSoftmax:
-    """The multinomial logistic loss, with more curvature far from y."""
+    """The multinomial logistic loss, with curvature raised far on the wrong side."""
 
     loss = MULTINOMIAL_LOSS
 
@@ -150,24 +153,26 @@ class DampedSoftmax:
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DampedCurvature:
-        """Return the loss' own, with diagonals of at least |u_i| / max(6, 2 m_i).
+        """Return the Hessian with diagonals of at least |u_i| / max(6, 2 m_i).
 
-        m_i is how far the score of the row's own class is below the largest. Rows with
-        m_i <= ln 5 are as they are: each of many classes has a small share at first.
-        Where p_i (1 - p_i) of the own class is below 1e-4, so are diagonals, at least.
+        The deficit m_i is the largest score of the row minus the score of its own
+        class. Rows with m_i <= ln 5 are not changed, because with many classes each
+        probability is small at first. Where p_i (1 - p_i) of the own class is below
+        1e-4, diagonals are at least 1e-4 times the weight.
         """
         p = softmax(scores)
         own = np.arange(len(scores)), targets.astype(np.intp)
         m = scores.max(axis=1) - scores[own]
-        # This is |u_i|, without another exponential.
-        least = p.copy()
-        least[own] = 1.0 - p[own]
-        least *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
-        # The least curvature changes nothing where p (1 - p) is as large.
-        least[m <= np.log(_REACH - 1.0)] = 0.0
+        # The absolute gradient |u_i| from the probabilities, without another
+        # exponential.
+        minimum = p.copy()
+        minimum[own] = 1.0 - p[own]
+        minimum *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
+        # The minimum has no effect where p (1 - p) is at least as large.
+        minimum[m <= np.log(_REACH - 1.0)] = 0.0
         flat = p[own] * (1.0 - p[own]) < _FLAT
-        least[flat] = np.maximum(least[flat], _FLAT * weights[flat, np.newaxis])
-        lacking = least - weights[:, np.newaxis] * p * (1.0 - p)
+        minimum[flat] = np.maximum(minimum[flat], _FLAT * weights[flat, np.newaxis])
+        lacking = minimum - weights[:, np.newaxis] * p * (1.0 - p)
         return DampedCurvature(p, weights, np.maximum(lacking, 0.0))
 
     def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
@@ -175,7 +180,7 @@ class DampedSoftmax:
 
 
 class DampedCurvature(SoftmaxCurvature):
-    """Softmax curvature plus diagonal matrices.
+    """The softmax Hessian of each row plus a diagonal matrix.
 
     Parameters
     ----------
@@ -206,12 +211,12 @@ class DampedCurvature(SoftmaxCurvature):
 
 
 class OneVsRest:
-    """The sum over classes of a binary loss; targets of -1 or +1 have shape (b, k).
+    """The sum of a binary loss over classes, for targets -1 or +1 of shape (b, k).
 
     Parameters
     ----------
     loss : OnlineLoss
-        Of one score per row.
+        Binary loss of one score per row.
     """
 
     def __init__(self, loss: OnlineLoss) -> None:
@@ -242,7 +247,7 @@ class OneVsRest:
 
 
 def _bounded(distance: Floats, weights: Floats, targets: Floats) -> Floats:
-    """Return absolute distances, no less than their weighted mean."""
+    """Return absolute distances, raised to at least their weighted mean."""
     distance = np.abs(distance)
     total = float(weights.sum())
     mean = float(weights @ distance) / total
@@ -251,7 +256,7 @@ def _bounded(distance: Floats, weights: Floats, targets: Floats) -> Floats:
 
 
 def _quantile(targets: Floats, weights: Floats, q: float) -> float:
-    """Return the smallest target up to which the weights sum to the share q."""
+    """Return the weighted quantile q of the targets."""
     order = np.argsort(targets)
     sums = np.cumsum(weights[order])
     return float(targets[order[np.searchsorted(sums, q * sums[-1])]])

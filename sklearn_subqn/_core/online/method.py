@@ -1,9 +1,9 @@
-"""Online methods: the view they have of a batch, the state they keep, their steps.
+"""The protocols of online methods: batch, state and step.
 
-A method is its hyperparameters. All that changes is in its state, a picklable value:
-``step(batch, state)`` returns a new one and never changes the old one, so that a step
-that fails leaves the model as it was, and a state that was pickled in mid-stream goes
-on exactly as if it had not been.
+A method is an immutable set of hyperparameters. All mutable data are in its state,
+which can be pickled. ``step(batch, state)`` returns a new state and never changes the
+old one: a failed step leaves the model unchanged, and a stream that continues from a
+pickled state gives identical results.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..records import stored
 class Batch(Protocol):
     """The objective J(w, X_t) of one batch, regularizer included (Yu 2009, eq. 5.1).
 
-    All calls see the same rows, so that differences of gradients are free of the noise
-    of sampling: consistent measurements in the sense of section 5.3.3.
+    All calls evaluate the same rows, so differences of gradients have no sampling
+    noise: consistent measurements in the sense of section 5.3.3.
     """
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
@@ -41,19 +41,18 @@ class Batch(Protocol):
 @stored
 @dataclass(frozen=True)
 class State:
-    """The state that a method keeps between batches; subclasses add to it.
+    """State of a method between batches; subclasses add fields.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
         Parameters.
     n_steps : int
-        Number t of batches seen.
+        Number t of batches so far.
     value : float
         Objective of the last batch before its step; nan before the first batch.
     gradient : ndarray of shape (q,)
-        Gradient of the last batch that its step was made from; zero before the first
-        batch.
+        Gradient of the last batch, before its step; zero before the first batch.
 
     Raises
     ------
@@ -90,13 +89,13 @@ class Method(Protocol[S]):
         Raises
         ------
         FloatingPointError
-            If anything in it would not be finite.
+            If a value or array of the new state is not finite.
         """
         ...
 
 
 def check_finite(name: str, value: float | Floats) -> None:
-    """Raise FloatingPointError if there is an infinity or nan."""
+    """Raise FloatingPointError if ``value`` has an infinity or nan."""
     if not np.isfinite(value).all():
         raise FloatingPointError(f"{name} became infinite or not a number")
 
@@ -107,7 +106,7 @@ def step_size(eta0: float, tau: float, t: int) -> float:
 
 
 def first_step(default: float) -> Any:
-    """Return the field of the first step size."""
+    """Return the dataclass field of the first step size."""
     return option(
         "first step size η₀ (Yu 2009, eq. 5.4)",
         default,
@@ -118,7 +117,7 @@ def first_step(default: float) -> Any:
 
 
 def steps_fall_after(default: float) -> Any:
-    """Return the field of the number of batches after which steps fall."""
+    """Return the dataclass field of tau, after which the step sizes decrease."""
     return option(
         "τ of the step sizes η₀ τ / (τ + t) (eq. 5.4)",
         default,
@@ -129,5 +128,5 @@ def steps_fall_after(default: float) -> Any:
 
 
 def number_of_pairs() -> Any:
-    """Return the field of the memory of a quasi-Newton method."""
+    """Return the dataclass field of the memory of a quasi-Newton method."""
     return option("number m of pairs", 10, low=1, integer=True, parameter="memory")

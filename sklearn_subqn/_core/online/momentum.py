@@ -15,7 +15,7 @@ from .method import Batch, State, first_step, step_size, steps_fall_after
 @stored
 @dataclass(frozen=True)
 class MomentumState(State):
-    """The velocity, of shape (q,)."""
+    """State of momentum: the velocity, of shape (q,)."""
 
     velocity: Floats
 
@@ -23,7 +23,7 @@ class MomentumState(State):
 @stored
 @dataclass(frozen=True)
 class Momentum:
-    """Descent with a velocity v = beta v - eta_t * gradient that is added to w.
+    """Gradient descent with momentum: v <- beta v - eta_t gradient, w <- w + v.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Momentum:
     beta : float
         Friction, in [0, 1); 0 is gradient descent.
     nesterov : bool
-        Take the gradient, and ``value``, at w + beta v (Nesterov 1983, in the form of
-        Sutskever et al. 2013), not at w (Polyak's heavy ball).
+        Whether to take the gradient, and ``value``, at w + beta v (Nesterov 1983, in
+        the form of Sutskever et al. 2013), not at w (Polyak's heavy ball).
     """
 
     eta0: float = first_step(0.1)

@@ -15,7 +15,7 @@ from .method import Batch, State, first_step, step_size, steps_fall_after
 @stored
 @dataclass(frozen=True)
 class NaturalGradientState(State):
-    """The inverse of the metric, of shape (q, q)."""
+    """State of natural gradient descent: the inverse of the metric, (q, q)."""
 
     inverse: Floats
 
@@ -23,22 +23,22 @@ class NaturalGradientState(State):
 @stored
 @dataclass(frozen=True)
 class NaturalGradient:
-    """Descent along gradients in the metric of their second moments.
+    """Gradient descent preconditioned by the inverse second moments of gradients.
 
     Attributes
     ----------
     eta0, tau : float
         Step sizes eta0 tau / (tau + t) (5.4).
     epsilon : float
-        The first metric is epsilon I; the source does not state its own.
+        The first metric is epsilon I; the source does not specify its first metric.
 
     Notes
     -----
     The source counts t from 1. At t = 1 its running average (5.10) gives the first
-    metric no weight: what remains is a product of one gradient with itself, singular
-    except for q = 1, and (5.11) divides by zero. That update is left out; by the next
-    ones the first metric counts as one observation among t. From then on the
-    denominator in (5.11) is at least t - 1, and no metric is singular.
+    metric weight zero. The new metric is the outer product of one gradient, singular
+    unless q = 1, and (5.11) divides by zero. The update at t = 1 is therefore left out,
+    and the first metric counts as one observation among t. For t > 1 the denominator in
+    (5.11) is at least t - 1, and every metric is nonsingular.
     """
 
     eta0: float = first_step(0.1)
@@ -61,7 +61,7 @@ class NaturalGradient:
         t = state.n_steps + 1
         inverse = state.inverse
         if t > 1:
-            # This is the update of Sherman and Morrison (5.11).
+            # Sherman-Morrison update of the inverse (5.11).
             inverse = inverse - np.outer(natural, natural) / (
                 t - 1 + float(gradient @ natural)
             )

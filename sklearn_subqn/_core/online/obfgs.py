@@ -17,7 +17,7 @@ from .method import Batch, State, first_step, step_size, steps_fall_after
 @stored
 @dataclass(frozen=True)
 class OBFGSState(State):
-    """B of shape (q, q), and whether it is still the initial epsilon I."""
+    """The inverse Hessian estimate B, (q, q), and whether B is still epsilon I."""
 
     B: Floats
     pristine: bool
@@ -33,25 +33,25 @@ class OBFGS:
     eta0, tau : float
         Step sizes eta0 tau / (tau + t) (5.4).
     epsilon : float
-        B_0 = epsilon I: the first step, from which nothing but the scale of B is
-        learned, is to do no harm (section 5.3.1).
+        B_0 = epsilon I. The first step only determines the scale of B, so epsilon is
+        small to keep this step harmless (section 5.3.1).
     lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14): B estimates the inverse of
         the Hessian plus lambda I.
     damping : float
-        The share alpha in (0, 1] of the change of gradients in a damped pair (5.15),
-        whose rest is that of the model; 1 for none.
+        The weight alpha in (0, 1] of the change of gradients in a damped pair (5.15);
+        B⁻¹ dw has the weight 1 - alpha. 1 is no damping.
     c : float
-        B estimates c times that inverse, 0 < c <= 1, and steps are divided by c
-        (section 5.3.2). Small values forget more slowly what earlier batches showed;
-        the source's experiments have 0.1.
+        B estimates c times the inverse, 0 < c <= 1, and steps are divided by c (section
+        5.3.2). Smaller values retain the curvature of earlier batches longer; the
+        source uses 0.1.
 
     Notes
     -----
-    Line 12 scales B to the first pair without the factor c, by which line 8 divides:
-    directions not yet explored get steps 1 / c times as long as those of Newton. This
-    is kept as published; far from quadratics such steps may not be survived, so that
-    the default is c = 1.
+    Line 12 scales B to the first pair without the factor c, but line 8 divides steps by
+    c. Steps in unexplored directions are therefore 1 / c times as long as Newton steps.
+    The code follows the source. On objectives far from quadratic such steps can
+    diverge, so the default is c = 1.
     """
 
     eta0: float = first_step(1.0)

@@ -1,4 +1,4 @@
-"""Online BFGS of limited memory (Yu 2009, section 5.4)."""
+"""Online limited-memory BFGS (Yu 2009, section 5.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .method import (
 @stored
 @dataclass(frozen=True)
 class OLBFGSState(State):
-    """The last pairs of displacements, oldest first."""
+    """The last curvature pairs, oldest first."""
 
     pairs: tuple[Pair, ...]
 
@@ -42,16 +42,16 @@ class OLBFGS:
     memory : int
         Number m of pairs.
     epsilon : float
-        Multiple of the negative gradient taken as direction while there is no pair.
+        The direction is -epsilon times the gradient while there is no pair.
     lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14).
     damping : float
-        As of ``OBFGS``.
+        See ``OBFGS``.
 
     Notes
     -----
-    The min(t, m) pairs of (5.18) are those there are: a batch without curvature gives
-    none.
+    Equation (5.18) assumes min(t, m) pairs; there can be fewer, because a batch without
+    positive curvature adds no pair.
     """
 
     eta0: float = first_step(1.0)
@@ -87,7 +87,7 @@ class OLBFGS:
 
 
 def mean_scale(pairs: tuple[Pair, ...], epsilon: float) -> float:
-    """Return the initial scale of B: the mean of that of the pairs (5.18)."""
+    """Return the initial scale of B: the mean scale of the pairs (5.18)."""
     if not pairs:
         return epsilon
     return sum(pair.scale for pair in pairs) / len(pairs)

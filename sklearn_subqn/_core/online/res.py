@@ -1,6 +1,6 @@
 """RES, regularized stochastic BFGS (Mokhtari and Ribeiro 2014, Alg. 1).
 
-Here B estimates the Hessian, not its inverse, as in the source.
+As in the source, B estimates the Hessian, not its inverse.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .method import (
 
 
 def least_eigenvalue() -> Any:
-    """Return the field of ``delta``."""
+    """Return the dataclass field of ``delta``."""
     return option(
         "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
         1e-3,
@@ -39,7 +39,7 @@ def least_eigenvalue() -> Any:
 
 
 def least_progress() -> Any:
-    """Return the field of ``gamma``."""
+    """Return the dataclass field of ``gamma``."""
     return option(
         "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
     )
@@ -48,7 +48,7 @@ def least_progress() -> Any:
 @stored
 @dataclass(frozen=True)
 class RESState(State):
-    """The estimate B of the Hessian, of shape (q, q)."""
+    """State of RES: the estimate B of the Hessian, of shape (q, q)."""
 
     B: Floats
 
@@ -63,28 +63,28 @@ class RES:
     eta0, tau : float
         Step sizes eta0 tau / (tau + t).
     delta : float
-        Lower bound of the eigenvalues of B. The source asks for less than the smallest
-        eigenvalue of the Hessian of every batch (assumption 3), such as alpha.
+        Lower bound of the eigenvalues of B. The source requires delta below the
+        smallest eigenvalue of every batch's Hessian (assumption 3), such as alpha.
     gamma : float
-        The inverse of B plus gamma I multiplies gradients (4), so that progress is at
-        least that of gradient descent with gamma times the step.
+        Steps are (B⁻¹ + gamma I) times the gradient (4), so progress is at least the
+        progress of gradient descent with gamma times the step size.
     b0 : float
         B_0 = b0 I, b0 > delta.
 
     Notes
     -----
-    With delta = gamma = 0 it is stochastic BFGS without regularization.
+    With delta = gamma = 0, RES is stochastic BFGS without regularization.
 
-    The source sets delta equal to the constant of an L2 penalty, against its own strict
-    inequality; then batches without other curvature have a corrected variation of zero,
-    for which (9) is not defined. They leave B as it is, as do all whose corrected
-    variation is not positive, so that (9) holds for any delta. One below the constant
-    of the penalty satisfies the assumption, but then rows without other curvature teach
-    B that there is none, and steps become 1 / delta as long: on standardized data
-    the squared hinge does not survive that.
+    The source sets delta equal to the strength of the L2 penalty, which violates its
+    own strict inequality: a batch whose loss has no curvature then has a corrected
+    variation of zero, for which (9) is undefined. Here, batches without positive
+    corrected variation leave B unchanged, so (9) is valid for any delta. A delta below
+    the strength of the penalty satisfies the assumption, but batches without curvature
+    then reduce B along their steps to the order of delta, and steps grow to the order
+    of 1 / delta. The squared hinge diverges this way on standardized data.
 
-    An update moves all eigenvalues but one up by delta (9): directions that no step
-    explores get ever shorter steps.
+    Each update raises all eigenvalues but one by delta (9), so steps in unexplored
+    directions become shorter and shorter.
     """
 
     eta0: float = first_step(0.3)
@@ -108,8 +108,8 @@ class RES:
         Raises
         ------
         FloatingPointError
-            If anything would not be finite, or without regularization B has lost
-            positive definiteness.
+            If a value is not finite, or B is no longer positive definite, which can
+            happen without regularization.
         """
         value, gradient = batch.value_and_gradient(state.w)
         try:
@@ -135,7 +135,7 @@ class RES:
 @stored
 @dataclass(frozen=True)
 class LimitedRESState(State):
-    """The last pairs of steps and corrected variations, oldest first."""
+    """State of LimitedRES: the last pairs of step and corrected variation."""
 
     pairs: tuple[Pair, ...]
 
@@ -148,19 +148,19 @@ class LimitedRES:
     Attributes
     ----------
     eta0, tau, delta, gamma : float
-        As for ``RES``.
+        See ``RES``.
     memory : int
         Number m of pairs.
     b0 : float or None
-        B before the oldest pair is b0 I. None: the mean of <dg, dg> / <dw, dg> over
-        the pairs, or 1 while there is none.
+        B before the oldest pair is b0 I. None: the mean of <dg, dg> / <dw, dg> over the
+        pairs, or 1 while there is no pair.
 
     Notes
     -----
-    The source has no form of limited memory. Here (9) is applied to the kept pairs, so
-    that B is as before, its eigenvalues at least delta included, except for what older
-    pairs given. B is a multiple of the identity plus a matrix of rank 2 m; its inverse
-    is applied by the formula of Woodbury, at the cost of O(m² q).
+    The source has no limited-memory form. Here (9) is applied to the last m pairs, so B
+    is as in ``RES`` without the contributions of older pairs, and its eigenvalues are
+    still at least delta. B is a multiple of the identity plus a matrix of rank 2 m. Its
+    inverse is applied by the Woodbury formula at the cost O(m² q).
     """
 
     eta0: float = first_step(0.3)
@@ -227,7 +227,7 @@ class LimitedRES:
 def corrected_pair(
     batch: Batch, w: Floats, gradient: Floats, new_w: Floats, delta: float
 ) -> Pair | None:
-    """Return dw and the change of the gradient minus delta dw (8), if convex."""
+    """Return the pair of dw and the corrected variation (8), or None if not convex."""
     pair = consistent_pair(batch, w, gradient, new_w, -delta)
     if pair is None:
         return None

@@ -15,7 +15,7 @@ from .method import Batch, State, first_step
 @stored
 @dataclass(frozen=True)
 class SMDState(State):
-    """Step sizes eta and auxiliary v, both of shape (q,)."""
+    """State of SMD: the step sizes eta and the vector v, both of shape (q,)."""
 
     eta: Floats
     v: Floats
@@ -24,22 +24,22 @@ class SMDState(State):
 @stored
 @dataclass(frozen=True)
 class SMD:
-    """Stochastic meta-descent: gradient descent on the logarithms of step sizes.
+    """Stochastic meta-descent: gradient descent on the logarithm of each step size.
 
     Attributes
     ----------
     eta0 : float
-        Every step size before the first batch.
+        Initial step size of every parameter.
     mu : float
-        Meta step size, non-negative; 0 leaves gradient descent with constant steps.
+        Meta step size, non-negative; 0 is gradient descent with constant step sizes.
     lambda_ : float
-        The factor lambda in [0, 1] by which v forgets.
+        The decay factor lambda in [0, 1] of v.
 
     Notes
     -----
-    Batch t first adapts eta by its gradient and v_t (5.7, where the source writes
-    t + 1), then moves w (5.5) and renews v (5.8). The product with the Hessian in (5.8)
-    is with that of the same batch at the w before the step.
+    Batch t first adapts eta by its gradient and v_t (5.7, where the source writes t +
+    1), then updates w (5.5) and v (5.8). The Hessian in (5.8) belongs to the same
+    batch, at w before the step.
     """
 
     eta0: float = first_step(0.1)

@@ -1,24 +1,25 @@
-"""The untuned method on the columns of a batch alone, where there are very many.
+"""The solver "auto" for very wide sparse data: steps on a batch's own columns.
 
-A sparse batch has entries in few of the columns. Where they are many times more than
-its entries, its step is that of ``auto.py`` for the objective restricted to its own
-columns and the intercepts. What the other columns miss meanwhile is made up for when
-their turn comes, from two sums that time stamps refer to.
+A sparse batch has entries in few columns. Where there are many more columns than
+entries, its step is the step of ``auto.py`` for the objective restricted to its own
+columns and the intercepts. All other columns are updated lazily, when a later batch has
+entries in the column: each column stores the sum of step sizes and the number of
+batches at its last update.
 
-- A coefficient that a batch does not touch shrinks by the factor 1 - eta l2 scale of a
-  step with the penalty alone, in the diagonal metric; together nearly an exponential.
-- The average of iterates has the weights n (n + 1) (n + 2), so that after n iterates,
-  of which the last n - m were the same w, it is w + r(m) / r(n) (mean_m - w), with
-  r(n) = n (n + 1) (n + 2) (n + 3).
+- A coefficient outside the batch shrinks by the factor 1 - eta l2 scale, the step for
+  the penalty alone in the diagonal metric. The product of these factors is nearly an
+  exponential of the sum of step sizes.
+- Iterate n has the weight n (n + 1) (n + 2) in the average. If the last n - m of n
+  iterates equal w, the average is w + r(m) / r(n) (mean_m - w), with r(n) = n (n + 1)
+  (n + 2) (n + 3).
 
-A step of the whole moves all columns along their centers, and the intercept makes up
-for what that adds at the center: one way for columns with an entry in the batch, the
-other for those without. So columns are centered only where they take part in every
-step: those whose squared mean is more than half of their mean square, which have
-entries in more than half of all rows. The others keep the center zero, and nothing is
-left out.
+A step in centered coordinates changes every column with a nonzero center, even if the
+batch has no entry in the column. Only columns that take part in every step are
+therefore centered: the columns whose squared mean exceeds half of their mean square,
+which have entries in more than half of all rows. All other columns have the center
+zero, so restricted steps leave out nothing.
 
-The average takes w as it is after all of its shrinkage, not as it was meanwhile.
+The lazy update of the average uses w after all shrinkage, an approximation.
 """
 
 from __future__ import annotations
@@ -39,17 +40,17 @@ from .auto_metric import Metric, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
-# Data have very many columns if there are more than 30,000 coefficients.
-# docs/constants.md has the figures.
+# Minimum number of coefficients of very wide data. docs/constants.md has the figures.
 _WIDE = 30_000
 
-# Data have very many columns only if there are also more than 16 coefficients for each
-# entry of the batch. docs/constants.md has the figures.
+# Minimum number of coefficients per entry of the batch in very wide data.
+# docs/constants.md has the figures.
 _WIDE_SHARE = 16
 
-# A column of such data is frequent if at least half of the rows, weighted by curvature,
-# have an entry in it. There are at most twice as many frequent columns as entries in a
-# row, and they take part in every step.
+# A column is frequent if its squared mean, weighted by curvature, is more than this
+# share of its mean square, which needs entries in more than half of the rows. There are
+# at most twice as many frequent columns as entries in a row, and every step includes
+# all of them.
 _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)
@@ -58,16 +59,17 @@ _NO_NUMBERS = np.empty(0)
 
 @stored
 class Columns:
-    """A table of some numbers for each coefficient, of which a step changes few rows.
+    """A persistent table with a row for each coefficient, for updates of few rows.
 
-    A table never changes, but all that have been made from one another share one array:
-    that of the last one, of which the others know what differs (Baker 1978, shallow
-    binding). The last one is read and changed at no cost beside that of the rows.
+    Tables are immutable. All versions of a table share one array, which has the values
+    of the newest version; an older version stores its differences from the next one
+    (Baker 1978, shallow binding). Reading or updating the newest version costs only as
+    much as the rows involved.
 
     Parameters
     ----------
     base : ndarray of shape (c, n)
-        Written to from now on.
+        Initial values; the table owns and overwrites this array.
     """
 
     def __init__(self, base: Floats) -> None:
@@ -82,19 +84,20 @@ class Columns:
         return self._length
 
     def take(self, rows: Rows) -> Floats:
-        """Return rows, of shape (len(rows), n)."""
+        """Return the given rows, of shape (len(rows), n)."""
         with self._lock:
             taken: Floats = self._own().take(rows, axis=0)
             return taken
 
     def put(self, rows: Rows, values: Floats) -> Columns:
-        """Return the table with other values, of shape (n, r), in r rows.
+        """Return the table with new values, of shape (n, r), in r rows.
 
-        The array of values gets those that were there before.
+        ``values`` is overwritten with the previous values.
         """
         with self._lock:
             base = self._own()
-            # Where earlier tables are in use, they do not note more than the table.
+            # Copy the array once the rows stored for older versions would exceed the
+            # table.
             n_noted = len(rows) + (self._n_noted if self._last() is not None else 0)
             if n_noted > len(self):
                 new = Columns(base.copy())
@@ -112,7 +115,7 @@ class Columns:
             return self._own().copy()
 
     def __getstate__(self) -> tuple[int, npt.NDArray[Any], Floats]:
-        """Return what is pickled: the rows that are not zero."""
+        """Return the pickled data: the length and the non-zero rows."""
         base = self.whole()
         rows = np.flatnonzero(base.any(axis=1))
         few = np.int32 if len(base) <= np.iinfo(np.int32).max else np.int64
@@ -125,7 +128,7 @@ class Columns:
         vars(self).update(vars(Columns(base)))
 
     def _own(self) -> Floats:
-        """Return the array of this table, from now on its own if it was not the last.
+        """Return the array of this version, copied if a newer version owns the array.
 
         The caller holds the lock.
         """
@@ -144,36 +147,35 @@ class Columns:
 
 
 def _nothing() -> None:
-    """Refer to no table before the first."""
+    """Return None, the weak reference of a first version to its predecessor."""
 
 
 @stored
 @dataclass(frozen=True)
 class ColumnState:
-    """The state that the method for sparse columns keeps between batches.
+    """State of the method for very wide sparse data between batches.
 
     Attributes
     ----------
     columns : Columns
-        For each coefficient: iterate, average, sums of h x and h x², and when they
-        were last up to date: the sum of the lengths of steps and the number of batches
-        then. With an L1 penalty also the sum of h where there are entries, and the
-        averaged gradient.
+        For each coefficient: iterate, average, sums of h x and h x², and the sum of
+        step sizes and number of batches at the last update. With an L1 penalty also the
+        sum of h over entries, and the averaged gradient.
     last : AutoState
-        That of the intercepts, of all that is not of columns, and of the columns of
-        the last batch.
+        State after the last batch, restricted to its columns and the intercepts.
     rows : ndarray of shape (r,)
-        The coefficients in the latter.
+        The coefficients in ``last``.
     length : float
-        Sum of the lengths of steps.
+        Sum of all step sizes.
     penalty : Penalty
-        That of the last batch.
+        Penalty of the last batch.
     value : float
-        Objective of the last batch before its step, up to shrinkage not made up for.
+        Objective of the last batch before its step, except that pending shrinkage is
+        not in the penalty.
     square, absolute : float
-        The sums of squares and absolute values of the iterate, as in ``columns``.
+        Sums of squares and absolute values of the iterates stored in ``columns``.
     frequent : ndarray of shape (f,)
-        Columns of X that are centered, ascending.
+        Centered columns of X, ascending.
     """
 
     columns: Columns
@@ -190,7 +192,7 @@ class ColumnState:
     def of(
         cls, state: AutoState, n_coef: int, penalty: Penalty, k: int = 1
     ) -> ColumnState:
-        """Return a state of k scores per row in this form, without its pairs."""
+        """Convert an AutoState for k scores per row, without its pairs."""
         base = np.zeros((n_coef, 8 if penalty.l1 else 6))
         w = base[:, 0] = state.iterate[:n_coef]
         base[:, 1] = state.average.mean[:n_coef]
@@ -221,12 +223,12 @@ class ColumnState:
     def among(
         cls, state: AutoState, columns: Rows, d: int, penalty: Penalty, k: int
     ) -> ColumnState:
-        """Return a state of some columns of X as one of d, the others without entries.
+        """Convert a state of the given columns to all d columns of X.
 
         Parameters
         ----------
         state : AutoState
-            Of k scores per row.
+            State for k scores per row.
         columns : ndarray of shape (c,)
             Ascending.
         """
@@ -249,20 +251,20 @@ class ColumnState:
         return self.whole().w
 
     def whole(self) -> AutoState:
-        """Return the state in the form for all columns."""
+        """Return the AutoState of all columns."""
         return self.restricted(self.columns.whole())
 
     def coefficients(self, rows: Rows) -> Floats:
-        """Return the model's coefficients in the given rows, which ascend."""
+        """Return the model's coefficients in the given ascending rows."""
         return self._up_to_date(self.columns.take(rows))[0]
 
     def restricted(self, table: Floats) -> AutoState:
-        """Return the state of some of the columns, brought up to date."""
+        """Return the AutoState of the columns in ``table``, brought up to date."""
         columns = self._up_to_date(table)
         return _with_columns(self.last, len(self.rows), columns, bool(self.penalty.l1))
 
     def _up_to_date(self, table: Floats) -> Floats:
-        """Return numbers of some of the columns, in the order of ``_with_columns``."""
+        """Return the updated columns in the order of ``_with_columns``."""
         last, moments = self.last, self.last.moments
         q, n_old = len(last.iterate), len(self.rows)
         curvature = free = _NO_NUMBERS
@@ -294,7 +296,7 @@ class ColumnState:
 
 @dataclass(frozen=True)
 class _OwnColumns(AdaptiveLBFGS):
-    """The untuned method that centers columns only where they are in every step."""
+    """AdaptiveLBFGS that centers only frequent columns."""
 
     least_share = _FREQUENT
 
@@ -302,12 +304,12 @@ class _OwnColumns(AdaptiveLBFGS):
 @stored
 @dataclass(frozen=True)
 class ColumnwiseLBFGS(AdaptiveLBFGS):
-    """The untuned method, on the columns of a batch alone where there are very many."""
+    """The solver "auto": on very wide data AdaptiveLBFGS on a batch's columns."""
 
     def step(  # type: ignore[override]
         self, batch: LinearBatch, state: AutoState | ColumnState
     ) -> AutoState | ColumnState:
-        """Return the state after one batch, in the form that the batch asks for.
+        """Return the state after one batch: a ColumnState if the batch is very wide.
 
         Raises
         ------
@@ -325,7 +327,7 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
             state = ColumnState.of(state, c, penalty, batch.n_scores)
         rows, own = batch.own_columns(state.frequent)
         table = state.columns.take(rows)
-        # Pairs would need all columns.
+        # The memory is zero, because pairs would need all columns.
         method = _OwnColumns(self.eta0, self.tau, 0, self.average)
         new = method.step(own, state.restricted(table))
         n = len(rows)
@@ -337,7 +339,7 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
             changed[2], changed[3] = moments.hx, moments.hxx
             if moments.present is not None:
                 changed[6] = moments.present
-            # The metric was made for this batch.
+            # The restricted step has computed the metric of this batch.
             frequent = _frequent(rows, new.metric, batch.n_scores)
         if smooth is not None:
             changed[7] = smooth[:n]
@@ -360,14 +362,14 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         )
 
     def on_all_columns(self) -> AdaptiveLBFGS:
-        """Return the method that never leaves columns out."""
+        """Return the method that always steps on all columns."""
         return AdaptiveLBFGS(self.eta0, self.tau, self.memory, self.average)
 
 
 def _frequent(rows: Rows, metric: Metric, k: int) -> Rows:
-    """Return the columns of X that the metric centers for any of k scores.
+    """Return the columns of X that the metric centers for at least one of k scores.
 
-    ``rows`` are the coefficients that it may be.
+    ``rows`` are the coefficients of the metric.
     """
     return np.unique(rows[np.flatnonzero(metric.center)] // k)
 
@@ -375,11 +377,10 @@ def _frequent(rows: Rows, metric: Metric, k: int) -> Rows:
 def _with_columns(
     state: AutoState, n_old: int, table: Floats, with_l1: bool
 ) -> AutoState:
-    """Return the state with other columns, in place of the first ``n_old`` numbers.
+    """Return the state with its ``n_old`` coefficients replaced by ``table``.
 
-    ``table`` holds their model, iterate, average, sums of h x, of h x², of h where
-    there are entries, and averaged gradients; the first sum and the last have no
-    meaning but with an L1 penalty.
+    The rows of ``table`` are model, iterate, average, sums of h x, of h x² and of h
+    over entries, and averaged gradients; the last two are used with an L1 penalty only.
     """
     free = state.iterate[n_old:]
     model = np.concatenate([table[0], state.w[n_old:]])

@@ -1,4 +1,4 @@
-"""Penalties of some of the parameters only, or of parameters within bounds."""
+"""Penalties on a subset of the parameters, and penalties with bounds on parameters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from ._regularizer import ElasticNet, Regularizer
 
 
 class PartlyFree(Regularizer):
-    """Another penalty with zeros in place of some of the parameters.
+    """A penalty that leaves out the ``free`` parameters.
 
-    The domain stays that of the other one, and where it leaves a parameter free the
-    conjugate is finite for v_j = 0 only. Zeros there are exact, others up to rounding.
+    The domain of the given penalty stays in force. If it does not bound a free
+    parameter, the conjugate is finite only for v_j = 0. An entry v_j = 0 is exact; all
+    other entries have rounding errors.
 
     Parameters
     ----------
@@ -51,14 +52,14 @@ class PartlyFree(Regularizer):
         return self._penalty.support(v)
 
     def support_within(self, v: Floats, radius: Floats) -> Floats:
-        """Return the largest v_j w_j of the domain, where v_j is known up to a radius.
+        """Return the largest v_j w_j over the domain, for v_j known up to a radius.
 
-        Of shape (n_penalized,). Zeros are exact.
+        The result has shape (n_penalized,). An entry v_j = 0 is exact.
         """
         v = v[: self.n_penalized]
         radius = np.where(v == 0.0, 0.0, radius)
-        ends = self._penalty.support(v - radius), self._penalty.support(v + radius)
-        return np.maximum(*ends)
+        values = self._penalty.support(v - radius), self._penalty.support(v + radius)
+        return np.maximum(*values)
 
     def scaling(self, v: Floats) -> float:
         return self._penalty.scaling(self._without(v))
@@ -78,7 +79,7 @@ class Bounded(Regularizer):
     l1_ratio : float
         rho, in [0, 1).
     low, high : ndarray of shape (n_penalized,)
-        With low <= 0 <= high, perhaps infinite.
+        Bounds with low <= 0 <= high; may be infinite.
     """
 
     smooth = True
@@ -96,7 +97,7 @@ class Bounded(Regularizer):
         return self._penalty.gradient(w)
 
     def _attained(self, v: Floats) -> Floats:
-        """Return the penalized w that attains Omega*(v): clipped soft thresholds."""
+        """Return the maximizer w of Omega*(v), a clipped soft threshold of v."""
         shrunk = np.sign(v) * np.maximum(np.abs(v) - self.l1_ratio, 0.0)
         return np.clip(shrunk / (1.0 - self.l1_ratio), self._low, self._high)
 
@@ -111,8 +112,8 @@ class Bounded(Regularizer):
 
     def conjugate_within(self, v: Floats, radius: Floats) -> float:
         with np.errstate(over="ignore"):
-            ends = self._conjugates(v - radius), self._conjugates(v + radius)
-        return float(np.maximum(*ends).sum())
+            values = self._conjugates(v - radius), self._conjugates(v + radius)
+        return float(np.maximum(*values).sum())
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         return self._padded(self._attained(v[: self.n_penalized]), len(v))
@@ -128,23 +129,23 @@ class Bounded(Regularizer):
         return bool(np.all((w[:n] >= self._low) & (w[:n] <= self._high)))
 
     def support(self, v: Floats) -> Floats:
-        # Nothing times an infinite bound is nothing.
-        ends = np.where(v > 0.0, self._high, self._low)
-        return v * np.where(v == 0.0, 0.0, ends)
+        # Avoid 0 times infinity: the support at v_j = 0 is zero.
+        bounds = np.where(v > 0.0, self._high, self._low)
+        return v * np.where(v == 0.0, 0.0, bounds)
 
     def curvature(self, w: Floats) -> Floats:
         return self._penalty.curvature(w)
 
     def smallest_subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
-        """Return the subgradient of the penalty without bounds, as ``ElasticNet``."""
+        """Return the smallest subgradient of the penalty without its bounds."""
         return self._penalty.smallest_subgradient(w, gradient, alpha)
 
     def is_held(self, w: Floats, g: Floats) -> Mask:
-        """Return which parameters stay at a bound, or zero, for this subgradient g."""
-        n, held = self.n_penalized, self._penalty.is_held(w, g)
-        held[:n] |= (w[:n] <= self._low) & (g[:n] >= 0.0)
-        held[:n] |= (w[:n] >= self._high) & (g[:n] <= 0.0)
-        return held
+        """Return which parameters stay at a bound or at zero, given a subgradient g."""
+        n, fixed = self.n_penalized, self._penalty.is_held(w, g)
+        fixed[:n] |= (w[:n] <= self._low) & (g[:n] >= 0.0)
+        fixed[:n] |= (w[:n] >= self._high) & (g[:n] <= 0.0)
+        return fixed
 
     def nearest(self, w: Floats) -> Floats:
         inside = w.copy()
@@ -154,11 +155,11 @@ class Bounded(Regularizer):
         return inside
 
     def prox(self, v: Floats, step: float) -> Floats:
-        """Return soft thresholds, as of the penalty without bounds, and clipped."""
+        """Return the soft threshold of v, clipped to the bounds."""
         return self.nearest(self._penalty.prox(v, step))
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         w, p = w[: self.n_penalized], p[: self.n_penalized]
-        ends = np.where(p > 0.0, self._high, self._low) - w
+        distances = np.where(p > 0.0, self._high, self._low) - w
         moving = p != 0.0
-        return float(np.min(ends[moving] / p[moving], initial=np.inf))
+        return float(np.min(distances[moving] / p[moving], initial=np.inf))

@@ -1,4 +1,4 @@
-"""Entropies of positive parameters."""
+"""Entropy penalties on non-negative parameters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ._regularizer import Regularizer
 class EntropyPenalty(Regularizer):
     """Omega(w) = sum_i w_i ln w_i - w_i for w >= 0, unnormalized negative entropy.
 
-    The source (section 2.3) writes it without the linear term, which its conjugate
-    sum_i exp(v_i) belongs to.
+    The source (section 2.3) omits the linear term, but gives the conjugate sum_i
+    exp(v_i), which requires this term.
     """
 
     smooth = True
@@ -65,13 +65,14 @@ class NormalizedEntropy(EntropyPenalty):
         return super().contains(w) and off <= ROUNDED_32
 
     def nearest(self, w: Floats) -> Floats:
-        """Return w with shares that sum to one."""
+        """Return w rescaled to the sum one."""
         inside = w.copy()
         inside[: self.n_penalized] /= w[: self.n_penalized].sum()
         return inside
 
     def longest_step(self, w: Floats, p: Floats) -> float:
-        # Steps along a direction that is mere rounding can be of any length.
+        # The sum of p is zero up to rounding errors. Above step size one, the limit
+        # keeps the drift of the sum of w within the rounding error.
         drift = abs(float(p[: self.n_penalized].sum()))
         longest = super().longest_step(w, p)
         return (
@@ -98,7 +99,7 @@ class NormalizedEntropy(EntropyPenalty):
 
 
 def _log(w: Floats) -> Floats:
-    """Return ln w, finite at zero."""
+    """Return ln w, with a finite value at w = 0."""
     return np.log(np.maximum(w, TINY))
 
 

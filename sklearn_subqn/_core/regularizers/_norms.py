@@ -14,7 +14,7 @@ from ._regularizer import Regularizer
 class SquaredNorm(Regularizer):
     """Omega(w) = ||w||_p² / 2 for 1 < p <= 2 (Teo et al. 2010, section 2.3).
 
-    For larger p the conjugate is not twice differentiable.
+    For p > 2 the conjugate is not twice differentiable.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _norm(u: Floats, p: float) -> float:
 
 
 def _square(norm: float) -> float:
-    """Return norm², infinite where it overflows, where powers would raise."""
+    """Return norm², infinite on overflow; the operator ** would raise an error."""
     return norm * norm
 
 
@@ -107,7 +107,7 @@ class QuadraticForm(Regularizer):
         return 0.5 * float(v @ self.conjugate_gradient(v))
 
     def conjugate_within(self, v: Floats, radius: Floats) -> float:
-        """Return a bound by the triangle inequality, with the error of solving."""
+        """Return an upper bound by the triangle inequality, with rounding errors."""
         root = np.sqrt(max(2.0 * self.conjugate(v), 0.0))
         root += float(np.linalg.norm(radius)) / np.sqrt(self._least)
         left_out = 8.0 * len(v) * EPS * self._condition

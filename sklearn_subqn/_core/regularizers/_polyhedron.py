@@ -1,4 +1,4 @@
-"""Squares within linear inequalities, by exact projections."""
+"""The L2 penalty under linear inequalities, by exact projections."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..losses._base import Floats
 from ..rounding import rounding
 from ._regularizer import L2, Regularizer
 
-# Coefficients in single precision satisfy inequalities up to its rounding.
+# Tolerance of A w <= b for coefficients stored in single precision.
 _STORED = 4.0 * float(np.finfo(np.float32).eps)
 
 
 class Polyhedron(Regularizer):
     """||w||² / 2 for A w <= b, infinite elsewhere.
 
-    Its conjugate is min ||v - Aᵀm||² / 2 + <b, m> over multipliers m >= 0, of which any
-    give a bound from above. The w that attains it is the projection of v.
+    The conjugate is min ||v - Aᵀm||² / 2 + <b, m> over multipliers m >= 0; any m >= 0
+    gives an upper bound. The maximizer w is the projection of v onto A w <= b.
 
     Parameters
     ----------
     A : ndarray of shape (m, n_penalized)
     b : ndarray of shape (m,)
-        Not negative.
+        Non-negative right-hand sides.
     """
 
     smooth = True
@@ -59,7 +59,7 @@ class Polyhedron(Regularizer):
     def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
         _, m = projected(self.A, self.b, v[: self.n_penalized])
         normals = normals[:, : self.n_penalized]
-        # The projection moves along the face of the rows that hold it.
+        # The Hessian of the conjugate is the projector onto the active face.
         Q, _ = np.linalg.qr(self.A[m > 0.0].T)
         across = normals @ Q
         return normals @ normals.T - across @ across.T
@@ -82,21 +82,21 @@ class Polyhedron(Regularizer):
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         n = self.n_penalized
-        left, slopes = self.b - self.A @ w[:n], self.A @ p[:n]
+        slacks, slopes = self.b - self.A @ w[:n], self.A @ p[:n]
         ahead = slopes > 0.0
-        steps = np.maximum(left[ahead], 0.0) / slopes[ahead]
+        steps = np.maximum(slacks[ahead], 0.0) / slopes[ahead]
         return float(np.min(steps, initial=np.inf))
 
 
 def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return the w nearest to v with A w <= b, v - Aᵀm, and the multipliers m >= 0.
+    """Return the projection w = v - Aᵀm of v onto A w <= b, and multipliers m >= 0.
 
-    By nonnegative least squares (C. L. Lawson and R. J. Hanson 1974, Solving Least
-    Squares Problems, chapter 23): the distance is least where
+    Computed by nonnegative least squares (C. L. Lawson and R. J. Hanson 1974, Solving
+    Least Squares Problems, chapter 23). The distance is minimal at the minimizer u of
 
         || (-Aᵀ; h) u - (0; 1) ||,    h = (A v - b) / s,    u >= 0
 
-    is, with s the largest entry of A v - b, of rows of length one.
+    with the rows of A normalized to length one, and s the largest entry of A v - b.
 
     Parameters
     ----------
@@ -119,12 +119,13 @@ def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
         return v, multipliers
     columns = np.vstack([-G.T, excess / size])
     u, _ = optimize.nnls(columns, np.append(np.zeros(len(v)), 1.0))
-    held = np.flatnonzero(u)
-    # The rows that hold w are met exactly.
-    G, sizes = G[held], sizes[held]
-    some, *_ = lapack.lstsq(G @ G.T, excess[held], rcond=None)
-    multipliers[rows[held]] = np.maximum(some, 0.0) / sizes
+    active = np.flatnonzero(u)
+    # Solve for the multipliers of the active rows, which hold with equality.
+    G, sizes = G[active], sizes[active]
+    dual, *_ = lapack.lstsq(G @ G.T, excess[active], rcond=None)
+    multipliers[rows[active]] = np.maximum(dual, 0.0) / sizes
     w = v - multipliers @ A
-    # The difference is rounded as v is, which may be much larger than w.
-    left = G @ w - b[rows[held]] / sizes
-    return w - lapack.lstsq(G, left, rcond=None)[0], multipliers
+    # v can be much larger than w, and with it the rounding error of the difference. A
+    # correction reduces the residual of the active rows.
+    residual = G @ w - b[rows[active]] / sizes
+    return w - lapack.lstsq(G, residual, rcond=None)[0], multipliers

@@ -1,4 +1,4 @@
-"""The questions that a penalty answers; squares, the L1 norm, and mixtures of both."""
+"""The interface of penalties; the L2 penalty and the elastic net."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ..rounding import EPS
 class Regularizer(ABC):
     """A convex penalty on the first ``n_penalized`` parameters.
 
-    The rest, the intercepts, are free: a linear function of them has no finite
-    conjugate unless it vanishes.
+    The remaining parameters, the intercepts, are free: the conjugate is finite only
+    where their entries of v are zero.
 
     Attributes
     ----------
     smooth : bool
         Whether Omega is differentiable everywhere.
     has_lines : bool
-        Whether it offers ``restrict``, being quadratic between kinks.
+        Whether Omega is piecewise quadratic on lines, so that ``restrict`` is
+        available.
     """
 
     smooth: bool
@@ -40,25 +41,25 @@ class Regularizer(ABC):
 
     @abstractmethod
     def conjugate(self, v: Floats) -> float:
-        """Return Omega*(v) = sup_w <v, w> - Omega(w), over penalized parameters.
+        """Return Omega*(v) = sup_w <v, w> - Omega(w) over the penalized parameters.
 
-        The entries of v for free parameters are taken to be zero.
+        Entries of v for free parameters are treated as zero.
         """
 
     def conjugate_within(self, v: Floats, radius: Floats) -> float:
-        """Return the largest Omega* where entry i is within radius_i of v_i, or more.
+        """Return an upper bound of Omega* over all u with |u_i - v_i| <= radius_i.
 
-        Of shape (n_penalized,). The default is for norms and the like, which grow with
-        the absolute values of entries.
+        Both arrays have shape (n_penalized,). The default is valid for conjugates that
+        increase with the absolute values of the entries, such as norms.
         """
         return self.conjugate(np.abs(v) + radius)
 
     def center(self, n_params: int) -> Floats:
-        """Return a point w of shape (n_params,) to start from, in the domain."""
+        """Return a starting point w in the domain, of shape (n_params,)."""
         return np.zeros(n_params)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
-        """Return the w that attains Omega*(v), zero in free parameters."""
+        """Return the maximizer w of Omega*(v), with zeros for free parameters."""
         raise TypeError(f"{type(self).__name__} has no differentiable conjugate.")
 
     def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
@@ -70,7 +71,7 @@ class Regularizer(ABC):
         return 1.0
 
     def limits(self) -> Floats:
-        """Return the largest |v_i| for which Omega*(v) is finite, infinite without."""
+        """Return the largest |v_i| with finite Omega*(v), infinite if there is none."""
         return np.full(self.n_penalized, np.inf)
 
     def contains(self, w: Floats) -> bool:
@@ -78,15 +79,15 @@ class Regularizer(ABC):
         return True
 
     def support(self, v: Floats) -> Floats:
-        """Return the largest v_j w_j in the domain, for each v_j of v (n_penalized,).
+        """Return the largest v_j w_j over the domain, for each v_j of v (n_penalized,).
 
-        Where parameters have bounds these are finite, or infinite; by default there are
-        none.
+        The value is finite where the domain bounds w_j in the direction of v_j; the
+        default has no bounds.
         """
         return np.where(v == 0.0, 0.0, np.inf)
 
     def nearest(self, w: Floats) -> Floats:
-        """Return w of the domain, of which rounding has left the w given."""
+        """Return the nearest point of the domain; w is outside by rounding only."""
         return w
 
     def longest_step(self, w: Floats, p: Floats) -> float:
@@ -106,7 +107,7 @@ class Regularizer(ABC):
         raise TypeError(f"{type(self).__name__} is not piecewise quadratic.")
 
     def _padded(self, penalized: Floats, length: int) -> Floats:
-        """Return the entries of penalized parameters, followed by zeros."""
+        """Return the entries of the penalized parameters, padded with zeros."""
         w = np.zeros(length)
         w[: self.n_penalized] = penalized
         return w
@@ -127,7 +128,8 @@ class L2(Regularizer):
         return gradient
 
     def conjugate(self, v: Floats) -> float:
-        # Where it overflows, as for tiny alpha, it bounds nothing.
+        # The value may overflow to infinity for tiny alpha; the lower bound is then
+        # minus infinity.
         with np.errstate(over="ignore"):
             return self.value(v)
 
@@ -154,7 +156,7 @@ class L2(Regularizer):
 class ElasticNet(Regularizer):
     """Omega(w) = rho ||w||_1 + (1 - rho) / 2 ||w||²; the L1 norm for rho = 1.
 
-    For rho = 0 there is ``L2``, which methods of coordinates read as this.
+    For rho = 0 use ``L2``; coordinate methods treat ``L2`` as the case rho = 0.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ class ElasticNet(Regularizer):
         return gradient
 
     def gradient(self, w: Floats) -> Floats:
-        """Return the subgradient that vanishes where w does."""
+        """Return the subgradient whose L1 part is zero where w is zero."""
         gradient = self.smooth_gradient(w)
         gradient[: self.n_penalized] += self.l1_ratio * np.sign(w[: self.n_penalized])
         return gradient
@@ -210,7 +212,7 @@ class ElasticNet(Regularizer):
     def conjugate(self, v: Floats) -> float:
         """Return sum_i max(|v_i| - rho, 0)² / (2 (1 - rho)).
 
-        For rho = 1 that is zero if no |v_i| exceeds one, else infinite.
+        For rho = 1 the conjugate is zero if no |v_i| exceeds one, else infinite.
         """
         excess = np.abs(v[: self.n_penalized]) - self.l1_ratio
         excess = excess[excess > 0.0]
@@ -219,7 +221,7 @@ class ElasticNet(Regularizer):
         return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
-        """Return soft thresholds, for rho < 1."""
+        """Return the soft threshold of v at rho, divided by 1 - rho, for rho < 1."""
         if self.l1_ratio == 1.0:
             return super().conjugate_gradient(v)
         u = v[: self.n_penalized]
@@ -238,11 +240,11 @@ class ElasticNet(Regularizer):
         largest = float(np.abs(v[: self.n_penalized]).max(initial=0.0))
         if largest <= self.l1_ratio:
             return 1.0
-        # A little smaller, so that no product exceeds rho by rounding.
+        # The margin of 4 EPS keeps rounded products c |v_i| below rho.
         return self.l1_ratio * (1.0 - 4.0 * EPS) / largest
 
     def limits(self) -> Floats:
-        """Return ones for the L1 norm, whose conjugate is zero within and else none."""
+        """Return ones for the L1 norm, infinity for rho < 1."""
         return np.full(self.n_penalized, 1.0 if self.l1_ratio == 1.0 else np.inf)
 
     def curvature(self, w: Floats) -> Floats:
@@ -263,7 +265,7 @@ class ElasticNet(Regularizer):
         )
 
     def prox(self, v: Floats, step: float) -> Floats:
-        """Return argmin_w step * Omega(w) + ||w - v||² / 2, by soft thresholds."""
+        """Return argmin_w step * Omega(w) + ||w - v||² / 2, by soft thresholding."""
         n = self.n_penalized
         w = v.copy()
         shrunk = np.maximum(np.abs(v[:n]) - step * self.l1_ratio, 0.0)
@@ -271,18 +273,19 @@ class ElasticNet(Regularizer):
         return w
 
     def is_held(self, w: Floats, g: Floats) -> Mask:
-        """Return which parameters stay zero, for the subgradient g of least norm."""
-        held = np.zeros(len(w), dtype=bool)
+        """Return which parameters stay zero, given the smallest subgradient g."""
+        fixed = np.zeros(len(w), dtype=bool)
         if self.l1_ratio:
             n = self.n_penalized
-            held[:n] = (w[:n] == 0.0) & (g[:n] == 0.0)
-        return held
+            fixed[:n] = (w[:n] == 0.0) & (g[:n] == 0.0)
+        return fixed
 
     def smallest_subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
-        """Return the element of least norm of gradient + alpha * dOmega(w).
+        """Return the minimum norm element of gradient + alpha * dOmega(w).
 
-        It is the pseudo-gradient of Andrew and Gao (2007, eq. 4), zero exactly at the
-        minimizers of a convex function with this gradient plus alpha * Omega.
+        This is the pseudo-gradient of Andrew and Gao (2007, eq. 4). For a convex f with
+        this gradient, the result is zero exactly at the minimizers of f + alpha *
+        Omega.
         """
         g = gradient + alpha * self.gradient(w)
         threshold = alpha * self.l1_ratio
@@ -292,5 +295,5 @@ class ElasticNet(Regularizer):
 
 
 def elastic_net(n_penalized: int, l1_ratio: float) -> L2 | ElasticNet:
-    """Return the penalty of which the L1 norm has a share in [0, 1]."""
+    """Return the elastic net penalty with an L1 share in [0, 1]."""
     return ElasticNet(n_penalized, l1_ratio) if l1_ratio else L2(n_penalized)
