@@ -241,15 +241,15 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         return self._fit(X, y, sample_weight)
 

@@ -342,11 +342,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
             such as the time in which its events were counted.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -356,15 +356,15 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
         remember_offset(self, offset)

@@ -290,7 +290,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             Coefficients to start from, of the shape of ``coef_``, or (n_features,)
             where that has one row; they count before those of a warm start.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -651,7 +651,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
             Coefficients to start from, of the shape of ``coef_``, or (n_features,)
             where that has one row; they count before those of a warm start.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------

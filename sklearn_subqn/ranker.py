@@ -361,10 +361,10 @@ class BMRMRanker(BaseRanker):
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead. Or
-            if no query has rows of different relevance, or neither queries nor pairs
+            If the optimum does not use the features; the message says what to change.
+            Or if no query has rows of different relevance, or neither queries nor pairs
             are given.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}

@@ -237,8 +237,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         ConvergenceWarning
             If ``tol`` was not reached by a fit; states the gap that was.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead. Or
-            if no queries are given.
+            If the optimum does not use the features; the message says what to change.
+            Or if no queries are given.
         """
         self._check_parameters()
         if groups is not None and qid is None and group is None:

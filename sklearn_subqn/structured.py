@@ -249,7 +249,7 @@ class StructuredSVM(Estimator):
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         """
         return self._fit(X, y, sample_weight)
 

@@ -80,13 +80,13 @@ class DropIn(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
             If a parameter was set that has no effect, or if the optimum makes no use of
             the features.

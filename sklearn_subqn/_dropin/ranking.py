@@ -325,8 +325,8 @@ class Ranker(BaseRanker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----

@@ -234,11 +234,11 @@ class LinearClassifier(ScoringClassifier):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -248,15 +248,15 @@ class LinearClassifier(ScoringClassifier):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
