@@ -1,4 +1,4 @@
-"""Classifiers of two classes whose scores take known numbers, their offsets."""
+"""The base of classifiers with offsets: known numbers that are added to the scores."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
 from .offsets import remember_offset, warn_of_missing_offset
 
-#: Losses that take offsets: the smooth ones of one score per sample.
+#: Losses with offsets: the smooth losses of one score per sample.
 WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
 class OffsetClassifier(LinearClassifier):
-    """Base of classifiers with an ``offset`` in all their methods."""
+    """Base of classifiers whose methods take an ``offset``."""
 
     loss: Any
 
@@ -125,7 +125,7 @@ class OffsetClassifier(LinearClassifier):
         scores = self._offset_scores(X, offset)
         if scores.shape[1] > 1:
             return self.classes_[scores.argmax(axis=1)]
-        # A score of zero is not that of the positive class, whichever it is.
+        # A score of zero predicts the class that is not the positive one.
         first = getattr(self, "pos_label_", None) == self.classes_[0]
         second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
         return self.classes_[second.astype(np.intp)]
