@@ -65,8 +65,8 @@ class LinearMap:
         then b of shape (k,).
     n_coef : int
         Number d * k of entries of w that are not intercepts.
-    The slice of rows of each thread.
-        The rows of each thread.
+    row_slices : list of slice
+        The slice of rows of each thread.
     n_entries : int
         Number of stored entries of X, at least one.
     passes : float

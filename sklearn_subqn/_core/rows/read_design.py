@@ -45,8 +45,8 @@ class ReadDesign(Design):
 
     Parameters
     ----------
-    The map of the same rows in memory, which provides all other attributes.
-        The map of the same rows in memory. All but the rows is taken from it.
+    like : Design
+        The map of the same rows in memory, which provides all other attributes.
     read : callable
         Reads and returns the rows, an array or ``SomeRows``.
     change : callable or None
