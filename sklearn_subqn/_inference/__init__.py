@@ -1,4 +1,4 @@
-"""What coefficients are worth: covariances of estimates, tables, tests, bootstraps.
+"""The accuracy of coefficients: covariances of estimates, tables, tests, bootstraps.
 
 This room turns a linear model and sums over the rows of its data into standard errors.
 It may import blocks, checks and the core, but no estimator.
