@@ -104,7 +104,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
@@ -131,7 +131,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Zero.
     offset_ : float
@@ -152,7 +152,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

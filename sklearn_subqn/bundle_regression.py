@@ -183,8 +183,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Weights of the features, of the type of X. With a list of quantiles these count
-        as targets, in the order in which they are given, here and below.
+        Weights of the features, with the dtype of X. With a list of quantiles these
+        count as targets, in the order in which they are given, here and below.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercepts; zero if ``fit_intercept=False``.
     alpha_ : float or ndarray of shape (n_targets,)
@@ -210,7 +210,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

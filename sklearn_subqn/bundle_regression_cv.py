@@ -255,7 +255,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
+            Group labels for splitters that use them.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), as in :class:`BMRMRegressor`, in fits and in
             scores: scorers see the predictions with them.
@@ -274,7 +274,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         UserWarning
             If some folds cannot be scored, or the final model makes no use of the
             features.

@@ -134,8 +134,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -164,7 +163,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -194,7 +193,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

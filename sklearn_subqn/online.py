@@ -141,7 +141,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -168,7 +168,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -529,7 +529,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Intercept; zero if ``fit_intercept=False``.
     n_iter_ : int
@@ -554,7 +554,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

@@ -104,8 +104,7 @@ class BMRMRanker(BaseRanker):
           "proximal-bundle" and "trust-region-bundle", which stay near the best point,
           and "subgradient", to compare with.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     bundle_size : int or None, default=None
@@ -138,7 +137,7 @@ class BMRMRanker(BaseRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Zero: rankings do not depend on it.
     alpha_ : float
@@ -163,14 +162,14 @@ class BMRMRanker(BaseRanker):
         Number of queries of the training data; with ``pairs``, of sets of rows that
         they connect.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How "auto" chose to solve the problem, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------

@@ -235,7 +235,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         UserWarning
             If the optimum does not use the features; the message says what to change.
             Or if no queries are given.

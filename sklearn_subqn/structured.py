@@ -85,8 +85,7 @@ class StructuredSVM(Estimator):
         the samples each time, which takes less memory and ten times the calls, or more;
         the last three are for the L2 penalty.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1. Each calls
         ``loss_augmented_argmax`` once for every sample with "n-slack" and "bmrm", and

@@ -88,7 +88,7 @@ class DropIn(LinearEstimator):
         ConvergenceWarning
             If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If a parameter was set that has no effect, or if the optimum makes no use of
+            If a parameter was set that has no effect, or if the optimum does not use
             the features.
         """
         return self._fit(X, y, sample_weight)

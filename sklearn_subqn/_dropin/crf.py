@@ -72,7 +72,7 @@ class CRF(Estimator):
     Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
     negative logarithm of the probability of the labels, and reports a bound on how far
     the result is from the optimum. Change the import in a script written for
-    ``sklearn_crfsuite.CRF``; see Notes for what differs.
+    ``sklearn_crfsuite.CRF``; the notes list the differences.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ class CRF(Estimator):
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     training_log_ : TrainingLog
         ``iterations`` and ``last_iteration``, with "num", "loss" and "time".
     dev_score_ : float
@@ -153,9 +153,9 @@ class CRF(Estimator):
 
     Notes
     -----
-    What differs from sklearn-crfsuite: the end of training is a proven relative gap;
-    the online methods "ap", "pa" and "arow" are replaced by what they go after; labels
-    are in sorted order, and may be of any type; models are not read from or written to
+    Differences from sklearn-crfsuite: the end of training is a proven relative gap; the
+    online methods "ap", "pa" and "arow" are replaced by what they go after; labels are
+    in sorted order, and may be of any type; models are not read from or written to
     files of CRFsuite.
 
     Examples
@@ -262,7 +262,7 @@ class CRF(Estimator):
         Warns
         -----
         ConvergenceWarning
-            If ``epsilon`` was not reached; states the gap that was.
+            If ``epsilon`` was not reached; the message states the gap.
         UserWarning
             If a parameter was set that has no effect, or an algorithm is replaced.
         """

@@ -34,7 +34,7 @@ class HuberRegressor(DropInRegressor):
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and
     else ``2 epsilon |z| - epsilon²``, and reports a bound on how far the result is from
     the optimum. Change the import in a script written for
-    :class:`sklearn.linear_model.HuberRegressor`; see Notes for what differs.
+    :class:`sklearn.linear_model.HuberRegressor`; the notes list the differences.
 
     Parameters
     ----------
@@ -45,18 +45,17 @@ class HuberRegressor(DropInRegressor):
     alpha : float, default=0.0001
         Strength of the penalty against the sum of the losses, not negative.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-05
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     scale_ : numpy.float64
@@ -67,19 +66,19 @@ class HuberRegressor(DropInRegressor):
         Objective at coefficients and scale, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum over coefficients and
-        scale, proven up to rounding in float64; infinite with ``alpha=0``, where none
-        is known.
+        scale, proven up to rounding in float64; infinite with ``alpha=0``, where no
+        bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -87,8 +86,8 @@ class HuberRegressor(DropInRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap, and the result
-    does not depend on the units of X and y but by ``alpha``.
+    Differences from scikit-learn: ``tol`` is a proven relative gap, and the result does
+    not depend on the units of X and y but by ``alpha``.
 
     The smallest scale is 1e-13 times the standard deviation of y. It is the best one
     where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as

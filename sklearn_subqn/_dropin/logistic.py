@@ -76,7 +76,7 @@ class LogisticRegression(BaseLogistic):
     for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
     * ||w||²``, and reports a bound on how far the result is from the optimum. Change
     the import in a script written for :class:`sklearn.linear_model.LogisticRegression`;
-    see Notes for what differs.
+    the notes list the differences.
 
     Parameters
     ----------
@@ -91,8 +91,7 @@ class LogisticRegression(BaseLogistic):
     dual : bool, default=False
         Without effect, since primal and dual have the same solution.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     intercept_scaling : float, default=1
@@ -100,14 +99,14 @@ class LogisticRegression(BaseLogistic):
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples of each class.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     solver : str, default="lbfgs"
         One of scikit-learn's names, without effect: the method is chosen by the data,
         for any ``l1_ratio``.
     max_iter : int, default=100
         Limit on the number of iterations.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         classes and features.
@@ -118,7 +117,7 @@ class LogisticRegression(BaseLogistic):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -127,18 +126,18 @@ class LogisticRegression(BaseLogistic):
         Objective at the coefficients, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``C=np.inf``, where none is known.
+        rounding in float64; infinite with ``C=np.inf``, where no bound is known.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -147,7 +146,7 @@ class LogisticRegression(BaseLogistic):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap; the intercept is
+    Differences from scikit-learn: ``tol`` is a proven relative gap; the intercept is
     not penalized, where scikit-learn penalizes it with ``solver="liblinear"``; any
     penalty goes with any ``solver``; and ``n_jobs`` counts threads.
 

@@ -37,8 +37,8 @@ class LogisticRegressionCV(BaseLogistic):
     On each fold ``Omega(w) + C * sum_i s_i loss_i`` is minimized from the smallest C to
     the largest, each from where the one before ended; the best C is refitted on all
     samples, and its distance from the optimum is bounded. Change the import in a script
-    written for :class:`sklearn.linear_model.LogisticRegressionCV`; see Notes for what
-    differs.
+    written for :class:`sklearn.linear_model.LogisticRegressionCV`; the notes list the
+    differences.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class LogisticRegressionCV(BaseLogistic):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -116,9 +116,9 @@ class LogisticRegressionCV(BaseLogistic):
 
     Notes
     -----
-    What differs from scikit-learn: that of :class:`LogisticRegression`; of defaults
-    that are going to change there no warning is given; and of several C with the best
-    mean score the smallest is taken.
+    Differences from scikit-learn: that of :class:`LogisticRegression`; of defaults that
+    are going to change there no warning is given; and of several C with the best mean
+    score the smallest is taken.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class LogisticRegressionCV(BaseLogistic):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
+            Group labels for splitters that use them.
         **params : dict
             Further metadata for the splitter and the scorer, which get what they ask
             for where ``sklearn.set_config(enable_metadata_routing=True)``.
@@ -216,12 +216,12 @@ class LogisticRegressionCV(BaseLogistic):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows.
+            If parameters or data are invalid, or a fit overflows.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         """
         self._check_parameters()
         sample_weight = as_numpy(sample_weight)

@@ -83,8 +83,8 @@ class PoissonRegressor(MeanRegressor):
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
     deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
     reports a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.PoissonRegressor`; see Notes for
-    what differs.
+    script written for :class:`sklearn.linear_model.PoissonRegressor`; the notes list
+    the differences.
 
     Parameters
     ----------
@@ -101,34 +101,34 @@ class PoissonRegressor(MeanRegressor):
         objective except for a constant, is proven to be within ``tol`` times its
         absolute value of its optimum.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -137,7 +137,7 @@ class PoissonRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap.
+    Differences from scikit-learn: ``tol`` is a proven relative gap.
 
     Examples
     --------
@@ -183,8 +183,8 @@ class GammaRegressor(MeanRegressor):
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the gamma
     deviance ``d = 2 (ln(m / y) + y / m - 1)`` of the prediction ``m = exp(f(x))``, and
     reports a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.GammaRegressor`; see Notes for
-    what differs.
+    script written for :class:`sklearn.linear_model.GammaRegressor`; the notes list the
+    differences.
 
     Parameters
     ----------
@@ -201,34 +201,34 @@ class GammaRegressor(MeanRegressor):
         objective except for a constant, is proven to be within ``tol`` times its
         absolute value of its optimum.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -237,7 +237,7 @@ class GammaRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap.
+    Differences from scikit-learn: ``tol`` is a proven relative gap.
 
     Examples
     --------
@@ -282,9 +282,9 @@ class TweedieRegressor(MeanRegressor):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the deviance
     d of :func:`sklearn.metrics.mean_tweedie_deviance` from the prediction, and reports
-    a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.TweedieRegressor`; see Notes for
-    what differs.
+    a bound on how far the result is from the optimum. Change the import in a script
+    written for :class:`sklearn.linear_model.TweedieRegressor`; the notes list the
+    differences.
 
     Parameters
     ----------
@@ -308,34 +308,34 @@ class TweedieRegressor(MeanRegressor):
         Stop when the objective, without the terms of y alone, is proven to be within
         ``tol`` times its absolute value of its optimum.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -344,7 +344,7 @@ class TweedieRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap, and powers and
+    Differences from scikit-learn: ``tol`` is a proven relative gap, and powers and
     links whose objectives are not convex are refused.
 
     Examples

@@ -40,7 +40,7 @@ class Ranker(BaseRanker):
     queries q, where the loss of a query is the mean of ``(y_j - y_i) * ln(1 + exp(z_i -
     z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports a
     bound on how far the result is from the optimum. Change the import in a script
-    written for ``lightgbm.LGBMRanker``; see Notes for what differs.
+    written for ``lightgbm.LGBMRanker``; the notes list the differences.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Ranker(BaseRanker):
         Strengths of the L1 and L2 penalties, not negative. If both are zero,
         ``reg_lambda`` is a thousandth of the number of queries.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     importance_type : str, default="split"
         Without effect.
     verbose : int, default=-1
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     **kwargs
         Other parameters of LightGBM: ``lambda_l1``, ``lambda_l2`` and ``eval_at`` count
         before ``reg_alpha``, ``reg_lambda`` and the ``eval_at`` of ``fit``;
@@ -89,7 +89,7 @@ class Ranker(BaseRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Zero: rankings do not depend on it.
     feature_importances_ : ndarray of shape (n_features,)
@@ -111,8 +111,8 @@ class Ranker(BaseRanker):
     n_queries_ : int
         Number of queries of the training data.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_, n_features_ : int
@@ -120,7 +120,7 @@ class Ranker(BaseRanker):
     feature_name_ : list of str
         Names of the features, "Column_0" and so on where X has none.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -128,7 +128,7 @@ class Ranker(BaseRanker):
 
     Notes
     -----
-    What differs from LightGBM: the model is linear, so that features should be scaled
+    Differences from LightGBM: the model is linear, so that features should be scaled
     and missing values filled in; iterations are those of an optimization method, and
     end at the latest where the optimum is proven to a relative gap of 1e-3;
     ``objective_`` is a number. In NDCG queries without relevant rows count one, as
@@ -331,9 +331,9 @@ class Ranker(BaseRanker):
         Warns
         -----
         ConvergenceWarning
-            If the optimum was not proven; states the gap that was.
+            If the optimum was not proven; the message states the gap.
         UserWarning
-            If something was given that has no effect, or if the optimum makes no use of
+            If something was given that has no effect, or if the optimum does not use
             the features.
         """
         eval_set = checked_eval_set(eval_set, eval_X, eval_y)

@@ -35,7 +35,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
     ``||w||_1``, one class against the rest, and reports a bound on how far the result
     is from the optimum. Change the import in a script written for
-    :class:`sklearn.svm.LinearSVC`; see Notes for what differs.
+    :class:`sklearn.svm.LinearSVC`; the notes list the differences.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     dual : "auto" or bool, default="auto"
         Without effect, since primal and dual have the same solution.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     C : float, default=1.0
         Factor on the losses, positive.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -63,16 +62,16 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         only samples of the class that is separated from the rest have its factor, the
         others have one, as in scikit-learn.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     max_iter : int, default=1000
         Limit on the number of iterations per binary problem.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -92,7 +91,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -101,7 +100,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
     Notes
     -----
-    What differs from scikit-learn: the intercept is not penalized, so that with
+    Differences from scikit-learn: the intercept is not penalized, so that with
     ``fit_intercept=True`` coefficients are not exactly the same; ``tol`` is a proven
     relative gap; ``penalty="l1"`` goes with ``loss="hinge"``; results do not depend on
     the order of the rows.
@@ -209,7 +208,7 @@ class LinearSVR(DropInRegressor):
 
     Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a bound on how far the
     result is from the optimum. Change the import in a script written for
-    :class:`sklearn.svm.LinearSVR`; see Notes for what differs.
+    :class:`sklearn.svm.LinearSVR`; the notes list the differences.
 
     Parameters
     ----------
@@ -217,8 +216,7 @@ class LinearSVR(DropInRegressor):
         Half-width of the tube in which residuals cost nothing, in units of y, not
         negative.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     C : float, default=1.0
         Factor on the losses, positive.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
@@ -231,16 +229,16 @@ class LinearSVR(DropInRegressor):
     dual : "auto" or bool, default="auto"
         Without effect, since primal and dual have the same solution.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     max_iter : int, default=1000
         Limit on the number of iterations.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
@@ -251,14 +249,14 @@ class LinearSVR(DropInRegressor):
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -267,7 +265,7 @@ class LinearSVR(DropInRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: the intercept is not penalized, ``tol`` is a proven
+    Differences from scikit-learn: the intercept is not penalized, ``tol`` is a proven
     relative gap, and results do not depend on the order of the rows.
 
     Examples
