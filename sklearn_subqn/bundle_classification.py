@@ -55,18 +55,18 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
-    rest where there are more than two, and reports a bound on how far the result is
-    from the optimum.
+    rest where there are more than two, and reports a proven bound on the distance from
+    the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
-        ``auto_scores_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter.
+        With 200 samples or more, held-out samples then select a multiple of this
+        strength, and whether sparse features keep their units: see ``alpha_``,
+        ``penalty_factor_``, ``auto_scores_`` and the notes.
     loss : str or Loss, default="log_loss"
         With labels y of -1 and +1 and the margin ``m = y f(x)``:
 
@@ -141,26 +141,26 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         coefficients of all nodes, feature by feature. A data frame whose rows and
         columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
-        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
+        "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
+        the features. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     positive : bool, default=False
         Whether coefficients must not be negative, those of each class against the rest;
         the intercept may be.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
-        each feature: an array, or a dict or Series by the names of features, of which
-        those left out have none. Zero has to be between them. Both parameters are for
-        losses of one score per sample with penalty="l2" or an elastic net with
+        each feature: an array, or a dict or Series by feature names, in which missing
+        features have no bound. Zero has to be between both bounds. Both parameters are
+        for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
-        features, and b has one number for each row of A, not negative. For losses of
-        one score per sample with penalty="l2" and ``alpha > 0``.
+        features, and b has one non-negative number for each row of A. For losses of one
+        score per sample with penalty="l2" and ``alpha > 0``.
     solver : str, default="auto"
         Optimization method.
 
@@ -187,15 +187,15 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         - "narrowing": Newton's method on smooth losses ever closer to a hinge of pairs
           ("roc_area", "ordinal", "ordinal_linear"), with L2.
 
-        What each of them takes is in a table, `docs/solvers.md`; errors name the ones
-        that take a loss with a penalty.
+        The table in `docs/solvers.md` lists the losses and penalties of each solver; an
+        error names the solvers for a loss and a penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
         for their thresholds, which are not penalized either, and so does "f_beta". With
         an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -206,25 +206,24 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
-        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems these numbers are those of the problem at hand.
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True. With
+        several problems the numbers belong to the problem being solved.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -239,20 +238,20 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     pos_label_ : int, float, bool or str
         The class taken as positive, of two; only for losses that take ``pos_label``.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors. Empty for
-        losses that are no sums over samples, and with an ``offset``.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate). Empty
+        for losses that are no sums over samples, and with an ``offset``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     positive_weight_, threshold_, f_beta_ : float or ndarray of shape (n_classes,)
         Of ``loss="f_beta"`` only, one per class beyond two classes: the chosen weight
@@ -267,7 +266,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         For each problem the objective, lower bound, passes over the data and seconds
         after each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str or list of str
-        How "auto" chose to solve the problem, or the solver; one for each of several
+        The plan that solver="auto" chose, or the solver; one for each of several
         problems.
     n_features_in_ : int
         Number of features.
@@ -309,12 +308,12 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
     describe the fit with the chosen weight only.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

@@ -62,8 +62,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     Parameters
     ----------
     alpha : float or None, default=None
-        Strength of the penalty against the *mean* loss, positive. Without ``nu``, the
-        smaller it is, the fewer samples are outliers, by the scale of the features.
+        Strength of the penalty relative to the *mean* loss, positive. Without ``nu``,
+        the smaller it is, the fewer samples are outliers, by the scale of the features.
         With ``nu`` it only scales w and rho, by ``1 / alpha``, and None means 1.
     nu : float or None, default=None
         Share of outliers, by weight, in (0, 1]: no more of the training samples are
@@ -99,8 +99,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
           :class:`SubLBFGSLinearSVC`.
         - "subgradient": the subgradient method, as in :class:`BMRMRegressor`.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
@@ -109,14 +109,14 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -124,9 +124,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -140,7 +139,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations. With ``nu`` each is a fit for another strength.
@@ -148,7 +147,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         One, with the objective, lower bound, passes over the data and seconds after
         each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -49,15 +49,15 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
-    itself, and reports a bound on how far the result is from the optimum.
+    itself, and reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     loss : str or Loss, default="squared_error"
         With the residual ``r = y - f(x)``:
 
@@ -87,25 +87,25 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
-        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
+        "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
+        the features. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     positive : bool, default=False
-        Whether coefficients must not be negative; the intercept may be.
+        Whether coefficients are non-negative; the intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
-        each feature: an array, or a dict or Series by the names of features, of which
-        those left out have none. Zero has to be between them. Both parameters are for
-        losses of one score per sample with penalty="l2" or an elastic net with
+        each feature: an array, or a dict or Series by feature names, in which missing
+        features have no bound. Zero has to be between both bounds. Both parameters are
+        for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
-        features, and b has one number for each row of A, not negative. For losses of
-        one score per sample with penalty="l2" and ``alpha > 0``.
+        features, and b has one non-negative number for each row of A. For losses of one
+        score per sample with penalty="l2" and ``alpha > 0``.
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.
@@ -144,8 +144,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
           an L1 norm.
         - "subgradient": the subgradient method, of which the best point counts.
 
-        What each of them takes is in a table, `docs/solvers.md`; errors name the ones
-        that take a loss with a penalty.
+        The table in `docs/solvers.md` lists the losses and penalties of each solver; an
+        error names the solvers for a loss and a penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
@@ -160,25 +160,24 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
-        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems these numbers are those of the problem at hand.
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True. With
+        several problems the numbers belong to the problem being solved.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -191,13 +190,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         The strength of the penalty that was used, one for each column of y where these
         differ.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     objective_ : float or ndarray of shape (n_targets,)
         Objective at the coefficients; one number with ``metric``.
     dual_gap_ : float or ndarray of shape (n_targets,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations, the largest of all problems.
@@ -205,7 +204,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         For each problem the objective, lower bound, passes over the data and seconds
         after each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str or list of str
-        How "auto" chose to solve the problem, or the solver; one for each of several
+        The plan that solver="auto" chose, or the solver; one for each of several
         problems.
     n_features_in_ : int
         Number of features.
@@ -219,14 +218,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k u d / n`` for
-    squares and ``k u sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, k
-    depends on the loss, and u on the unit of y. The user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k u d / n`` for an L2 penalty and ``k u
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, k depends on the loss,
+    and u on the unit of y; the user guide lists them. Large dense data are not copied
+    for the scales, but the entries of sparse data are.
 
     References
     ----------

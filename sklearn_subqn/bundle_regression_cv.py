@@ -43,7 +43,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         with L2 over six, from ten times the value for which the penalty is as curved as
         the loss along its steepest slope.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 folds of consecutive samples.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
+        consecutive samples.
     scoring : str, callable or None, default=None
         What to maximize, as in scikit-learn. ``None`` means the pinball loss, with a
         minus sign, for ``loss="quantile"``, its mean over the quantiles if there are
@@ -51,29 +52,28 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         "tweedie". Sample weights are passed to the scorer if there are any.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
-        score are left out of the means, with a warning.
+        score are excluded from the means, with a warning.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean score better than the best one found by more than
-        this. For one column of y, ``penalty="l2"``, and the scores "r2",
-        "neg_mean_squared_error", "neg_mean_absolute_error" and
-        "neg_mean_pinball_loss".
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean score that exceeds the best one by more than
+        ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
+        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss".
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         As in :class:`BMRMRegressor`.
     l1_ratio : float or list of float, default=0.5
-        For the elastic net, in [0, 1]. Of a list that is chosen which has the best mean
-        score with its best ``alpha``, the first if there are several.
+        For the elastic net, in [0, 1]. From a list, the value with the best mean score
+        at its best ``alpha`` is chosen, the first one if several are equal.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         As in :class:`BMRMRegressor`.
     positive : bool, default=False
@@ -104,9 +104,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -116,24 +116,23 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The grid, from the largest value to the smallest; with a list of values of
-        ``l1_ratio`` one for each.
+        The grid in descending order; with a list of ``l1_ratio`` one grid for each.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
         With ``penalty="elasticnet"`` the value of ``l1_ratio`` that was chosen.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
-        Scores on the left-out samples, ``error_score`` where there are none.
+        Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
+        With ``search_tol``: no ``alpha`` of the interval has a mean score that exceeds
         ``best_score_`` by more, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean

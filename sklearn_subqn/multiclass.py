@@ -22,17 +22,17 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
     loss_i / sum_i s_i`` over one vector of weights for each class at once, where the
     loss of a sample of class y with scores z is ``max_j (cost[y, j] + z_j - z_y)``, and
-    reports a bound on how far the result is from the optimum.
+    reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
-        :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
+        of :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter. With 200
+        samples or more, held-out samples then select a multiple of this strength, and
+        whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
         Cost of predicting the class of the column for a sample of the class of the row,
@@ -52,11 +52,10 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
         norm alone.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
-        place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
-        With ``alpha="auto"`` they come on top of the scales of the features. A dict or
-        Series is matched to the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty, by default ones: ``f_j w_j``
+        replaces ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` replaces ``w_j²``. With
+        ``alpha="auto"`` the factors multiply the scales of the features. A dict or
+        Series is matched by feature names; missing features have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
@@ -88,9 +87,9 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     memory : int, default=15
         Number of displacement pairs from which "sublbfgs" estimates curvature.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -98,9 +97,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -112,19 +110,19 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
-        scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
-        factors of ``w_j²``, and scales are squared.
+        Factors f of ``f_j w_j`` in the penalty: ``penalty_factor``, times the scales of
+        the features with ``alpha="auto"``. With ``l1_ratio=0`` they are factors of
+        ``w_j²``, and scales are squared.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate).
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -132,7 +130,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Objective, lower bound, passes over the data and seconds of each iteration. See
         :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -146,7 +144,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
     For two classes of equal costs the result is that of the binary support vector
     machine with half the ``alpha``, since both classes' vectors are penalized.
@@ -155,12 +153,12 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     and, with "alm", for a copy of the rows with several classes near the maximum, at
     most 0.6 times X.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

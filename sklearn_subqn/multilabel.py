@@ -43,17 +43,17 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each label, and one for a threshold, at once, and reports a bound on how
-    far the result is from the optimum. Labels of a sample should score above the
+    weights for each label, and one for a threshold, at once, and reports a proven bound
+    on the distance from the optimum. Labels of a sample should score above the
     threshold and above all others; ``reduction`` says how violations add up.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     reduction : {"mean", "max"}, default="mean"
         The loss of a sample, with scores z of its relevant labels h and irrelevant
         labels j and the threshold t.
@@ -86,10 +86,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
         without irrelevant labels; it ranks labels only, and there is no ``predict``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, which becomes
-        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty ``alpha / 2 * sum_j f_j w_j²``, by
+        default ones. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     solver : str, default="auto"
         Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and others
         are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
@@ -108,9 +107,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     memory : int, default=15
         Number of displacement pairs from which "sublbfgs" estimates curvature.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -118,9 +117,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -135,15 +133,15 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     multilabel_ : bool
         Whether y was an indicator matrix.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
-        times squared scales of the features with ``alpha="auto"``.
+        Factors f in the penalty ``sum_j f_j w_j² / 2``: ``penalty_factor``, times the
+        squared scales of the features with ``alpha="auto"``.
     objective_ : float
         Objective at the coefficients. That of the threshold are minus the sum of
         ``coef_`` over n_labels + 1, as at every optimum.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -151,7 +149,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Objective, lower bound, passes over the data and seconds of each iteration. See
         :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -177,12 +175,12 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     Where y has one class per sample instead of an indicator matrix, no threshold is
     needed and the loss is that of :class:`MulticlassHingeClassifier`.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

@@ -64,9 +64,9 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
         for several classes over their sum, of "modified_huber" (Zhang 2004).
     alpha : float, default=1e-5
-        Strength of the regularization against the *mean* loss, not negative. It weighs
-        coefficients by the units of their features: where standard deviations are far
-        below one, take less.
+        Strength of the penalty relative to the *mean* loss, non-negative. The penalty
+        depends on the units of features: take a smaller value if standard deviations
+        are far below one.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero; the other solvers take subgradients, and none of theirs does.
@@ -98,9 +98,9 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     average : bool, default=True
         Whether the model is an average of iterates, or else the last one.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
@@ -287,8 +287,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples. Rows of weight zero count as missing.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start.
         intercept_init : array-like, default=None
             Initial intercepts, of the shape of ``intercept_``.
 
@@ -300,8 +300,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the method diverges. A previously
+            fitted estimator stays unchanged.
 
         Warns
         -----
@@ -353,11 +353,10 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             Non-negative weights of the samples, relative to those of other calls. Rows
             of weight zero count as missing.
         coef_init : array-like, default=None
-            Coefficients to start from, such as those of a model of another class, of
-            the shape of ``coef_``; in the first call only.
+            Initial coefficients of the shape of ``coef_``, for example from another
+            model; in the first call only.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``; in the first call
-            only.
+            Initial intercepts of the shape of ``intercept_``; in the first call only.
 
         Returns
         -------
@@ -449,9 +448,9 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         - "quantile": ``max(quantile * (y - z), (quantile - 1) * (y - z))``.
         - "poisson": ``exp(z) - y * z`` for y in [0, 1e20]; predictions are ``exp(z)``.
     alpha : float, default=1e-4
-        Strength of the regularization against the *mean* loss, not negative. It weighs
-        coefficients by the units of their features: where standard deviations are far
-        below one, take less.
+        Strength of the penalty relative to the *mean* loss, non-negative. The penalty
+        depends on the units of features: take a smaller value if standard deviations
+        are far below one.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero.
@@ -488,9 +487,9 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     average : bool, default=True
         Whether the model is an average of iterates, or else the last one.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
@@ -648,8 +647,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples. Rows of weight zero count as missing.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start.
         intercept_init : array-like, default=None
             Initial intercepts, of the shape of ``intercept_``.
 
@@ -661,8 +660,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the method diverges. A previously
+            fitted estimator stays unchanged.
 
         Warns
         -----
@@ -710,11 +709,10 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
             Non-negative weights of the samples, relative to those of other calls. Rows
             of weight zero count as missing.
         coef_init : array-like, default=None
-            Coefficients to start from, such as those of a model of another class, of
-            the shape of ``coef_``; in the first call only.
+            Initial coefficients of the shape of ``coef_``, for example from another
+            model; in the first call only.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``; in the first call
-            only.
+            Initial intercepts of the shape of ``intercept_``; in the first call only.
 
         Returns
         -------
@@ -724,8 +722,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. The model
-            stays as it was.
+            If parameters or data are invalid, or the method diverges. The model stays
+            unchanged.
         """
         self._check_parameters_once()
         check_same_rows(X, y=y, sample_weight=sample_weight)

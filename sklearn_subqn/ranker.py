@@ -36,15 +36,15 @@ class BMRMRanker(BaseRanker):
 
     Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with
     convex losses of the scores of a query's rows and penalties Omega, and reports a
-    bound on how far the result is from the optimum.
+    proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss of the queries, positive.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss of the queries, positive.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     loss : str or callable, default="pairwise-linear"
         What a ranking costs, by the relevances y of the rows.
 
@@ -82,11 +82,10 @@ class BMRMRanker(BaseRanker):
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
-        otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
-        A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` otherwise. With
+        ``alpha="auto"`` the factors multiply the scales of the features. A dict or
+        Series is matched by feature names; missing features have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
@@ -109,8 +108,8 @@ class BMRMRanker(BaseRanker):
         Limit on the number of iterations, at least 1.
     bundle_size : int or None, default=None
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
-        limit. With penalty="l1" few cuts need not determine the optimum, and the
-        method may end before it is proven, with a warning.
+        limit. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     n_iter_no_change : int or None, default=None
         With an ``eval_set`` the fit ends where its NDCG has not risen for this many
         iterations, with the coefficients of the best iteration; of several sets, where
@@ -120,9 +119,9 @@ class BMRMRanker(BaseRanker):
         Whether to start from the previous solution, if there is one for the same
         features.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -130,9 +129,8 @@ class BMRMRanker(BaseRanker):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
@@ -141,15 +139,15 @@ class BMRMRanker(BaseRanker):
     intercept_ : float
         Zero: rankings do not depend on it.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -165,7 +163,7 @@ class BMRMRanker(BaseRanker):
         Objective, lower bound, passes over the data and seconds of each iteration. See
         :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -185,12 +183,12 @@ class BMRMRanker(BaseRanker):
     ("mrr-assignment" O(m²)), the others O(P N) for each level of relevance with P rows
     of at least that and N below, and as much memory for the largest query.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

@@ -50,18 +50,18 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         5. A generator gets the queries as groups. No query may be in a training part
         and its test part, unless there is one query only: then its rows are split.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean NDCG better than the best one found by more than
-        this. For ``penalty="l2"``.
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean NDCG that exceeds the best one by more than
+        ``search_tol``. For ``penalty="l2"``.
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all queries with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all queries with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     loss : str or callable, default="pairwise-linear"
         As in :class:`BMRMRanker`.
     k : int or None, default=None
@@ -86,9 +86,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -98,15 +98,15 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,)
-        The grid, from the largest value to the smallest.
+        The grid in descending order.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)

@@ -43,7 +43,7 @@ class StructuredSVM(Estimator):
     loss(y_i, y) + <w, joint_feature(x_i, y) - joint_feature(x_i, y_i)>``
 
     sample weights s, and the maximum over all structures that x_i may have, and reports
-    a bound on how far the result is from the optimum.
+    a proven bound on the distance from the optimum.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class StructuredSVM(Estimator):
         joint_feature(x_i, y) - joint_feature(x_i, y_i)>``. ``loss_augmented_argmax``
         has to find that maximum. With "margin" the factor is 1, with "slack" the loss.
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive. ``C = 1 / (n *
+        Strength of the penalty relative to the *mean* loss, positive. ``C = 1 / (n *
         alpha)`` for n samples, where other packages sum the losses. "auto" is ``0.1 m /
         n`` for squares and ``0.1 sqrt(m / n)`` for the L1 norm, where n is the sum of
         the weights and m the mean of ``||joint_feature(x_i, y_i)||²``.
@@ -98,9 +98,9 @@ class StructuredSVM(Estimator):
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has as many features.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads in which structures are found; the model does not depend on
         it. They help where ``loss_augmented_argmax`` releases the interpreter's lock.
@@ -117,11 +117,11 @@ class StructuredSVM(Estimator):
     coef_ : ndarray of shape (n_joint_features,)
         The weights w.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     objective_ : float
         Objective at the weights.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -129,7 +129,7 @@ class StructuredSVM(Estimator):
         Objective, lower bound, passes and seconds after each iteration; a pass finds a
         structure for every sample. See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
 
     See Also
     --------

@@ -70,8 +70,8 @@ class CRF(Estimator):
     """Linear-chain conditional random field with the parameters of sklearn-crfsuite's.
 
     Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
-    negative logarithm of the probability of the labels, and reports a bound on how far
-    the result is from the optimum. Change the import in a script written for
+    negative logarithm of the probability of the labels, and reports a proven bound on
+    the distance from the optimum. Change the import in a script written for
     ``sklearn_crfsuite.CRF``; the notes list the differences.
 
     Parameters
@@ -132,7 +132,7 @@ class CRF(Estimator):
     objective_ : float
         Objective at the weights, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.

@@ -32,7 +32,7 @@ class HuberRegressor(DropInRegressor):
 
     Minimizes ``alpha * ||w||² + sum_i s_i (scale + H((y_i - f(x_i)) / scale) * scale)``
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and
-    else ``2 epsilon |z| - epsilon²``, and reports a bound on how far the result is from
+    else ``2 epsilon |z| - epsilon²``, and reports a proven bound on the distance from
     the optimum. Change the import in a script written for
     :class:`sklearn.linear_model.HuberRegressor`; the notes list the differences.
 
@@ -43,7 +43,7 @@ class HuberRegressor(DropInRegressor):
     max_iter : int, default=100
         Limit on the number of iterations.
     alpha : float, default=0.0001
-        Strength of the penalty against the sum of the losses, not negative.
+        Strength of the penalty relative to the sum of the losses, non-negative.
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has the same number of
         features.

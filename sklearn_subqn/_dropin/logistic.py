@@ -74,7 +74,7 @@ class LogisticRegression(BaseLogistic):
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with the logistic loss, multinomial
     for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
-    * ||w||²``, and reports a bound on how far the result is from the optimum. Change
+    * ||w||²``, and reports a proven bound on the distance from the optimum. Change
     the import in a script written for :class:`sklearn.linear_model.LogisticRegression`;
     the notes list the differences.
 
@@ -125,7 +125,7 @@ class LogisticRegression(BaseLogistic):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64; infinite with ``C=np.inf``, where no bound is known.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.

@@ -49,7 +49,7 @@ class LogisticRegressionCV(BaseLogistic):
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     dual : bool, default=False
         Without effect, since primal and dual have the same solution.
     penalty : {"l1", "l2", "elasticnet"}, default="deprecated"
@@ -67,8 +67,8 @@ class LogisticRegressionCV(BaseLogistic):
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
     refit : bool, default=True
         Whether to fit all samples with the best C. Otherwise coefficients are means
         over the folds of those of their best C, for which there is no objective.

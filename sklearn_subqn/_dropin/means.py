@@ -82,14 +82,14 @@ class PoissonRegressor(MeanRegressor):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
     deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
-    reports a bound on how far the result is from the optimum. Change the import in a
+    reports a proven bound on the distance from the optimum. Change the import in a
     script written for :class:`sklearn.linear_model.PoissonRegressor`; the notes list
     the differences.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
@@ -116,7 +116,7 @@ class PoissonRegressor(MeanRegressor):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
@@ -182,14 +182,14 @@ class GammaRegressor(MeanRegressor):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the gamma
     deviance ``d = 2 (ln(m / y) + y / m - 1)`` of the prediction ``m = exp(f(x))``, and
-    reports a bound on how far the result is from the optimum. Change the import in a
+    reports a proven bound on the distance from the optimum. Change the import in a
     script written for :class:`sklearn.linear_model.GammaRegressor`; the notes list the
     differences.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
@@ -216,7 +216,7 @@ class GammaRegressor(MeanRegressor):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
@@ -282,7 +282,7 @@ class TweedieRegressor(MeanRegressor):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the deviance
     d of :func:`sklearn.metrics.mean_tweedie_deviance` from the prediction, and reports
-    a bound on how far the result is from the optimum. Change the import in a script
+    a proven bound on the distance from the optimum. Change the import in a script
     written for :class:`sklearn.linear_model.TweedieRegressor`; the notes list the
     differences.
 
@@ -293,7 +293,7 @@ class TweedieRegressor(MeanRegressor):
         Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
         often zero. Other objectives than these are not convex, and refused.
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     link : {"auto", "identity", "log"}, default="auto"
@@ -323,7 +323,7 @@ class TweedieRegressor(MeanRegressor):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.

@@ -39,8 +39,8 @@ class Ranker(BaseRanker):
     Minimizes ``sum_q loss_q + reg_alpha * ||w||_1 + reg_lambda / 2 * ||w||²`` over
     queries q, where the loss of a query is the mean of ``(y_j - y_i) * ln(1 + exp(z_i -
     z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports a
-    bound on how far the result is from the optimum. Change the import in a script
-    written for ``lightgbm.LGBMRanker``; the notes list the differences.
+    proven bound on the distance from the optimum. Change the import in a script written
+    for ``lightgbm.LGBMRanker``; the notes list the differences.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Ranker(BaseRanker):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     best_score_ : dict
         NDCG of ``eval_set`` by names of data and measures, as "valid_0" and "ndcg@5".

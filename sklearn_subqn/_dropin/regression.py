@@ -17,8 +17,8 @@ class QuantileRegressor(DropInRegressor):
     """Quantile regression with the parameters of scikit-learn's.
 
     Minimizes ``alpha * ||w||_1 + sum_i s_i loss_i / sum_i s_i`` with the pinball loss
-    and reports a bound on how far the result is from the optimum. Change the import in
-    a script written for :class:`sklearn.linear_model.QuantileRegressor`; the notes list
+    and reports a proven bound on the distance from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.QuantileRegressor`; the notes list
     the differences.
 
     Parameters
@@ -46,7 +46,7 @@ class QuantileRegressor(DropInRegressor):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.

@@ -33,8 +33,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with the parameters of scikit-learn's.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
-    ``||w||_1``, one class against the rest, and reports a bound on how far the result
-    is from the optimum. Change the import in a script written for
+    ``||w||_1``, one class against the rest, and reports a proven bound on the distance
+    from the optimum. Change the import in a script written for
     :class:`sklearn.svm.LinearSVC`; the notes list the differences.
 
     Parameters
@@ -79,7 +79,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients as above; with "ovr" one per class beyond two.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations, the largest of all binary problems.
@@ -206,8 +206,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 class LinearSVR(DropInRegressor):
     """Linear support vector regression with the parameters of scikit-learn's.
 
-    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a bound on how far the
-    result is from the optimum. Change the import in a script written for
+    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a proven bound on the
+    distance from the optimum. Change the import in a script written for
     :class:`sklearn.svm.LinearSVR`; the notes list the differences.
 
     Parameters
@@ -244,7 +244,7 @@ class LinearSVR(DropInRegressor):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
