@@ -302,7 +302,7 @@ class BMRMRanker(BaseRanker):
             the rows stay where they are; such data need a loss by name and weights
             other than zero, and have no ``pairs`` and no ``eval_set``.
         y : array-like of shape (n_samples,), default=None
-            Relevances: rows with larger ones should have larger scores. Losses of
+            Relevances: rows with larger relevance should have larger scores. Losses of
             measures need non-negative ones. Either these or ``pairs`` are needed.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the rows: one of weight 2 counts as two such rows,

@@ -1,4 +1,4 @@
-"""Huber regression with the parameters of scikit-learn's: the scale is fitted too."""
+"""Huber regression with the parameters of scikit-learn's, including a fitted scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Problem(LinearProblems):
     """The problem of coefficients, whose loss has a scale."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return the scale and outliers, too."""
+        """Return the attributes including scale and outliers."""
         w, y = self.starts[0].w, self.targets[0]
         scores = self.design.forward(w)
         loss: Any = self.loss.oracle
@@ -28,7 +28,7 @@ class _Problem(LinearProblems):
 
 
 class HuberRegressor(DropInRegressor):
-    """Huber regression with its scale, and with the parameters of scikit-learn's.
+    """Huber regression with a fitted scale and the parameters of scikit-learn's.
 
     Minimizes ``alpha * ||w||² + sum_i s_i (scale + H((y_i - f(x_i)) / scale) * scale)``
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and
@@ -86,8 +86,8 @@ class HuberRegressor(DropInRegressor):
 
     Notes
     -----
-    Differences from scikit-learn: ``tol`` is a proven relative gap, and the result does
-    not depend on the units of X and y but by ``alpha``.
+    Differences from scikit-learn: ``tol`` is a proven relative gap, and the result
+    depends on the units of X and y only through ``alpha``.
 
     The smallest scale is 1e-13 times the standard deviation of y. It is the best one
     where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
@@ -145,18 +145,17 @@ class HuberRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         model = self._linear_model()
-        # An intercept takes the level of y, far above its noise or not; without one
-        # nothing but coefficients does.
+        # The median of y is subtracted and added to the intercept, which avoids
+        # cancellation if y is large beside its noise.
         level = float(np.median(y)) if model.fit_intercept else 0.0
         y = y - level
         deviation = y - (weights @ y if model.fit_intercept else 0.0)
         spread = float(np.sqrt(weights @ (deviation * deviation)))
-        # The scale is no smaller than rounding, nor than ten rounding units, as of
-        # scikit-learn.
+        # The scale is at least about the rounding error of y, and at least ten machine
+        # epsilons, as in scikit-learn.
         least = max(1e-13 * spread, 10.0 * EPS)
-        # Gaps are rounding errors below four times what the smallest scale costs or,
-        # where coefficients are rounded to float32, below ROUNDED_32 times the spread
-        # of y.
+        # Gaps below four times the smallest scale are rounding errors; if coefficients
+        # are rounded to float32, so are gaps below ROUNDED_32 times the spread of y.
         negligible = 4.0 * least
         if X.dtype == np.float32:
             negligible = max(negligible, ROUNDED_32 * spread)

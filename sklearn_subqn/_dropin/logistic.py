@@ -17,7 +17,7 @@ from ._shared import DropIn, warn
 
 
 class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
-    """What logistic regression with and without cross-validation share."""
+    """The base of logistic regression with and without cross-validation."""
 
     _without_effect: ClassVar[dict[str, str]] = {
         "solver": "one is chosen by the data, and the intercept is not penalized.",
@@ -27,7 +27,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     _weaker = "increase C or decrease tol"
     _solvers = DropIn._solvers
 
-    # A parameter here, unlike the property of the other classes.
+    # ``penalty`` is a parameter in this class, and a property in its base class.
     penalty: Any = None
     class_weight: Any
     random_state: Any
@@ -35,7 +35,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     intercept_scaling: float
 
     def _l1_ratio_of(self, l1_ratio: Any) -> float:
-        """Return the share of L1, by ``penalty`` where that is given."""
+        """Return the share of the L1 norm; ``penalty`` takes precedence if given."""
         if self.penalty in ("l1", "l2"):
             return float(self.penalty == "l1")
         if l1_ratio is None and self.penalty == "elasticnet":
@@ -51,7 +51,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         *,
         free: bool,
     ) -> LinearProblems:
-        """Return the problem of rows of any weights."""
+        """Return the problem of rows whose weights need not be normalized."""
         model, total = self._linear_model(), float(weights.sum())
         weights = weights / total
         given: Any = {"reading": SumOfLosses([total])}
@@ -81,8 +81,8 @@ class LogisticRegression(BaseLogistic):
     Parameters
     ----------
     penalty : {"l1", "l2", "elasticnet"} or None, default="deprecated"
-        Older way to say what ``l1_ratio`` and ``C`` do: "l1" and "l2" are ``l1_ratio``
-        of 1 and 0, and None is ``C=np.inf``.
+        Older form of ``l1_ratio`` and ``C``: "l1" and "l2" mean ``l1_ratio`` 1 and 0,
+        and None means ``C=np.inf``.
     C : float, default=1.0
         Factor on the losses, positive. With ``np.inf`` there is no penalty, and the
         objective is ``sum_i s_i loss_i``.
@@ -148,10 +148,10 @@ class LogisticRegression(BaseLogistic):
     -----
     Differences from scikit-learn: ``tol`` is a proven relative gap; the intercept is
     not penalized, where scikit-learn penalizes it with ``solver="liblinear"``; any
-    penalty goes with any ``solver``; and ``n_jobs`` counts threads.
+    penalty can be combined with any ``solver``; and ``n_jobs`` counts threads.
 
-    Without a penalty classes that can be separated have no optimum: coefficients are
-    large, and those of a penalty that is too small to matter elsewhere.
+    Without a penalty, separable classes have no optimum: the coefficients are large,
+    and minimize the objective with a tiny penalty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regression of means, such as of counts, with the parameters of scikit-learn's."""
+"""Regression of positive means with the parameters of scikit-learn's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._shared import DropInRegressor
 
 
 class MeanRegressor(DropInRegressor):
-    """Base of regressors that minimize a deviance of Tweedie's family."""
+    """Base of regressors that minimize a Tweedie deviance."""
 
     __module__ = "sklearn_subqn.linear_model"
 
@@ -67,7 +67,7 @@ class MeanRegressor(DropInRegressor):
 
 
 def _least_loss(y: Floats, power: float | None) -> Floats:
-    """Return half the deviance less the loss, which depends on the targets alone."""
+    """Return half the deviance less the loss, a function of the targets alone."""
     if power is None:
         return np.zeros_like(y)
     if power == 1.0:
@@ -98,8 +98,8 @@ class PoissonRegressor(MeanRegressor):
         Limit on the number of iterations.
     tol : float, default=1e-4
         Stop when the mean of ``exp(f(x)) - y f(x)`` with the penalty, which is the
-        objective except for a constant, is proven to be within ``tol`` times its
-        absolute value of its optimum.
+        objective up to a constant, has a proven gap of at most ``tol`` times its
+        absolute value.
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has the same number of
         features.
@@ -198,8 +198,8 @@ class GammaRegressor(MeanRegressor):
         Limit on the number of iterations.
     tol : float, default=1e-4
         Stop when the mean of ``y exp(-f(x)) + f(x)`` with the penalty, which is the
-        objective except for a constant, is proven to be within ``tol`` times its
-        absolute value of its optimum.
+        objective up to a constant, has a proven gap of at most ``tol`` times its
+        absolute value.
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has the same number of
         features.
@@ -291,22 +291,22 @@ class TweedieRegressor(MeanRegressor):
     power : float, default=0.0
         Variances are proportional to this power of the mean: 0 for normal, 1 for
         Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
-        often zero. Other objectives than these are not convex, and refused.
+        often zero. Other powers have non-convex objectives and raise an error.
     alpha : float, default=1.0
         Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     link : {"auto", "identity", "log"}, default="auto"
-        Predictions are ``f(x)`` by "identity", which is for ``power=0`` alone, and
-        ``exp(f(x))`` by "log", which is for the other powers; "auto" takes what goes
-        with the power.
+        Predictions are ``f(x)`` with "identity", which needs ``power=0``, and
+        ``exp(f(x))`` with "log", which needs another power; "auto" selects the link by
+        the power.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
         Without effect: the method is chosen by the data.
     max_iter : int, default=100
         Limit on the number of iterations.
     tol : float, default=1e-4
-        Stop when the objective, without the terms of y alone, is proven to be within
-        ``tol`` times its absolute value of its optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective without the terms that depend on y alone.
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has the same number of
         features.
@@ -388,7 +388,7 @@ class TweedieRegressor(MeanRegressor):
 
     @property
     def loss(self) -> str:  # type: ignore[override]
-        """Name of the loss by its power."""
+        """Name of the loss for the power."""
         names = {0.0: "squared_error", 1.0: "poisson", 2.0: "gamma"}
         return names.get(self.power, "tweedie")
 

@@ -26,9 +26,9 @@ class QuantileRegressor(DropInRegressor):
     quantile : float, default=0.5
         Which quantile to predict, in (0, 1).
     alpha : float, default=1.0
-        Strength of the L1 penalty against the mean loss, not negative. Both are in
-        units of the data: with the default all coefficients are zero where features are
-        standardized and y is small.
+        Strength of the L1 penalty against the mean loss, not negative. The strength and
+        the loss depend on the units of the data: with the default, all coefficients are
+        zero if features are standardized and y is small.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : str, default="highs"
@@ -67,9 +67,10 @@ class QuantileRegressor(DropInRegressor):
 
     Notes
     -----
-    Differences from scikit-learn: the objective is within 1e-6 of the optimum, a
-    relative gap that is proven, where a linear program is solved to about 1e-7 of its
-    constraints; of several optimal solutions another one may be returned.
+    Differences from scikit-learn: the objective is within 1e-6 of the optimum, a proven
+    relative gap, whereas scikit-learn solves a linear program with constraints
+    satisfied to about 1e-7; if there are several optimal solutions, another one may be
+    returned.
 
     Examples
     --------

@@ -58,9 +58,9 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     intercept_scaling : float, default=1
         Without effect, since the intercept is not penalized.
     class_weight : dict, "balanced" or None, default=None
-        Factors on ``C`` for the samples of each class. With several classes and "ovr"
-        only samples of the class that is separated from the rest have its factor, the
-        others have one, as in scikit-learn.
+        Factors on ``C`` for the samples of each class. With several classes and "ovr",
+        only samples of the positive class get its factor and all other samples the
+        factor one, as in scikit-learn.
     verbose : int, default=0
         Print progress at some iterations if 1, at every iteration if larger.
     random_state : int, RandomState instance or None, default=None
@@ -102,8 +102,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     -----
     Differences from scikit-learn: the intercept is not penalized, so that with
     ``fit_intercept=True`` coefficients are not exactly the same; ``tol`` is a proven
-    relative gap; ``penalty="l1"`` goes with ``loss="hinge"``; results do not depend on
-    the order of the rows.
+    relative gap; ``penalty="l1"`` can be combined with ``loss="hinge"``; results do not
+    depend on the order of the rows.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     def _row_weights(
         self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
     ) -> list[Floats]:
-        """Return the weights of all rows for each problem."""
+        """Return the row weights for each problem."""
         own = row_weights(self.class_weight, classes, y, sample_weight)
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
@@ -213,8 +213,8 @@ class LinearSVR(DropInRegressor):
     Parameters
     ----------
     epsilon : float, default=0.0
-        Half-width of the tube in which residuals cost nothing, in units of y, not
-        negative.
+        Half-width of the tube in which residuals have no loss, in units of y,
+        non-negative.
     tol : float, default=1e-4
         Stop when the proven gap is at most ``tol`` times the objective.
     C : float, default=1.0
