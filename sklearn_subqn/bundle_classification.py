@@ -1,4 +1,4 @@
-"""Classification with any convex loss and a proven distance from the optimum."""
+"""Classification with any convex loss and a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ from ._solving.solution import Floats, Progress, Solution
 
 
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
-    """Linear classification with any convex loss, and proof of its optimality.
+    """Linear classification with any convex loss and a proven optimality gap.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
-    rest where there are more than two, and reports a proven bound on the distance from
-    the optimum.
+    rest for more than two classes, and reports a proven bound on the distance from the
+    optimum.
 
     Parameters
     ----------
@@ -103,30 +103,30 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           scores of all classes at once. With an ``Ontology`` classes are the leaves of
           a graph of categories, by their names or in sorted order.
 
-        Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
-        "recall_at_k") do not depend on intercepts. They are such that ``k`` training
-        samples have positive scores, or else the mean hinge is smallest.
-        "f_beta_bound", "precision_at_k" and "recall_at_k" count samples, whose weights
-        must be equal or zero.
+        Ranking losses ("roc_area", "precision_at_k", "recall_at_k" and the ordinal
+        losses of pairs) do not depend on intercepts. The intercept is chosen such that
+        ``k`` training samples have positive scores, or otherwise to minimize the mean
+        hinge. "f_beta_bound", "precision_at_k" and "recall_at_k" count samples: nonzero
+        weights must be equal.
     beta : float, default=1.0
         Weight of recall against precision for "f_beta" and "f_beta_bound", positive.
     k : int or None, default=None
-        Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
-        is below the number of positive samples, these losses also penalize how the
-        scores of positive samples spread, and all coefficients may become zero.
+        Number of samples for "precision_at_k" and "recall_at_k", at least 1. If it is
+        less than the number of positive samples, these losses also penalize differences
+        between the scores of positive samples, and all coefficients may become zero.
     pos_label : int, float, bool, str or None, default=None
-        The positive one of two classes, for "f_beta", "f_beta_bound", "precision_at_k",
-        "recall_at_k" and losses of one's own. ``None`` means the second one of sorted
-        classes, with a warning for the named losses unless they are 0 and 1, -1 and 1,
-        or booleans. Scores of ``decision_function`` are positive for ``classes_[1]``
-        whatever it is. Losses of ROC areas take it too, and do not depend on it. Of
-        more than two classes, each is positive against the rest.
+        The positive class of two, for "f_beta", "f_beta_bound", "precision_at_k",
+        "recall_at_k" and user-defined losses. ``None`` means the second of the sorted
+        classes, with a warning for the named losses unless the labels are 0 and 1, -1
+        and 1, or booleans. Scores of ``decision_function`` are positive for
+        ``classes_[1]`` in any case. The losses of ROC areas accept it, but do not
+        depend on it. With more than two classes, each class is positive against the
+        rest.
     classes : array-like of shape (n_classes,) or None, default=None
         For the ordinal losses, all labels from the lowest to the highest; labels that
-        do not occur in the data are left out. ``None`` means the order of numbers, or
-        that of ordered categories: y as a ``Categorical`` of pandas with
-        ``ordered=True``, or an ``Enum`` of polars. Other labels have no order, which is
-        an error.
+        do not occur in the data are ignored. ``None`` means the order of numbers or of
+        ordered categories: y as a ``Categorical`` of pandas with ``ordered=True``, or
+        an ``Enum`` of polars. Unordered labels raise an error.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -147,8 +147,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         the features. A dict or Series is matched by feature names; missing features
         have the factor 1.
     positive : bool, default=False
-        Whether coefficients must not be negative, those of each class against the rest;
-        the intercept may be.
+        Whether coefficients are non-negative, for each class against the rest; the
+        intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
         each feature: an array, or a dict or Series by feature names, in which missing
@@ -190,9 +190,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         The table in `docs/solvers.md` lists the losses and penalties of each solver; an
         error names the solvers for a loss and a penalty.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. It is not penalized. The ordinal losses need True,
-        for their thresholds, which are not penalized either, and so does "f_beta". With
-        an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
+        Whether to fit an intercept. It is not penalized. The ordinal losses need True
+        for their thresholds, which are not penalized either; "f_beta" also needs True.
+        With an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the absolute value of the
         objective.
@@ -234,9 +234,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight, sorted.
     ordered_classes_ : ndarray of shape (n_classes,)
-        Of ordinal losses only: the same from the lowest class to the highest.
+        For ordinal losses only: the classes from the lowest to the highest.
     pos_label_ : int, float, bool or str
-        The class taken as positive, of two; only for losses that take ``pos_label``.
+        The positive class of two; only for losses that use ``pos_label``.
     alpha_ : float
         Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
@@ -249,17 +249,16 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         mean loss (log loss if the model has probabilities, else the error rate). Empty
         for losses that are no sums over samples, and with an ``offset``.
     objective_ : float or ndarray of shape (n_classes,)
-        Objective at the coefficients; one per class beyond two classes.
+        Objective at the coefficients; one for each class if there are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     positive_weight_, threshold_, f_beta_ : float or ndarray of shape (n_classes,)
-        Of ``loss="f_beta"`` only, one per class beyond two classes: the chosen weight
-        of its samples; the score that was subtracted from the intercept, so that
-        predictions have their threshold at zero; and the F-beta score of samples that
-        the scores were not fitted to, at this threshold. No bound is known of the best
-        F-beta: ``objective_`` and ``dual_gap_`` are those of the weighted squared
-        hinge, with the intercept ``intercept_ + threshold_``.
+        For ``loss="f_beta"`` only, one for each class if there are more than two: the
+        chosen weight of the class; the threshold, which was subtracted from the
+        intercept; and the F-beta score on held-out samples at this threshold. The best
+        F-beta has no known bound: ``objective_`` and ``dual_gap_`` belong to the
+        weighted squared hinge, with the intercept ``intercept_ + threshold_``.
     n_iter_ : int
         Number of iterations, the largest of all problems.
     history_ : list of History
@@ -276,37 +275,36 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     See Also
     --------
     BMRMRegressor : The losses of regression.
-    SubLBFGSLinearSVC : Hinge losses with L2, of fewer parameters.
+    SubLBFGSLinearSVC : Hinge losses with L2 and fewer parameters.
 
     Notes
     -----
-    ``predict_proba`` of "ordinal_all_threshold" is that of the cumulative logistic
-    model (proportional odds): a class is above the threshold t with probability
-    ``1 / (1 + exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the
-    median of these probabilities, the class at the least expected distance, which is
-    not always the most probable one. Optimal thresholds of
-    "ordinal_immediate_threshold" may descend, around a rare class for one. Its
-    comparisons are between neighboring classes only, and so are the probabilities: they
-    are those of the adjacent-categories logit model, in which f(x) - t is the log odds
-    of the classes above and below t. They are positive for any order of thresholds, and
-    the most probable class is the prediction.
+    ``predict_proba`` of "ordinal_all_threshold" uses the cumulative logistic model
+    (proportional odds): a class is above the threshold t with probability ``1 / (1 +
+    exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the median of
+    these probabilities, the class at the least expected distance, which is not always
+    the most probable one. Optimal thresholds of "ordinal_immediate_threshold" may
+    descend, for example around a rare class. This loss compares neighboring classes
+    only, and its probabilities follow the adjacent-categories logit model, in which
+    f(x) - t is the log odds of the classes above and below t. The probabilities are
+    positive for any order of thresholds, and the most probable class is predicted.
 
     With ordinal losses of more than two classes the rows of ``coef_``, in the order of
     ``ordered_classes_``, are 0, 1, 2, ... times the coefficients of the score, and the
     differences of ``intercept_`` in this order are minus the thresholds.
 
-    Estimators that encode labels themselves before they fit others, such as
+    Meta-estimators that encode labels, such as
     :class:`~sklearn.ensemble.StackingClassifier` or
     :func:`~sklearn.model_selection.cross_val_predict` for probabilities, pass on
-    numbers of sorted labels: with ``classes`` that is an error, and without it labels
-    have to be numbers in their order from the beginning.
+    indices of sorted labels: with ``classes`` this raises an error, and without it the
+    original labels have to be ordered numbers.
 
-    For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20. Of the
-    one with the largest F-beta on the training samples, at the best threshold, the
-    threshold is chosen anew by scores of five parts of the samples, each from a fit to
-    the others. Equal samples are in one part, and sample weights count in F-beta, so
-    that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
-    describe the fit with the chosen weight only.
+    For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20, and the
+    weight with the largest F-beta on the training samples, at the best threshold, is
+    chosen. The threshold is then chosen by five-fold held-out scores. Equal samples are
+    in the same fold, and sample weights count in F-beta, so that a weight of 2 is still
+    equivalent to two samples. ``callback`` and ``verbose`` report the fit with the
+    chosen weight only.
 
     With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
     share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
@@ -435,10 +433,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         return super()._link()
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return scores of each class against the rest, for more than two classes.
+        """Return the scores of each class against the rest, for more than two classes.
 
-        Losses of all thresholds make a model of cumulative probabilities, and those of
-        immediate ones of the odds of neighboring classes.
+        Losses of all thresholds model cumulative probabilities, losses of immediate
+        thresholds the odds of neighboring classes.
         """
         scores, link = self._raw_scores(X), self._link()
         if link == "differences of cumulative ones":
@@ -465,7 +463,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         offset = self._checked_offset(offset, len(y), classes)
-        # Samples of the rows have no offsets.
+        # Offsets cannot be passed to the fits on samples of the rows.
         self._has_offset = offset is not None
         self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes, categories, offset)
@@ -528,10 +526,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
-        """Return the number of the positive class, where the loss asks for one."""
+        """Return the number of the positive class, if the loss needs one."""
         by_name = isinstance(self.loss, str)
         whole = DualLoss.of(loss)
-        # Measures that count rows count those of the positive class.
+        # Losses that count rows count the rows of the positive class.
         unequal = whole.counts_rows or (by_name and self.loss == "f_beta")
         joint = isinstance(loss, OrderedPairs | Ontology) or whole.joint
         if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):
@@ -550,7 +548,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        """Return the problem of a loss of the scores of all classes."""
+        """Return the problem for a joint loss of the scores of all classes."""
         if len(classes) == 2 and not (loss.invariant and self.penalty == "l2"):
             raise ValueError(
                 f"loss={loss_name(self.loss)} takes a score for each class, but of two "
@@ -568,7 +566,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        """Return the problem of classes that are leaves, in their order."""
+        """Return the problem for classes that are the leaves of a graph."""
         n_labels, n_nodes = loss.features.shape
         if len(classes) != n_labels:
             raise ValueError(

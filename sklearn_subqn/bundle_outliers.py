@@ -1,4 +1,4 @@
-"""Detection of outliers with a proven distance from the optimum."""
+"""Detection of outliers with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress, Solution
 
-# A tenth of the samples are outliers where neither ``nu`` nor ``alpha`` is given.
-# docs/constants.md has the figures.
+# Share of outliers if neither ``nu`` nor ``alpha`` is given. docs/constants.md has the
+# figures.
 _NU = 0.1
 _NU_SOLVERS = ("auto", "alm")
 
 
 class _NoveltyProblem(LinearProblems):
-    """The problem of an outlier detector, which needs an offset too.
+    """The problem of an outlier detector, which also computes an offset.
 
     Parameters
     ----------
     model, X, weights
         As of ``LinearProblems``.
     contamination : "auto" or float
-        Share of the rows that are outliers.
+        Share of outliers among the rows.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class _NoveltyProblem(LinearProblems):
 
 
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
-    """Linear one-class support vector machine, and proof of its optimality.
+    """Linear one-class support vector machine with a proven optimality gap.
 
-    The half-space ``<w, x> >= rho``, which does not hold the origin, holds most
+    The half-space ``<w, x> >= rho``, which does not contain the origin, contains most
     samples. There is no intercept. With ``nu``, the share of samples outside, the
     objective is ``alpha / 2 * ||w||² - nu * rho + sum_i s_i max(0, rho - <w, x_i>) /
     sum_i s_i``, minimized over w and rho; with ``alpha`` alone it is ``alpha * Omega(w)
@@ -62,18 +62,18 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     Parameters
     ----------
     alpha : float or None, default=None
-        Strength of the penalty relative to the *mean* loss, positive. Without ``nu``,
-        the smaller it is, the fewer samples are outliers, by the scale of the features.
+        Strength of the penalty relative to the *mean* loss, positive. Without ``nu``, a
+        smaller ``alpha`` means fewer outliers, depending on the scale of the features.
         With ``nu`` it only scales w and rho, by ``1 / alpha``, and None means 1.
     nu : float or None, default=None
-        Share of outliers, by weight, in (0, 1]: no more of the training samples are
-        outside of the half-space, and no fewer outside or on its border. It needs the
-        penalty "l2" and the solver "auto" or "alm". None means 0.1 if ``alpha`` is
-        None and these are chosen, and else a margin of one, with an ``alpha`` of 1e-4
-        unless it is given.
+        Share of outliers, by weight, in (0, 1]: at most this share of the training
+        samples is outside of the half-space, and at least this share outside or on its
+        boundary. It needs penalty="l2" and solver="auto" or "alm". None means 0.1 if
+        ``alpha`` is None and these conditions hold; otherwise the margin is one, and
+        ``alpha`` is 1e-4 unless it is given.
     contamination : "auto" or float, default="auto"
         Share of the training samples, by weight, that are outliers, in (0, 0.5]; "auto"
-        counts those outside of the half-space.
+        counts the samples outside of the half-space.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -134,15 +134,16 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     intercept_ : ndarray of shape (1,)
         Zero.
     offset_ : float
-        Samples with smaller scores are outliers: rho, or 1 without ``nu``, or for a
-        given ``contamination`` that quantile of the training samples' scores.
+        Samples with smaller scores are outliers. The offset is rho, or 1 without
+        ``nu``; with ``contamination`` it is the corresponding quantile of the training
+        scores.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
-        Number of iterations. With ``nu`` each is a fit for another strength.
+        Number of iterations. With ``nu`` each iteration is a fit with another strength.
     history_ : list of History
         One, with the objective, lower bound, passes over the data and seconds after
         each iteration. See :class:`ConvergenceDisplay`.
@@ -254,7 +255,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
 
     @blockwise
     def score_samples(self, X: Any) -> npt.NDArray[Any]:
-        """Return <w, x> of samples; small scores are abnormal.
+        """Return the scores <w, x> of samples; samples with small scores are abnormal.
 
         Parameters
         ----------
@@ -264,7 +265,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the more normal a sample is.
+            Larger scores mean more normal samples.
         """
         return self._raw_scores(X).ravel()
 
@@ -357,6 +358,6 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         super()._store(problems, solutions)
         share = self._share() if self.contamination == "auto" else self.contamination
         if share is not None:
-            # The scores are rounded as those of predictions are.
+            # The scores have the same rounding as in predictions.
             scores = self._scores(problems.rows.X).ravel()
             self.offset_ = weighted_quantile(scores, problems.weights, float(share))

@@ -1,4 +1,4 @@
-"""Regression with any convex loss and a proven distance from the optimum."""
+"""Regression with any convex loss and a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from ._solving.solution import Floats, Progress
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
-    """Linear regression with any convex loss, and proof of its optimality.
+    """Linear regression with any convex loss and a proven optimality gap.
 
-    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
-    itself, and reports a proven bound on the distance from the optimum.
+    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, separately for each
+    column of y, and reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
@@ -107,18 +107,19 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         features, and b has one non-negative number for each row of A. For losses of one
         score per sample with penalty="l2" and ``alpha > 0``.
     quantile : float or list of float, default=0.5
-        For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
-        fitted, from where the one below it ended, and predictions have k columns.
+        For "quantile", in (0, 1). With a list of k quantiles, in any order, each is
+        fitted starting at the solution of the next lower one, and predictions have k
+        columns.
     crossing : {"sort", "allow"}, default="sort"
-        What to do where predictions of several quantiles cross: to sort those of each
-        sample, which never raises the sum of its pinball losses, or nothing.
+        Treatment of predictions of several quantiles that cross: "sort" sorts the
+        predictions of each sample, which never increases its total pinball loss.
     epsilon : float or None, default=None
-        Half-width of the tube of "epsilon_insensitive" and its square, not negative, by
-        default 0.1; or the residual from which on "huber" is linear, positive, by
-        default 1.35. Both are in units of the target.
+        Half-width of the tube of "epsilon_insensitive" and its square, non-negative, by
+        default 0.1; or the residual above which "huber" is linear, positive, by default
+        1.35. Both are in units of the target.
     power : float, default=1.5
         For "tweedie", in (1, 2): variances are proportional to this power of the mean.
-        That of "poisson" is 1, that of "gamma" 2.
+        The power of "poisson" is 1, the power of "gamma" is 2.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite. A data frame is
         matched by names to the columns of y.
@@ -149,14 +150,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum; for "poisson", "gamma" and "tweedie" that of half the mean
-        deviance and the penalty, from which the objective differs by a constant.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective; for "poisson", "gamma" and "tweedie" ``tol`` is relative to half the
+        mean deviance plus the penalty, which differs from the objective by a constant.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
-        features and columns of y, or quantiles.
+        Whether to start from the previous solution, if it has the same numbers of
+        features and of columns of y or quantiles.
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
@@ -182,13 +183,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Weights of the features, with the dtype of X. With a list of quantiles these
-        count as targets, in the order in which they are given, here and below.
+        Weights of the features, with the dtype of X. Quantiles of a list count as
+        targets, in the given order, here and below.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercepts; zero if ``fit_intercept=False``.
     alpha_ : float or ndarray of shape (n_targets,)
-        The strength of the penalty that was used, one for each column of y where these
-        differ.
+        Strength of the penalty in the fit, one for each column of y if they differ.
     penalty_factor_ : ndarray of shape (n_features,)
         Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
         features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
@@ -213,7 +213,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     See Also
     --------
-    BMRMRegressorCV : The same with ``alpha`` chosen by cross-validation.
+    BMRMRegressorCV : The same model with ``alpha`` chosen by cross-validation.
     BMRMClassifier, BMRMOutlierDetector : The losses of classification and of novelty.
 
     Notes
@@ -336,10 +336,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to f(x), of all columns of y, as a feature with the
-            coefficient 1 would be. For losses by name. With the losses whose
-            predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
-            such as the time in which its events were counted.
+            Numbers that are added to f(x), for all columns of y, like a feature with
+            the coefficient 1. For losses by name. For losses with predictions
+            ``exp(f(x))`` the offset is the logarithm of the exposure, such as the time
+            in which events were counted.
         coef_init : array-like, default=None
             Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
             one row. They take precedence over a warm start. They affect the time of the
@@ -379,13 +379,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), by default zero. A model that was fitted
-            with an offset warns without one; 0 says that zero is meant.
+            with an offset warns if ``offset`` is None; pass 0 to avoid the warning.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Means ``exp(f(x))`` for the losses "poisson", "gamma" and "tweedie". With a
-            list of quantiles of shape (n_samples, n_quantiles), in the order of the
+            Means ``exp(f(x))`` for the losses "poisson", "gamma" and "tweedie". For a
+            list of quantiles the shape is (n_samples, n_quantiles), in the order of the
             list.
         """
         check_is_fitted(self)
@@ -407,12 +407,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     ) -> float:
         """Return the share of the variation of y that predictions explain.
 
-        That is the coefficient of determination R², as of all regressors of
-        scikit-learn, also for one quantile; for ``loss="poisson"``, "gamma" and
-        "tweedie" its analogue D² for the deviances of these distributions, as of
-        :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
-        of y it is the mean. With a list of quantiles it is the mean of their D² for
-        pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).
+        This is the coefficient of determination R², as in all regressors of
+        scikit-learn, also for one quantile. For ``loss="poisson"``, "gamma" and
+        "tweedie" it is the analogous D² of the deviance, as in
+        :class:`~sklearn.linear_model.PoissonRegressor`. For several columns of y it is
+        the mean. For a list of quantiles it is the mean of their D² for pinball losses
+        (:func:`~sklearn.metrics.d2_pinball_score`).
 
         Parameters
         ----------
@@ -423,9 +423,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by default equal.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to f(x), and to the constant as well with which
-            predictions are compared. A model that was fitted with an offset warns
-            without one; 0 says that zero is meant.
+            Numbers that are added to f(x), and to the constant model in the comparison.
+            A model that was fitted with an offset warns if ``offset`` is None; pass 0
+            to avoid the warning.
 
         Returns
         -------
@@ -444,10 +444,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self._score_of(predictions, y, sample_weight)
 
     def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
-        """Return targets and weights for which scores without offsets are as good.
+        """Return targets and weights such that the score without offsets is the same.
 
-        The deviance of means m exp(o) is that of m for y exp(-o) and weights times
-        exp((2 - power) o).
+        The deviance of y from means m exp(o) equals the deviance of y exp(-o) from m
+        with weights multiplied by exp((2 - power) o).
         """
         y = check_targets(y)
         offset = check_offset(offset, len(y))
@@ -456,7 +456,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if power is None:
             return y - added, sample_weight
         weights = as_sample_weights(sample_weight, len(y))
-        # Only their ratios count, and the largest does not overflow.
+        # Only ratios of weights matter, and this scaling avoids overflow.
         weights *= np.exp((2.0 - power) * (offset - offset.max()))
         return y * np.exp(-added), weights
 
@@ -496,7 +496,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _rule(self, target: Any, weights: Floats) -> Rule:
         power = variance_power(self)
         if power is not None:
-            # Offsets are in a second column.
+            # Offsets are in the second column of the targets.
             y = target if target.ndim == 1 else target[:, 0]
             return rule_of_means(power, y, weights)
         given = self.epsilon if self.loss == "huber" else None
@@ -519,7 +519,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _encode(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **others: Any
     ) -> LinearProblems:
-        """Return a problem for each column of y, or one of a joint loss."""
+        """Return a problem for each column of y, or one problem for a joint loss."""
         names = column_names(y)
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
@@ -544,10 +544,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _problems(
         self, X: Any, y: Any, weights: Any, names: Any = None, offset: Any = None
     ) -> LinearProblems:
-        """Return the problems of validated data, given the names of columns of y."""
+        """Return the problems for validated data; ``names`` are column names of y."""
         has_offsets = offset is not None and variance_power(self) is not None
         if offset is not None and not has_offsets:
-            # Other losses are functions of residuals.
+            # All other losses depend on residuals, so the offset is subtracted from y.
             y = (y.T - offset).T
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)

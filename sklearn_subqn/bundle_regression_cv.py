@@ -1,4 +1,4 @@
-"""Cross-validated choice of the penalty of regression models along warm paths."""
+"""Cross-validated choice of the penalty of regression models, with warm starts."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting where the one before ended; this takes about half the time of a
+    each starting at the solution of the one before; this takes about half the time of a
     grid search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size. Then it falls in geometric progression: with an L1 norm
-        over three powers of ten, from the value for which all coefficients are zero;
-        with L2 over six, from ten times the value for which the penalty is as curved as
-        the loss along its steepest slope.
+        The grid, or its size. A grid of a given size is geometric: with an L1 norm over
+        three powers of ten, down from the smallest value with all coefficients zero;
+        with L2 over six powers of ten, down from ten times the value at which the
+        penalty has the curvature of the loss along its steepest slope.
     cv : int, cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
         consecutive samples.
     scoring : str, callable or None, default=None
-        What to maximize, as in scikit-learn. ``None`` means the pinball loss, with a
-        minus sign, for ``loss="quantile"``, its mean over the quantiles if there are
-        several, and else what ``score`` returns: R², or D² for "poisson", "gamma" and
-        "tweedie". Sample weights are passed to the scorer if there are any.
+        Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
+        for ``loss="quantile"``, averaged over several quantiles, and otherwise
+        ``score``: R², or D² for "poisson", "gamma" and "tweedie". Sample weights are
+        passed to the scorer if there are any.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
         score are excluded from the means, with a warning.
@@ -83,7 +83,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     coef_constraints : pair (A, b) or None, default=None
         As in :class:`BMRMRegressor`.
     quantile : float or list of float, default=0.5
-        As in :class:`BMRMRegressor`; several have the same ``alpha``.
+        As in :class:`BMRMRegressor`; several quantiles have the same ``alpha``.
     crossing : {"sort", "allow"}, default="sort"
         As in :class:`BMRMRegressor`.
     epsilon : float or None, default=None
@@ -163,7 +163,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     _one_alpha = BMRMRegressor
     _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
 
-    # An estimator of a single ``alpha`` has these parameters, which this one has not.
+    # Fixed values of parameters that the estimator for one ``alpha`` has.
     metric = None
     warm_start = False
 
@@ -247,8 +247,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. Dask arrays and dataframes stay where they are, with ``y``
             and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
-            blocks. Targets and weights come to this process. Folds are of rows, which
-            are numbered in the order of the blocks.
+            blocks. Targets and weights are loaded into this process. Folds are subsets
+            of the rows, which are numbered in the order of the blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -257,7 +257,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             Group labels for splitters that use them.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), as in :class:`BMRMRegressor`, in fits and in
-            scores: scorers see the predictions with them.
+            the predictions for scorers.
 
         Returns
         -------
@@ -267,15 +267,15 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows; or what the
-            scorer raises, if it does on all folds or ``error_score="raise"``.
+            If parameters or data are invalid, or a fit overflows; also the error of the
+            scorer, if it fails on all folds or with ``error_score="raise"``.
 
         Warns
         -----
         ConvergenceWarning
             If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If some folds cannot be scored, or the final model makes no use of the
+            If some folds cannot be scored, or the final model does not use the
             features.
         """
         self._check_parameters()
@@ -325,7 +325,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         scales = [_curvature(problems, index) for index in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:
-            # Data without any slope have no scale.
+            # If all slopes are zero, the curvature along them is undefined.
             return super()._grid_of_squares(problems, n)
         # The grid is in units of the curvature of the loss.
         largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
@@ -333,20 +333,20 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
 
 def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the score by which to choose where the user gives none."""
+    """Return the default score for the choice of ``alpha``."""
     if model.loss != "quantile":
         return float(model.score(X, y, sample_weight))
     return neg_mean_pinball_loss(model, X, y, sample_weight)
 
 
 def _curvature(problems: LinearProblems, index: int) -> float:
-    """Return the scale of ``alpha`` of a problem, which follows all units.
+    """Return the scale of ``alpha`` for a problem, which is equivariant to all units.
 
-    That is the inverse of the best step along the steepest slope from zero, in which
-    features without a penalty have no part. Of a quadratic loss it is the curvature:
-    half the way is left with a penalty as curved.
+    It is the inverse of the optimal step along the negative gradient at zero, excluding
+    unpenalized features. For a quadratic loss it is the curvature along that line, and
+    a penalty with the same curvature halves the optimal step.
     """
-    # So small a penalty has no part in the curvature along a line.
+    # The penalty has to be positive, and is negligible at this strength.
     objective = problems.objective(index, 1e-200)
     objective = objective.with_regularizer(L2(problems.design.n_coef))
     origin = minimize_intercept(objective.origin())

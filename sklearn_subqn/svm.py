@@ -53,7 +53,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i loss_i / sum_i s_i`` with the hinge or
-    squared hinge loss, one class against the rest where there are more than two, and
+    squared hinge loss, one class against the rest for more than two classes, and
     reports a proven bound on the distance from the optimum.
 
     Parameters
@@ -150,7 +150,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         multiple of the strength by rule, whether features had their own scales, and the
         mean loss (log loss if the model has probabilities, else the error rate).
     objective_ : float or ndarray of shape (n_classes,)
-        Objective at the coefficients; one per class beyond two classes.
+        Objective at the coefficients; one for each class if there are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.

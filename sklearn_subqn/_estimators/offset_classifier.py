@@ -53,9 +53,9 @@ class OffsetClassifier(LinearClassifier):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, as a feature with the coefficient 1
-            would be: for example the log odds of another model. For two classes and the
-            smooth losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
+            Numbers that are added to the scores, like a feature with the coefficient 1:
+            for example the log odds of another model. For two classes and the smooth
+            losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
         coef_init : array-like, default=None
             Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
             one row. They take precedence over a warm start. They affect the time of the
@@ -95,7 +95,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -115,7 +116,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -141,7 +143,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -161,7 +164,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -189,7 +193,8 @@ class OffsetClassifier(LinearClassifier):
             Weights of the samples, by default equal.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
