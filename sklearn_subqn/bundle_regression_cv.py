@@ -49,7 +49,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
         for ``loss="quantile"``, averaged over several quantiles, and otherwise
         ``score``: R², or D² for "poisson", "gamma" and "tweedie". Sample weights are
-        passed to the scorer if there are any.
+        passed to the scorer if given.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
         score are excluded from the means, with a warning.
@@ -128,7 +128,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        With ``penalty="elasticnet"`` the value of ``l1_ratio`` that was chosen.
+        With ``penalty="elasticnet"`` the chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float

@@ -1,4 +1,4 @@
-"""Logistic regression with a proven distance from the optimum."""
+"""Logistic regression with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._solving.solution import Progress
 
 
 class BaseL1Logistic(LinearClassifier):
-    """What the classifiers with logistic loss share."""
+    """The base of classifiers with the logistic loss."""
 
     _solvers = SOLVERS
 
@@ -39,8 +39,8 @@ class BaseL1Logistic(LinearClassifier):
     def penalty(self) -> str:
         """Name of the penalty; read-only.
 
-        By it :class:`~sklearn.feature_selection.SelectFromModel` knows that every
-        coefficient that is not zero counts.
+        :class:`~sklearn.feature_selection.SelectFromModel` reads it, and selects all
+        nonzero coefficients for "l1".
         """
         return self._penalty_of(float(self.l1_ratio))
 
@@ -73,8 +73,8 @@ class BaseL1Logistic(LinearClassifier):
     def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Those of features without a penalty are not. Without an L1 norm that is
-        infinity, unless they are zero for any.
+        Coefficients of unpenalized features are excluded. Without an L1 norm it is
+        infinity, or zero if the coefficients are always zero.
         """
         largest = largest_slope(problems, 0)
         if not self.l1_ratio:
@@ -102,8 +102,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
         whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
-        :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
+        Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is L2, the
+        default of :class:`~sklearn.linear_model.LogisticRegression`.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, by default ones: ``f_j w_j``
         replaces ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` replaces ``w_j²``. With
@@ -194,15 +194,15 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
     See Also
     --------
-    L1LogisticOWLQNCV : The same with ``alpha`` chosen by cross-validation.
-    sklearn.linear_model.LogisticRegression : Without a proven gap.
+    L1LogisticOWLQNCV : The same model with ``alpha`` chosen by cross-validation.
+    sklearn.linear_model.LogisticRegression : The same model without a proven gap.
 
     Notes
     -----
     A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    The solvers that the class is named after are there to be compared; "auto" is much
-    faster to a proven gap.
+    The solvers in the name of the class are available for comparison; "auto" reaches a
+    proven gap much faster.
 
     Fitting takes memory beyond X for about 20 vectors of n_samples numbers, for each
     class where there are more than two, and 2 * (memory + 5) vectors as large as the
@@ -275,9 +275,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Features without a penalty do not count, and nothing but these is fitted.
-        ``alpha`` of the estimator itself has no influence. With ``l1_ratio=0`` there is
-        none, and infinity is returned.
+        Coefficients of unpenalized features are excluded, and only these are fitted.
+        The estimator's own ``alpha`` has no effect. With ``l1_ratio=0`` the result is
+        infinity.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable.
+            If parameters or data are invalid.
         """
         self._check_parameters()
         model = self.__class__(**{**self.get_params(deep=False), "alpha": 1.0})

@@ -1,4 +1,4 @@
-"""Cross-validated choice of the penalty of sparse logistic models on warm paths."""
+"""Cross-validated choice of the penalty of logistic models, with warm starts."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size: then the values fall from the smallest one for which all
-        coefficients are zero to a thousandth of it in geometric progression, or, with
-        ``l1_ratio=0``, from 1e-2 to 1e-6 divided by the median of the positive factors
-        of ``penalty_factor``.
+        The grid, or its size. A grid of a given size is geometric, from the smallest
+        value with all coefficients zero to a thousandth of it, or, with ``l1_ratio=0``,
+        from 1e-2 to 1e-6 divided by the median of the positive penalty factors.
     cv : int, cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
-        are passed to the scorer if there are any, and all classes as ``labels`` to
-        metrics of probabilities that take them: a fold may lack some.
+        are passed to the scorer if given. Metrics of probabilities get all classes as
+        ``labels`` if possible, since a fold may lack some classes.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error, for example if a class is
         missing. Folds without any finite score are excluded from the means, with a
@@ -93,7 +92,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        The value of ``l1_ratio`` that was chosen.
+        The chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
@@ -174,7 +173,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
 
     @property
     def penalty(self) -> str:
-        """Name of the penalty, with a list of ``l1_ratio`` that which was chosen."""
+        """Name of the penalty, for the chosen value in a list of ``l1_ratio``."""
         if self._tries_several():
             return self._penalty_of(getattr(self, "l1_ratio_", 0.5))
         return super().penalty

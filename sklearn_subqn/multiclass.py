@@ -20,7 +20,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
-    loss_i / sum_i s_i`` over one vector of weights for each class at once, where the
+    loss_i / sum_i s_i`` jointly over one coefficient vector for each class, where the
     loss of a sample of class y with scores z is ``max_j (cost[y, j] + z_j - z_y)``, and
     reports a proven bound on the distance from the optimum.
 
@@ -35,10 +35,9 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
-        Cost of predicting the class of the column for a sample of the class of the row,
-        in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
-        one for every error. A data frame whose rows and columns are named by classes is
-        matched by these names.
+        Cost of predicting the column's class for a sample of the row's class, in the
+        order of ``classes_``: non-negative, zero on the diagonal. ``None`` means one
+        for every error. A data frame with class names on both axes is matched by name.
     rescaling : {"margin", "slack"} or array-like of shape (n_classes, n_classes), \
             default="margin"
         "margin": the loss above, which asks for margins in proportion to the costs.
@@ -47,10 +46,10 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         order of ``classes_``: ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``,
         of which these are the cases of ones and of the costs. Rates are non-negative,
         and positive where costs are; those of zero leave a pair of classes out. A data
-        frame is matched by names, as ``label_cost`` is.
+        frame is matched by name, like ``label_cost``.
     l1_ratio : float, default=0.0
-        Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
-        norm alone.
+        Share of the L1 norm in the penalty, from 0 for a pure L2 penalty to 1 for a
+        pure L1 penalty.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty, by default ones: ``f_j w_j``
         replaces ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` replaces ``w_j²``. With
@@ -103,8 +102,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Weights of the features for each class, of the type of X. For two classes, as
-        everywhere in scikit-learn, the difference of the second and the first.
+        Weights of the features for each class, with the dtype of X. For two classes, as
+        in scikit-learn, the second class less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts, determined up to a common constant; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -114,7 +113,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     penalty_factor_ : ndarray of shape (n_features,)
         Factors f of ``f_j w_j`` in the penalty: ``penalty_factor``, times the scales of
         the features with ``alpha="auto"``. With ``l1_ratio=0`` they are factors of
-        ``w_j²``, and scales are squared.
+        ``w_j²``, and the scales are squared.
     auto_scores_ : list of tuple
         With ``alpha="auto"``, the choices that were tried on held-out samples: the
         multiple of the strength by rule, whether features had their own scales, and the
@@ -139,7 +138,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     See Also
     --------
     SubLBFGSLinearSVC : One class against the rest.
-    sklearn.svm.LinearSVC : With ``multi_class="crammer_singer"`` the same loss, without
+    sklearn.svm.LinearSVC : The same loss with ``multi_class="crammer_singer"``, without
         label costs or free intercepts, and without a proven gap.
 
     Notes

@@ -42,10 +42,11 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
 class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
-    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each label, and one for a threshold, at once, and reports a proven bound
-    on the distance from the optimum. Labels of a sample should score above the
-    threshold and above all others; ``reduction`` says how violations add up.
+    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` jointly over one
+    coefficient vector for each label and one for a threshold, and reports a proven
+    bound on the distance from the optimum. The relevant labels of a sample should score
+    above the threshold and above all other labels; ``reduction`` says how violations
+    are combined.
 
     Parameters
     ----------
@@ -64,37 +65,39 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         - "max": ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)``, so that only
           the worst label of either kind counts.
 
-        Where y has one class per sample the loss is that of
-        :class:`MulticlassHingeClassifier` with either.
+        If y has one class per sample, the loss is that of
+        :class:`MulticlassHingeClassifier` for both reductions.
     label_cost : array-like of shape (2, n_labels) or (n_labels, n_labels), or None, \
             default=None
-        Margins in place of 1/2: ``label_cost[0, j]`` where label j is irrelevant, that
-        is, the cost of predicting it wrongly, and ``label_cost[1, j]`` where it is
-        relevant, the cost of missing it. Non-negative.
+        Non-negative margins in place of 1/2: ``label_cost[0, j]`` if label j is
+        irrelevant (the cost of a false positive), and ``label_cost[1, j]`` if it is
+        relevant (the cost of a false negative).
 
-        For more than two labels, ``threshold=False`` and ``reduction="max"`` also a
-        cost of each pair,
-        ``label_cost[h, j]`` of ranking the irrelevant label j above the relevant label
-        h, zero on the diagonal: the loss is ``max(0, max(label_cost[h, j] + z_j -
-        z_h))``. Costs that are sums of margins are solved faster as margins.
+        With more than two labels, ``threshold=False`` and ``reduction="max"``, costs of
+        pairs are possible: ``label_cost[h, j]`` is the cost of ranking the irrelevant
+        label j above the relevant label h, zero on the diagonal: the loss is ``max(0,
+        max(label_cost[h, j] + z_j - z_h))``. If costs are sums of margins, fits with
+        margins are faster.
 
-        A data frame with names is matched by them: to the columns of y where these have
-        names, to numbers of labels, or to classes where y has one per sample; rows of
-        margins are called 0 and 1.
+        A data frame with names is matched by name: to the columns of y if they have
+        names, otherwise to label numbers, or to classes if y has one class per sample;
+        rows of margins are named 0 and 1.
     threshold : bool, default=True
-        Whether to learn a threshold. Without one the loss is that of pairs alone, their
-        mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
-        without irrelevant labels; it ranks labels only, and there is no ``predict``.
+        Whether to learn a threshold. Without a threshold the loss has only the terms of
+        pairs, their mean or ``max(0, 1 + max z_j - min z_h)``, and is zero for samples
+        without relevant or without irrelevant labels; the model then ranks labels and
+        has no ``predict``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in the penalty ``alpha / 2 * sum_j f_j w_j²``, by
         default ones. A dict or Series is matched by feature names; missing features
         have the factor 1.
     solver : str, default="auto"
-        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and others
-        are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
-        as in :class:`MulticlassHingeClassifier`, and "alm" is another. For both there
-        are "sublbfgs", "subbfgs" and "subgradient", and the bundle methods "ls-bmrm",
-        "bmrm", "bmrm-aggregated", "proximal-bundle" and "trust-region-bundle".
+        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and
+        "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista" are available; for
+        "max" "auto" is as in :class:`MulticlassHingeClassifier`, and "alm" is
+        available. For both there are "sublbfgs", "subbfgs" and "subgradient", and the
+        bundle methods "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle" and
+        "trust-region-bundle".
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3
@@ -123,13 +126,13 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-        Weights of the features for each label, of the type of X, those of the threshold
-        subtracted; one row, the difference, where y has one of two classes per sample.
+        Weights of the features for each label less those of the threshold, with the
+        dtype of X; one row, the difference, if y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
-        Intercepts, that of the threshold subtracted; zero if ``fit_intercept=False``.
-        One, as for ``coef_``, where y has one of two classes per sample.
+        Intercepts less the intercept of the threshold; zero if ``fit_intercept=False``.
+        A single one, as for ``coef_``, if y has one of two classes per sample.
     classes_ : ndarray of shape (n_labels,)
-        Numbers of the labels, or the classes where y has one class per sample.
+        Numbers of the labels, or the classes if y has one class per sample.
     multilabel_ : bool
         Whether y was an indicator matrix.
     alpha_ : float
@@ -138,8 +141,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Factors f in the penalty ``sum_j f_j w_j² / 2``: ``penalty_factor``, times the
         squared scales of the features with ``alpha="auto"``.
     objective_ : float
-        Objective at the coefficients. That of the threshold are minus the sum of
-        ``coef_`` over n_labels + 1, as at every optimum.
+        Objective at the coefficients. The threshold's coefficients are minus the sum of
+        ``coef_`` over labels divided by n_labels + 1, as at every optimum.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
@@ -157,23 +160,22 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     See Also
     --------
-    MulticlassHingeClassifier : The same for one label of each sample.
+    MulticlassHingeClassifier : The analogous model for one label per sample.
     sklearn.multiclass.OneVsRestClassifier : Fits one binary classifier for each label.
 
     Notes
     -----
-    Where labels are noisy, the worst one of each sample cannot be distinguished from
-    the others, and the optimum with ``reduction="max"`` predicts few labels or none at
-    any ``alpha``. Fitting warns where predictions for the training samples are nearer
-    to no labels at all than to the true ones, that is, where more of the relevant
-    labels are missed than found.
+    If labels are noisy, the worst label of each sample cannot be separated from the
+    other labels, and the optimum with ``reduction="max"`` predicts few labels or none
+    at any ``alpha``. Fitting warns if the predictions for the training samples miss
+    more relevant labels than they find.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
-    two hinges bounds their loss of rankings, half of it on either side.
+    two hinges is an upper bound of their ranking loss.
 
-    Where y has one class per sample instead of an indicator matrix, no threshold is
-    needed and the loss is that of :class:`MulticlassHingeClassifier`.
+    If y has one class per sample instead of an indicator matrix, no threshold is needed
+    and the loss is that of :class:`MulticlassHingeClassifier`.
 
     With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
     share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
@@ -287,9 +289,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         ConvergenceWarning
             If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features, or if with ``reduction="max"``
-            and a threshold the model misses more of the relevant labels of its training
-            samples than it finds; says what to take instead.
+            If the optimum does not use the features, or if with ``reduction="max"`` and
+            a threshold the model misses more relevant labels of the training samples
+            than it finds; the message says what to change.
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
@@ -301,7 +303,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         super()._check_parameters()
 
     def _is_smooth(self) -> bool | None:
-        # With one class per sample either reduction has kinks.
+        # With one class per sample both reductions have kinks.
         return None if self.reduction == "mean" else False
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -311,11 +313,12 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             self._warn_of_missed(*solution.sums)
 
     def _warn_of_missed(self, found: float, relevant: float) -> None:
-        """Warn if predictions are nearer to no labels at all than to the true ones.
+        """Warn if predictions are closer to no labels at all than to the true labels.
 
-        That is, if they miss more of the relevant labels than they find: numbers of
-        wrong labels are those missed and those predicted wrongly, and all predicted
-        ones are what they differ by from none.
+        The distance counts differing labels: from no labels it is the number of labels
+        found plus false positives, from the true labels the number missed plus false
+        positives. The warning therefore means that more relevant labels are missed than
+        found.
         """
         if found < 0.5 * relevant:
             share = found / relevant
@@ -342,7 +345,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         if isinstance(y, list) and y and isinstance(y[0], list | tuple | set):
-            # Names scikit-learn's transformer where these are lists of labels.
+            # For lists of labels, scikit-learn's error names the transformer to use.
             type_of_target(y)
         names = column_names(y)
         X, y = self._checked(X, y)
@@ -374,7 +377,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def _problems(
         self, X: Any, y: npt.NDArray[Any], weights: Floats, names: Any
     ) -> LinearProblems:
-        """Return the problem of checked data, with the names of labels or classes."""
+        """Return the problem for checked data, with the names of labels or classes."""
         if y.ndim == 2:
             labels = Axis("labels", np.arange(y.shape[1]) if names is None else names)
             return self._label_problem(X, y, weights, labels)
@@ -390,7 +393,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def _label_problem(
         self, X: Any, targets: npt.NDArray[Any], weights: Floats, labels: Axis
     ) -> LinearProblems:
-        """Return the problem of indicators of shape (n, l)."""
+        """Return the problem for indicators of shape (n, l)."""
         n_labels = targets.shape[1]
         costs = check_label_margins(self.label_cost, labels)
         known = {"classes_": np.arange(n_labels), "multilabel_": True}
@@ -414,7 +417,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         hinge = DualLoss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
-        # The threshold is the last score, and subtracted.
+        # The threshold is the last score, which is subtracted.
         given = {"n_scores": n_labels + 1, "scores": Contrasts(n_labels + 1, base=-1)}
         kind = LinearProblems if is_mean else _ProblemsOfWorstLabels
         return kind(*data, hinge, weights, known=known, **given)
@@ -422,7 +425,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     @available_if(_has_threshold)
     @blockwise
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the labels above the threshold, or the class of the largest score.
+        """Return the labels above the threshold, or the class with the largest score.
 
         Parameters
         ----------
@@ -463,7 +466,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
 
 class _ProblemsOfWorstLabels(LinearProblems):
-    """Problems with a threshold, whose solutions say how many labels they find."""
+    """Problems with a threshold, whose solutions count the labels that they find."""
 
     def run_once(
         self,
@@ -479,14 +482,14 @@ class _ProblemsOfWorstLabels(LinearProblems):
 
 
 def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
-    """Return weights of the relevant labels above the threshold, and of all of them."""
+    """Return the weight of relevant labels above the threshold, and of all relevant."""
     relevant = targets > 0
     found = relevant & (scores[:, :-1] > scores[:, -1:])
     return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])
 
 
 def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
-    """Whether costs are of labels, not of pairs; one class alone has no pairs."""
+    """Whether costs are margins of labels, not costs of pairs."""
     return len(costs) == 2
 
 

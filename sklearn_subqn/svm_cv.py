@@ -30,7 +30,7 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
-        are passed to the scorer if there are any.
+        are passed to the scorer if given.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error, for example if a class is
         missing. Folds without any finite score are excluded from the means, with a
