@@ -1,4 +1,4 @@
-"""Cross-validated choice of the regularization of a linear ranker along warm paths."""
+"""Cross-validated choice of the regularization of a linear ranker, with warm starts."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ from .ranker import BMRMRanker
 class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 
-    Queries are held out as wholes. On each fold the problem is solved from the largest
-    ``alpha`` to the smallest, each starting from the solution of the one before; the
-    best ``alpha`` by mean NDCG at rank ``k`` is then refitted on all queries.
+    Folds consist of complete queries. On each fold the problem is solved from the
+    largest ``alpha`` to the smallest, each starting from the solution of the one
+    before; the best ``alpha`` by mean NDCG at rank ``k`` is then refitted on all
+    queries.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
-        The grid, or its size. Then it falls in geometric progression: from 1e-2 to 1e-6
-        with L2, and with an L1 norm over three powers of ten, from the value for which
-        all coefficients are zero.
+        The grid, or its size. A grid of a given size is geometric: from 1e-2 to 1e-6
+        with L2, and with an L1 norm over three powers of ten, down from the smallest
+        value with all coefficients zero.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split: an integer is the number of folds of whole queries, ``None`` means
-        5. A generator gets the queries as groups. No query may be in a training part
-        and its test part, unless there is one query only: then its rows are split.
+        Cross-validation splits: an integer is the number of folds of complete queries,
+        ``None`` means 5. A generator gets the queries as groups. No query may be in
+        both parts of a fold, except if there is a single query, whose rows are then
+        split.
     search_tol : float, default=None
         Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
         ``alpha`` in it has a mean NDCG that exceeds the best one by more than
@@ -65,11 +67,11 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     loss : str or callable, default="pairwise-linear"
         As in :class:`BMRMRanker`.
     k : int or None, default=None
-        Rank at which measures end, at least 1, in losses and in the scores by which
-        ``alpha`` is chosen; ``None`` for all ranks.
+        Largest rank in measures, at least 1, in losses and in the scores for the choice
+        of ``alpha``; ``None`` for all ranks.
     empty_queries : {"zero", "one", "skip"}, default="zero"
-        What queries without a row of y > 0 count in the mean NDCG of these scores, as
-        in :class:`BMRMRanker`.
+        NDCG of queries without a row of y > 0 in these scores, as in
+        :class:`BMRMRanker`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         As in :class:`BMRMRanker`.
     l1_ratio : float, default=0.5
@@ -110,7 +112,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     best_score_ : float
         The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
-        Mean NDCG of the queries left out, as of ``score``.
+        Mean NDCG of the held-out queries, as in ``score``.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
     search_gap_ : float
@@ -142,7 +144,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     True
     """
 
-    # Groups go to the splitter of a search around this one.
+    # ``groups`` cannot be routed from a surrounding search, whose splitter uses them.
     _one_alpha = BMRMRanker
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
@@ -210,7 +212,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Relevances, non-negative since NDCG takes them.
+            Relevances, non-negative as in NDCG.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Weights of the rows, in fits and in scores, as in :class:`BMRMRanker`.
         qid, group : array-like, default=None
@@ -218,8 +220,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
             Weights of the queries, in fits and in the means of scores.
         groups : array-like of shape (n_samples,), default=None
-            What the splitter keeps together, by default the queries: for example the
-            users who asked several. They are given beside ``qid`` or ``group``.
+            Groups for the splitter, by default the queries: for example users with
+            several queries. They are given in addition to ``qid`` or ``group``.
 
         Returns
         -------
@@ -229,8 +231,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, a fold cuts a query or has no
-            rows of positive weight, or a fit overflows.
+            If parameters or data are invalid, a fold divides a query or has no rows of
+            positive weight, or a fit overflows.
 
         Warns
         -----
@@ -273,7 +275,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     def _folds(
         self, X: Any, y: Floats, queries: Queries, groups: Any
     ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-        """Return the rows with weights of the training and test parts."""
+        """Return the rows of positive weight in the training and test parts."""
         n = len(y)
         codes = queries.codes if queries.codes.max() > 0 else np.arange(n)
         if codes.max() == 0:
@@ -308,7 +310,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         alphas: npt.NDArray[np.float64],
         report: FoldReport,
     ) -> FoldPath:
-        """Fit the path on one training part and score it on the rest."""
+        """Fit the path on one training part and score it on the test part."""
         model = self._for_fold()
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out, X_test, y_test = queries.take(test), X[test], y[test]
@@ -329,12 +331,12 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         train: npt.NDArray[np.intp],
         test: npt.NDArray[np.intp],
     ) -> ProvenFold:
-        """Return a fold whose NDCG has bounds."""
+        """Return a fold with bounds of its NDCG."""
         model = model_of_fold(self)
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out = queries.take(test)
         groups = held_out.groups
-        # Ranks depend on differences from the mean row of a query.
+        # Ranks depend only on differences from the query's mean row.
         places = np.arange(len(test)), groups.codes
         member = sparse.csr_array((np.ones(len(test)), places))
         share = sparse.csr_array((1.0 / np.bincount(places[1])[places[1]], places))

@@ -1,4 +1,4 @@
-"""Linear support vector machines with a proven distance from the optimum."""
+"""Linear support vector machines with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOSSES: dict[str, DualLoss] = {
 
 
 class BaseLinearSVC(LinearClassifier):
-    """What linear support vector machines share."""
+    """The base of linear support vector machines."""
 
     _solvers = SOLVERS
 
@@ -113,10 +113,11 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         Number of displacement pairs from which limited-memory methods estimate
         curvature, at least 1.
     direction_tol : float, default=1e-5
-        Tolerance of the search for a descent direction at kinks, relative to the
-        objective, of "sublbfgs" and "subbfgs"; "auto" has its own.
+        Tolerance of the search for a descent direction at kinks in "sublbfgs" and
+        "subbfgs", relative to the objective; "auto" ignores it.
     direction_max_iter : int, default=100
-        Limit on the number of iterations of that search, at least 1.
+        Limit on the number of iterations of the search for a descent direction, at
+        least 1.
     solver_options : dict or None, default=None
         Further options of the solver by name, such as the parameters in its
         publication. The table in `docs/methods.md` lists the options of each solver,

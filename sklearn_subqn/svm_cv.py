@@ -1,4 +1,4 @@
-"""Cross-validated choice of the regularization of a linear SVM along a warm path."""
+"""Cross-validated choice of the regularization of a linear SVM, with warm starts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size: then the values lie between 1e-2 and 1e-6 in geometric
-        progression, divided by the median of the positive factors of
-        ``penalty_factor``.
+        The grid, or its size. A grid of a given size is geometric between 1e-2 and
+        1e-6, divided by the median of the positive penalty factors.
     cv : int, cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
@@ -71,7 +70,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         Tolerance of the search for a descent direction at kinks, of "sublbfgs" and
         "subbfgs".
     direction_max_iter : int, default=100
-        Limit on the number of iterations of that search, at least 1.
+        Limit on the number of iterations of the search for a descent direction, at
+        least 1.
     solver_options : dict or None, default=None
         Further options of the solver by name, such as the parameters in its
         publication. The table in `docs/methods.md` lists the options of each solver,

@@ -32,7 +32,7 @@ class LinearModel(NamedTuple):
     regularizer : callable
         Returns the penalty for a number of coefficients.
     l1_share : float
-        The share of the L1 norm in the penalty.
+        Share of the L1 norm in the penalty.
     has_squares : bool
         Whether the penalty is a sum of squares, in which factors of features may occur.
     has_own_scales : bool
