@@ -145,8 +145,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     -----
     A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    For two classes of equal costs the result is that of the binary support vector
-    machine with half the ``alpha``, since both classes' vectors are penalized.
+    For two classes with equal costs the result equals a binary support vector machine
+    with half the ``alpha``, since the vectors of both classes are penalized.
 
     Fitting takes memory beyond X for about ten arrays of n_samples * n_classes numbers
     and, with "alm", for a copy of the rows with several classes near the maximum, at

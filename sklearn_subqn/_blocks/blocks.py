@@ -1,8 +1,9 @@
 """Fits to data in blocks of rows, which stay in their places.
 
 In this process, a few representative rows replace all rows: one for each class, with
-the weight of the class, or two numbers with the mean and variance of the targets.
-Estimators make the usual problems of them, in which the risks are those of all blocks.
+the weight of the class, or two numbers with the mean and variance of the targets. From
+these rows estimators make their usual problems, whose risks are replaced by the risk of
+all blocks.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _INTERVAL = 0.02
 
 
 def current_client() -> Any:
-    """Return the current client, in a task that of the worker, or None."""
+    """Return the current client (in a task the worker's client), or None."""
     try:
         return distributed.get_client()
     except ValueError:

@@ -120,8 +120,8 @@ class CRF(Estimator):
     classes_ : list
         The labels.
     attributes_ : list of str
-        Names of the attributes that have a weight; as in CRFsuite's files, there are no
-        others.
+        Names of the attributes with a weight; as in CRFsuite's files, attributes
+        without a weight are removed.
     num_attributes_ : int
         Their number.
     size_ : int

@@ -89,12 +89,12 @@ class HuberRegressor(DropInRegressor):
     Differences from scikit-learn: ``tol`` is a proven relative gap, and the result
     depends on the units of X and y only through ``alpha``.
 
-    The smallest scale is 1e-13 times the standard deviation of y. It is the best one
-    where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
-    with nearly as many features as samples: the model then is that of least absolute
-    errors. ``dual_gap_`` may exceed ``tol`` without a warning where it is a rounding
+    The smallest scale is 1e-13 times the standard deviation of y. This scale is optimal
+    if the residuals of at least the share ``1 - 1 / epsilon²`` of the rows are zero, as
+    with nearly as many features as samples: the model then minimizes the absolute
+    errors. ``dual_gap_`` may exceed ``tol`` without a warning if it is a rounding
     error: below 4e-13 times the sum of the weights and the standard deviation of y, or
-    5e-7 times that where X is float32.
+    below 5e-7 times both if X is float32.
 
     References
     ----------

@@ -130,10 +130,10 @@ class Ranker(BaseRanker):
     Notes
     -----
     Differences from LightGBM: the model is linear, so that features should be scaled
-    and missing values filled in; iterations are those of an optimization method, and
-    end at the latest where the optimum is proven to a relative gap of 1e-3;
-    ``objective_`` is a number. Queries without relevant rows count as one in NDCG, as
-    in LightGBM; ``BMRMRanker`` has a parameter for them.
+    and missing values filled in; iterations are steps of an optimization method, and
+    end at the latest at a proven relative gap of 1e-3; ``objective_`` is a number.
+    Queries without relevant rows count as one in NDCG, as in LightGBM; ``BMRMRanker``
+    has a parameter for them.
 
     Examples
     --------

@@ -179,7 +179,7 @@ class FittedData:
     def _of_numbers(self, y: Floats) -> Floats:
         """Return targets of shape (n, k)."""
         targets = y.reshape(len(y), -1)
-        # Several quantiles are those of one column.
+        # Several quantiles have a single column of targets.
         several = np.ndim(getattr(self.own, "quantile", 0.5)) > 0
         if targets.shape[1] != (1 if several else self._n_outputs):
             raise ValueError(

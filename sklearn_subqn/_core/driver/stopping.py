@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-# Gaps are relative to at least a millionth of |J|, where J is close to its infimum.
+# The denominator of relative gaps is at least a millionth of |J|, even if J is close to
+# the infimum.
 _NOTHING = 1e-6
 
 # A related problem whose solution may end the run is solved to half of the allowed gap.

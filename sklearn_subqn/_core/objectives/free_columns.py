@@ -230,7 +230,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     # A point of the domain whose sums equal the targets differs from u by at most
     # ``share`` of the leeway, with the rounding of these sums included.
     lost = rounding(len(u)) * design.sizes_of_sums(u)
-    # Linearly dependent columns leave a residual in the sums that is rounding error.
+    # For linearly dependent columns, the remaining residual must be a rounding error.
     null = inverse.null.T
     if np.any(np.abs(null @ (sums - targets)) > 4.0 * np.abs(null) @ lost):
         return -np.inf

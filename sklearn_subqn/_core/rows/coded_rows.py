@@ -23,7 +23,7 @@ from .row_views import row_view
 # has the figures.
 _FEWEST_ENTRIES = 500_000
 
-# In most data without categories the first 1000 rows already show that.
+# The first 1000 rows show for most data whether columns form categories.
 _FIRST_ROWS = 1000
 
 # Categories share a code as long as the code has at most 256 values. docs/constants.md

@@ -66,7 +66,7 @@ class Design(SecondMoments):
         return self.rows(rows)
 
     def above(self, others: Sequence[Design]) -> Design:
-        """Return the design of these rows above the rows of others, copied."""
+        """Return the design of these rows above the rows of other designs, copied."""
         matrices = [self.X, *(other.X for other in others)]
         if sparse.issparse(self.X):
             return self._like(sparse.vstack(matrices, format="csr"), None)

@@ -113,7 +113,7 @@ class ReadDesign(Design):
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
         subset = super().rows(rows, copy=False)
-        # Rows without a copy are used at once.
+        # Without a copy, the subset is used immediately and needs no memory of its own.
         if not copy:
             return subset
         # Rows with at most twice as many entries as there are rows stay in memory.
