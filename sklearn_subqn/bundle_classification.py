@@ -183,7 +183,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           not, with L1, L2, both, and bounds of coefficients.
         - "owlqn", "owlqn*": orthant-wise quasi-Newton methods for smooth losses, with
           an L1 norm.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
         - "narrowing": Newton's method on smooth losses ever closer to a hinge of pairs
           ("roc_area", "ordinal", "ordinal_linear"), with L2.
 

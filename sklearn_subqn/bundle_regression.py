@@ -143,7 +143,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
           not, with L1, L2, both, and bounds of coefficients.
         - "owlqn", "owlqn*": orthant-wise quasi-Newton methods for smooth losses, with
           an L1 norm.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
 
         The table in `docs/solvers.md` lists the losses and penalties of each solver; an
         error names the solvers for a loss and a penalty.

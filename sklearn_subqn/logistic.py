@@ -128,7 +128,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
           trust region, BFGS of limited memory or with a full matrix, conjugate
           gradients, and subgradient BFGS; with ``l1_ratio=0`` only, which "owlqn" and
           "owlqn*" refuse.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3

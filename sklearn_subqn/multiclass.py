@@ -71,7 +71,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
           "trust-region-bundle": bundle methods. With a positive ``l1_ratio`` "auto" is
           "ls-bmrm", and "bmrm-aggregated" has no part; a small ``alpha`` then takes
           hundreds of iterations.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
     tol : float, default=1e-3

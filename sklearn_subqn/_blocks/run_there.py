@@ -70,7 +70,7 @@ class RunHere:
         """Start to solve a problem; iterations wait for answers if ``listened``."""
         if not np.array_equal(start.w, self._problems.starts[index].w):
             self._problems.starts[index] = start
-        # An equal start means to continue from the last solution, with its dual point.
+        # If the start is the last solution, its dual point is used as well.
         self._w, self._listened, self._ends = start.w, listened, False
         self._heard = time.monotonic()
         self._news: queue.SimpleQueue[News | BaseException] = queue.SimpleQueue()

@@ -1,5 +1,5 @@
 """The common parts of estimators: parameters, data, fitted attributes, predictions.
 
-This room turns data and parameters into problems, has them solved, and stores the
-solutions. It may import every room below it, but no public estimator.
+This subpackage turns data and parameters into problems, calls the solvers, and stores
+the solutions. All layers below may be imported here, but no public estimator.
 """

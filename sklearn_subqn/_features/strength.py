@@ -198,7 +198,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
 
 def target_deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
-    # Relative to one of them, equal targets have deviations of exactly zero.
+    # After subtraction of one target, equal targets have deviations of exactly zero.
     deviation = y - y[np.argmax(weights)]
     deviation -= weights @ deviation
     return float(np.sqrt(weights @ (deviation * deviation))) or 1.0

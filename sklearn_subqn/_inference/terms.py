@@ -129,7 +129,7 @@ def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
     low, high = np.quantile(residuals, [0.25, 0.75])
     spread = min(deviation, float(high - low) / 1.34)
     if spread <= TIES * deviation:
-        # Half of the residuals are equal, at a different quantile.
+        # Half of the residuals are equal, but not at this quantile.
         spread = deviation
     # In small samples, the interval of levels may exceed (0, 1).
     edge = 0.5 / n

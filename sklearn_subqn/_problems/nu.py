@@ -169,7 +169,7 @@ class _Search:
             self._below = found
         self._bound = max(self._bound, self._dual_value())
         gap = self._value - self._bound
-        # Small problems continue until the strength has all its digits.
+        # Small problems continue until the strength is accurate up to rounding.
         exact = fit.relative_gap <= NEARLY_EXACT
         nothing = gap <= CLOSE * self._largest
         rule = Stopping(self._problem.settings.tol)

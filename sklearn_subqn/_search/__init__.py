@@ -1,5 +1,5 @@
 """Searches over alpha: warm-started paths on folds, scores, the choice, and reports.
 
-The CV estimators share the code of this room, which may import estimators and all rooms
-below.
+The CV estimators share the code of this subpackage, which may import estimators and all
+layers below.
 """

@@ -197,7 +197,7 @@ class ProvenSearch:
         return AlphaInterval(first, last, lower, upper, spread, pair)
 
     def _share(self, alpha: float, pair: tuple[int, int]) -> float:
-        """Return the weight of the second of two solutions at an alpha."""
+        """Return the weight of a pair's second solution at an alpha between both."""
         a, b = (math.log(self._alphas[i]) for i in pair)
         return min(max((math.log(alpha) - a) / (b - a), 0.0), 1.0)
 

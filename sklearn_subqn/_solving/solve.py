@@ -233,8 +233,8 @@ def _certified(
     gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
     reached = target.stopping.is_reached(result.gap, result.point.value)
-    # A gap within rounding error is proven as well, such as at an optimal value of zero
-    # for equal targets.
+    # A gap within rounding error counts as proven as well. An example is the optimal
+    # value zero for equal targets.
     status = result.status
     at_zero = status is Status.AT_ZERO
     ends = Status.CALLBACK, Status.ROUNDING, Status.SHORT, Status.AT_ZERO

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 # repetition of rows. Losses that count rows are excluded, since they take longer and
 # ignore weights. With an L1 penalty, coefficients are less accurate than the objective:
 # no gap is small enough, and the solver continues until it stops changing them, or its
-# gap decreases slowly. Losses with kinks are an exception, since bundle methods have no
-# such end.
+# gap decreases slowly. Losses with kinks are an exception, since bundle methods cannot
+# end by these criteria.
 SMALL = 20_000
 
 # A small problem is solved to a relative gap of 1e-13.

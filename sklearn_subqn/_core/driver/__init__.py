@@ -1,7 +1,7 @@
 """The one loop that runs all batch solvers, its stopping rule, and its records.
 
-The driver also enforces limits, keeps the history and sends the reports. This room may
-import steps and all rooms below.
+The driver also enforces limits, keeps the history and sends the reports. This
+subpackage may import steps and all layers below.
 """
 
 from .history import History

@@ -1,4 +1,4 @@
-"""When runs end: the allowed gap at a value of the objective, and names for the end."""
+"""When runs end: the allowed gap at a value of the objective, and reasons to end."""
 
 from __future__ import annotations
 

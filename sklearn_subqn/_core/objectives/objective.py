@@ -59,7 +59,7 @@ class Objective(Bounds):
 
     @property
     def elastic_net(self) -> ElasticNet:
-        """The regularizer, for methods that need an ``ElasticNet``; L2 is one."""
+        """The regularizer as an ``ElasticNet``, to which L2 is converted."""
         if isinstance(self.regularizer, L2):
             return ElasticNet(self.regularizer.n_penalized, 0.0)
         if not isinstance(self.regularizer, ElasticNet):

@@ -209,8 +209,8 @@ def _described(X: Any) -> tuple[list[_Category], Rows, Floats] | None:
     as_bytes = varies.view(np.uint8)
     if not kernel.describe(*arrays, counts, values, as_bytes, following):
         return None
-    # A category is a longest run of columns of which no row has two, from left to
-    # right.
+    # From left to right, each category is the longest run of columns such that every
+    # row has at most one of these columns.
     categories, start = [], 0
     while start < d:
         stop, nearest = start + 1, following[start]
