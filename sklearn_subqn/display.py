@@ -369,7 +369,7 @@ class ConvergenceDisplay:
             return
         labeled: set[str] = set()
         for i in (0, *changes):
-            # The method of iterate i started at the iterate before.
+            # The method that produced iterate i started at iterate i - 1.
             start = positions[max(i - 1, 0)]
             if i:
                 style = {"color": color, "linestyle": ":", "linewidth": 1.0}

@@ -391,7 +391,7 @@ def while_places_last(
 
 
 class _KeepBest:
-    """A watch that makes a run report its best point so far to the problems."""
+    """A callback without effect: due to it, runs pass best points to the problems."""
 
     chosen: Floats | None = None
 

@@ -258,8 +258,7 @@ class BlocksOnWorkers:
                 elif time.monotonic() > end:
                     raise without_workers("compute") from None
             except distributed.CancelledError:
-                # The end of the scheduler cancels futures, the scheduler itself does
-                # not.
+                # If the scheduler itself has ended, this call raises a clearer error.
                 last_seen(self._client)
                 raise
         failed = [i for i, future in enumerate(futures) if future.status == "error"]

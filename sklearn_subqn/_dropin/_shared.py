@@ -39,7 +39,7 @@ _warned: set[tuple[str, int, str]] = set()
 
 
 class DropIn(LinearEstimator):
-    """Base of estimators with the parameters of one of scikit-learn."""
+    """Base of estimators with the parameters of an estimator of scikit-learn."""
 
     #: Module and name of the original, whose parameters accept the same values.
     _original: ClassVar[tuple[str, str]]

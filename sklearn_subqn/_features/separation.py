@@ -92,7 +92,9 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     low, fixed, high = ends
     # Without an intercept, features are compared with zero.
     fixed = fixed if centered else np.minimum(fixed, 0.0)
-    # The threshold has no value on the wrong side, and equals all values that stay.
+    # A feature separates the rows if there is a threshold which is at least its values
+    # on one side, at most its values on the other side, and equal to its values in rows
+    # with fixed scores.
     smallest, largest = fixed[0], -fixed[1]
     along = np.maximum(-low[1], largest) <= np.minimum(high[0], smallest)
     against = np.maximum(-high[1], largest) <= np.minimum(low[0], smallest)

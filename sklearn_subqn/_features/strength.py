@@ -51,12 +51,12 @@ _OTHER_K = _K["hinge"]
 
 
 class Rule(NamedTuple):
-    """Factors from which, with the counts of rows and features, a strength follows.
+    """Factors of the rule for the strength, besides the numbers of rows and features.
 
     Attributes
     ----------
     squares, norm : float
-        The product k u for the penalty of squares, and for the L1 norm.
+        The product k u for an L2 penalty, and for an L1 penalty.
     """
 
     squares: float

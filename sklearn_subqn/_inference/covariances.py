@@ -75,7 +75,7 @@ def covariances(
     kind : str
         "fisher", "HC0", "HC1" or "cluster".
     order : ndarray of shape (p,)
-        The order in which columns are tested for being combinations of earlier ones.
+        The order in which columns are tested for linear dependence on earlier columns.
     dispersion : float or None
         Dispersion; None to estimate it from Pearson's residuals.
     fixed : ndarray of bool of shape (p,)

@@ -221,7 +221,7 @@ class _Search:
         value = 0.5 * self._alpha * float(w @ w) - problem.best_margin(scores)[1]
         status = Status.CALLBACK if self._stopped else Status.CONVERGED
         if not (self._proven or self._stopped):
-            # The search is as accurate as the fits for its strengths.
+            # The accuracy of the search is limited by the accuracy of its fits.
             within = self._last.proven
             status = Status.STALLED if within else self._last.status
         return Solution(

@@ -47,12 +47,12 @@ class Solved(NamedTuple):
     dual : ndarray of shape (n,)
         Dual variables u of the training rows.
     products : ndarray of shape (2, n + m)
-        Products of the centered rows with both, training rows first. Training rows are
-        omitted if v is taken from the optimum.
+        Products of the centered rows with ``coef`` and ``slope``, training rows first.
+        Training rows are omitted if v belongs to the optimum.
     n : int
         Number of training rows in ``products``.
     error : float
-        Bound of the distance between w and the optimum, if v is taken from the optimum.
+        Bound of the distance between w and the optimum, if v belongs to the optimum.
     """
 
     alpha: float

@@ -126,7 +126,7 @@ class Scale:
         if objective.regularizer.center(len(w)).any():
             return False
         constant = self._without_features(w).value
-        # Features cannot help where all targets are equal, which is no surprise.
+        # If all targets are equal, features cannot help, and no warning is needed.
         vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False

@@ -70,8 +70,7 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
             u = risk.inward(u, share)
             columns.hold_for(u)
             found = None
-            # Where the sums of further columns reach their limits, these are held as
-            # well.
+            # Further columns whose sums reach their limits are held as well.
             while found is None and columns.are_few:
                 found = _bound(columns, u.copy())
             best = max(best, -np.inf if found is None else found)

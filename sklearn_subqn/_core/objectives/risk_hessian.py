@@ -112,8 +112,9 @@ class RiskHessian:
     def row_system(self) -> tuple[Floats, Floats]:
         """Return V and U Uᵀ, where R'' is Uᵀ U.
 
-        A row of U is the Kronecker product of a row v of V, of shape (m, k), and the
-        features of a row of X, whose second derivatives are the sum of its v vᵀ.
+        Each row of U is the Kronecker product of a row v of V, of shape (m, k), and the
+        features of a row of X. The second derivatives of a row of X are the sum of v vᵀ
+        over its rows v of V.
         """
         rows, roots = self._roots
         own, place = np.unique(rows, return_inverse=True)

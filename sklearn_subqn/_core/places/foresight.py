@@ -225,7 +225,7 @@ class Foresight:
         return call.how, objects, call.name, args
 
     def _origin(self, objects: Reference) -> _Origin | None:
-        """Return the method behind some objects, and how many results it made since."""
+        """Return the method that made the objects, and its number of later results."""
         number = objects.number
         if number == 0:
             return _Origin("", 0)

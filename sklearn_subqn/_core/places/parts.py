@@ -182,7 +182,7 @@ class DesignOfParts(Design):
 
     @property
     def passes(self) -> float:
-        """Number of products with X so far; some rows count as their share."""
+        """Number of products with X so far; subsets of rows count as fractions."""
         return self._counted + float(self.parts.products() @ self._sizes) / (
             self.n_entries
         )
