@@ -79,24 +79,24 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample; "roc_area_squared" of its square,
           "roc_area_log" of ``ln(1 + exp(f(x_i) - f(x_j)))``;
-        - "ordinal": the same over pairs of samples of different classes, which have an
-          order (see ``classes``), for one score and thresholds between the classes, so
-          that the scores of classes compare within a sample, and that of the lowest is
-          zero;
-          "ordinal_linear" counts pairs by how far their classes are apart,
-          "ordinal_squared" and "ordinal_linear_squared" take squares, "ordinal_log"
-          and "ordinal_linear_log" logarithms, for up to 1000 classes;
+        - "ordinal": the loss of "roc_area" over pairs of samples of different classes,
+          which have an order (see ``classes``), for one score and thresholds between
+          the classes, so that the scores of the classes are comparable within a sample,
+          and the score of the lowest class is zero; "ordinal_linear" weights pairs by
+          the distance of their classes, "ordinal_squared" and "ordinal_linear_squared"
+          take squares, "ordinal_log" and "ordinal_linear_log" logarithms, for up to
+          1000 classes;
         - "ordinal_all_threshold": the log loss of all comparisons of one score with
-          the thresholds between the classes in their order, which are learned with
-          it: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t`` for
-          samples of classes above it, ``m = t - f(x)`` for others;
-          "ordinal_immediate_threshold" compares with the thresholds next to the class
-          of a sample only;
-        - "f_beta": ``r max(0, 1 - m)²``, where r is the weight of the positive samples
-          in ``positive_weight_`` and 1 for others, with a threshold of large F-beta
-          score, for rare classes; the positive one of two classes is ``pos_label``;
+          the thresholds between the classes in their order, which are learned with the
+          score: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t``
+          for samples of classes above t, ``m = t - f(x)`` for the other samples;
+          "ordinal_immediate_threshold" uses only the thresholds next to the class of a
+          sample;
+        - "f_beta": ``r max(0, 1 - m)²``, where r is ``positive_weight_`` for positive
+          samples and 1 for negative samples, with a threshold of large F-beta score,
+          for rare classes; of two classes, ``pos_label`` is positive;
         - "f_beta_bound": a bound of one minus the F-beta score of the training data,
-          for classes that hardly overlap: else all coefficients become zero;
+          for classes that hardly overlap; otherwise all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
         - or a loss of one's own, see the user guide; with ``joint = True`` of the
@@ -119,8 +119,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "recall_at_k" and user-defined losses. ``None`` means the second of the sorted
         classes, with a warning for the named losses unless the labels are 0 and 1, -1
         and 1, or booleans. Scores of ``decision_function`` are positive for
-        ``classes_[1]`` in any case. The losses of ROC areas accept it, but do not
-        depend on it. With more than two classes, each class is positive against the
+        ``classes_[1]``, whatever ``pos_label`` is. Losses of ROC areas do not depend on
+        ``pos_label``. With more than two classes, each class is positive against the
         rest.
     classes : array-like of shape (n_classes,) or None, default=None
         For the ordinal losses, all labels from the lowest to the highest; labels that

@@ -138,10 +138,10 @@ def standard_errors(
     variable of a categorical feature beside an intercept, are dropped as in R: their
     estimates are NaN, and the other estimates are from the model without them.
 
-    Features that separate the samples of a class, or those with y = 0, from all others
-    have no optimal coefficients without a penalty (Albert and Anderson 1984): these
-    features have NaN as standard errors, and the other standard errors are from a model
-    without the separated samples.
+    Features that separate the samples of a class, or the samples with y = 0, from all
+    other samples have no optimal coefficients without a penalty (Albert and Anderson
+    1984): these features have NaN as standard errors, and the other standard errors are
+    from a model without the separated samples.
 
     References
     ----------

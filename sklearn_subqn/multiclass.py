@@ -40,13 +40,13 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         for every error. A data frame with class names on both axes is matched by name.
     rescaling : {"margin", "slack"} or array-like of shape (n_classes, n_classes), \
             default="margin"
-        "margin": the loss above, which asks for margins in proportion to the costs.
-        "slack": ``max_j cost[y, j] * (1 + z_j - z_y)``, which asks for a margin of one
-        and counts violations in proportion to the costs. A matrix of rates, in the
-        order of ``classes_``: ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``,
-        of which these are the cases of ones and of the costs. Rates are non-negative,
-        and positive where costs are; those of zero leave a pair of classes out. A data
-        frame is matched by name, like ``label_cost``.
+        "margin": the loss above, with margins proportional to the costs. "slack":
+        ``max_j cost[y, j] * (1 + z_j - z_y)``, with a margin of one, and violations
+        multiplied by the costs. A matrix of rates, in the order of ``classes_``:
+        ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``, which is "margin" for
+        rates of one, and "slack" for rates equal to the costs. Rates are non-negative,
+        and positive where costs are positive; a rate of zero excludes a pair of
+        classes. A data frame is matched by name, like ``label_cost``.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, from 0 for a pure L2 penalty to 1 for a
         pure L1 penalty.

@@ -45,8 +45,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` jointly over one
     coefficient vector for each label and one for a threshold, and reports a proven
     bound on the distance from the optimum. The relevant labels of a sample should score
-    above the threshold and above all other labels; ``reduction`` says how violations
-    are combined.
+    above the threshold and above all other labels; ``reduction`` determines how
+    violations are combined.
 
     Parameters
     ----------

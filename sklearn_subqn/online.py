@@ -82,8 +82,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
           2014).
         - "sgd", "smd", "ng", "momentum", "nesterov", "adagrad", "rmsprop", "adam":
           stochastic gradient descent, stochastic meta-descent, natural gradient, and
-          what their names say. "obfgs", "res-bfgs" and "ng" keep a matrix of all pairs
-          of parameters.
+          the methods of these names. "obfgs", "res-bfgs" and "ng" keep a matrix of all
+          pairs of parameters.
     batch_size : int, default=256
         Largest number of rows in a step: ``fit``, and every call of ``partial_fit``,
         divide their rows into the smallest number of batches of about equal size. A
@@ -188,7 +188,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     1 and tau = 10. Step sizes of the other solvers are ``eta0 * tau / (tau + t)``, or
     eta0 without tau. Their defaults suit standardized features and targets: eta0 is 1
     for "olbfgs" and "obfgs", 0.3 for RES and "adagrad", 0.1 for all others; tau is 10
-    for "ng", none for all others. The papers have smaller ones, or none.
+    for "ng", none for all others. The papers have smaller defaults, or no defaults.
 
     Pickling keeps the complete state: a model that is pickled in mid-stream continues
     exactly as without pickling. A call that raises an error changes nothing. Apart from
@@ -474,8 +474,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
           2014).
         - "sgd", "smd", "ng", "momentum", "nesterov", "adagrad", "rmsprop", "adam":
           stochastic gradient descent, stochastic meta-descent, natural gradient, and
-          what their names say. "obfgs", "res-bfgs" and "ng" keep a matrix of all pairs
-          of parameters.
+          the methods of these names. "obfgs", "res-bfgs" and "ng" keep a matrix of all
+          pairs of parameters.
     batch_size : int, default=256
         Largest number of rows in a step: ``fit``, and every call of ``partial_fit``,
         divide their rows into the smallest number of batches of about equal size. A

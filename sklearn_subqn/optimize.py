@@ -142,11 +142,12 @@ def minimize(
           for the minimizer on the line;
         - ``h``, 1e-8: least ratio of a pair of "sublbfgs" and "subbfgs";
         - ``bundle_size``, None, and ``patience``, 10: number of cuts that "ls-bmrm" and
-          "bmrm" keep, None for no limit, and how long unused ones stay, None for all
-          of the run, which then goes on without progress, as with ``tol=0``; ``theta``,
-          0.2, and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute
-          gap in place of ``tol`` for all bundle methods, and of "lbfgs" and "bfgs" the
-          norm of the gradient at which to end;
+          "bmrm" keep, None for no limit, and number of iterations after which unused
+          cuts are removed, None to keep them, in which case the run continues without
+          progress, as with ``tol=0``; ``theta``, 0.2, and ``cut_at_best``, True, of
+          "ls-bmrm"; ``epsilon``, None, an absolute gap in place of ``tol`` for all
+          bundle methods, and of "lbfgs" and "bfgs" the norm of the gradient at which to
+          end;
         - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
           has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional

@@ -58,7 +58,7 @@ class BMRMRanker(BaseRanker):
           ``ln(1 + exp(z_i - z_j))``, for up to 1000 different relevances.
         - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
           1 / log2(1 + rank). Its time grows with the number of different relevances in
-          a query: round those that are real numbers, such as rates.
+          a query: relevances that are real numbers, such as rates, should be rounded.
         - "mrr": a bound of 1 - 1 / rank of the first row with y > 0.
         - "precision", "recall": bounds of how far the precision or recall of rows with
           y > 0 up to rank ``k`` is from the best possible.
@@ -181,8 +181,8 @@ class BMRMRanker(BaseRanker):
     value, for each query. Queries in which all rankings are equally good have loss
     zero, but count in the mean. For a query of m rows, losses of pairs and by
     assignment take O(m log m) time ("mrr-assignment" O(m²)), the others O(P N) for each
-    level of relevance with P rows of at least that and N below, and as much memory for
-    the largest query.
+    level of relevance, with P rows of at least this level and N rows below, and memory
+    proportional to this number for the largest query.
 
     With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
     share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k

@@ -116,8 +116,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more; at most ``search_tol``, unless a warning says so.
+        With ``search_tol``: bound of how much the mean score of any ``alpha`` of the
+        interval exceeds ``best_score_``; at most ``search_tol``, unless a warning was
+        raised.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between these.

@@ -28,8 +28,8 @@ from ._structures.structure_oracle import StructureOracle
 
 _PENALTIES = ("l2", "l1", "elasticnet")
 
-# Automatic strength in units of the sizes of joint features: about C = 1 for ten
-# features of size one.
+# Automatic strength in units of the sizes of joint features; it corresponds to about C
+# = 1 for ten features of size one.
 _K = 0.1
 
 
@@ -53,11 +53,11 @@ class StructuredSVM(Estimator):
         dict from indices to values, which needs ``n_joint_features``.
     loss_augmented_argmax : callable
         ``loss_augmented_argmax(x, y, w)`` returns the structure ``y_hat`` with the
-        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``, or as ``rescaling``
-        says. With ``y=None``, for predictions, the loss is omitted. w is a read-only
-        array of shape (d,). The maximum has to be exact, since the bounds depend on it.
-        The function may exclude structures that violate hard constraints; true
-        structures have to satisfy the constraints.
+        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``, or of the objective
+        that ``rescaling`` defines. With ``y=None``, for predictions, the loss is
+        omitted. w is a read-only array of shape (d,). The maximum has to be exact,
+        since the bounds depend on it. The function may exclude structures that violate
+        hard constraints; true structures have to satisfy the constraints.
     loss : callable or None, default=None
         ``loss(y, y_hat)`` returns the non-negative loss of predicting ``y_hat`` for the
         true structure y, zero if both are equal. ``None`` means one unless they are

@@ -1,9 +1,9 @@
 """Bounds of rounding errors: one policy for all files.
 
-The error of a sum is at most ``rounding(n)`` times the sum of the absolute terms, and
-bounds are lowered by that. Results of several steps, such as solutions of systems or of
-searches, are equal if they differ by less than ``ROUNDED`` times the size of their
-input. Results of users or of iterative methods are equal up to ``CLOSE``.
+The error of a sum of n terms is at most ``rounding(n)`` times the sum of the absolute
+terms, and bounds are lowered by this error. Results of several steps, such as solutions
+of systems or of searches, are equal if they differ by less than ``ROUNDED`` times the
+size of their input. Results of users or of iterative methods are equal up to ``CLOSE``.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ _SMALLEST_SHARE = 1e-3
 class FoldPath(NamedTuple):
     """Scores, gaps, iterations and coefficients of a fold, by alpha.
 
-    ``proven`` says where the tolerance was reached; ``failures`` are errors of scorers.
+    ``proven`` is true where the tolerance was reached; ``failures`` are errors of
+    scorers.
     """
 
     scores: list[float]

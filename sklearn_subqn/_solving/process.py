@@ -22,15 +22,15 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 class OneBlasThread:
-    """Limits BLAS to one thread while any run asks for it.
+    """Limits BLAS to one thread while any run needs this limit.
 
     Parallelism comes from blocks of rows. Additional BLAS threads would compete for the
     cores, and vectors are too short for them. The limit applies to the whole process:
     the first run sets it and the last one removes it. Where BLAS uses OpenMP, the limit
     applies to each thread.
 
-    The runs that ask for the limit are kept in a dictionary, from which all further
-    actions follow, so that each action may be interrupted and repeated.
+    The runs with this limit are kept in a dictionary, from which all further actions
+    follow, so that each action may be interrupted and repeated.
 
     Parameters
     ----------

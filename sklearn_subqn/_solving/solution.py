@@ -166,12 +166,12 @@ class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
     ``start`` is the solution as the start of a fit of a similar problem. ``size`` is
-    the denominator of ``relative_gap``. ``proven`` says whether the tolerance was
-    reached, or a callback ended the run. ``constant`` says whether coefficients of zero
+    the denominator of ``relative_gap``. ``proven`` is true if the tolerance was
+    reached, or if a callback ended the run. ``constant`` is true if zero coefficients
     would have about the same objective. ``plan`` is the choice of solver="auto", or the
-    solver. ``status`` says how the run ended, and ``asked`` names the parameter that
-    set the tolerance. ``sums`` are sums over the scores of all rows, if the estimator
-    needs any.
+    solver. ``status`` is how the run ended, and ``asked`` names the parameter that set
+    the tolerance. ``sums`` are sums over the scores of all rows, if the estimator needs
+    any.
     """
 
     start: Start

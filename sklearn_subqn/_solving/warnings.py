@@ -35,7 +35,7 @@ def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None
 def warn_of_separation(name: str, features: list[Any], *, together: bool) -> None:
     """Warn of features whose coefficients have no optimum without a penalty.
 
-    ``together`` says whether only a combination of the features separates samples.
+    ``together`` is true if only a combination of the features separates the samples.
     """
     each = "a combination" if together else "each"
     warnings.warn(

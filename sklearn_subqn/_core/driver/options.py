@@ -22,14 +22,14 @@ class Options:
     bundle_size : int or None
         Number of cuts that bundle methods keep, None for no limit.
     stopping : Stopping
-        The rule that says how small the gap of the run has to be.
+        The rule for the gap at which the run ends.
     seed : int
         Seed of the order in which dual ascent visits sequences.
     epsilon : float or None
         Absolute tolerance of the search for a descent direction, in place of
         ``direction_tol``.
     epsilon_0 : float or None
-        Absolute tolerance of the first such search by subBFGS, in place of ``epsilon``.
+        Absolute tolerance of the first search by subBFGS, in place of ``epsilon``.
     line_search : {"exact", "wolfe"}
         How quasi-Newton methods choose the step size.
     c1, c2 : float

@@ -123,7 +123,7 @@ class Evaluation:
     def set_gradient(self, gradient: Floats) -> None:
         """Set the risk gradient, perhaps inexact where the L1 penalty zeroes w."""
         self.risk_gradient = gradient
-        # No other gradient may be an update of this one.
+        # No other gradient may be computed as an update of this gradient.
         self._n_updates = _MAX_UPDATES
 
     def compute_gradients(self, later: Evaluation) -> None:

@@ -1,4 +1,4 @@
-"""The objective J(w) = alpha * Omega(w) + R(Xw), and what solvers see of it.
+"""The objective J(w) = alpha * Omega(w) + R(Xw), and its points and lines for solvers.
 
 ``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound).
 ``Point.along(p)`` gives a ``Line`` through it at the cost of one product with X;
@@ -128,9 +128,9 @@ class Point(Evaluation):
         """Return the same w with its scores computed anew, at the cost of one product.
 
         The point itself is returned where the rounding errors of updated scores change
-        the value by at most ``roundings`` of its own. Where rows may lie on kinks or in
-        strongly curved parts, the bound takes the largest dual variables of the loss,
-        elsewhere the dual variables of the point.
+        the value by at most ``roundings`` times the value's own rounding error. Where
+        rows may lie on kinks or in strongly curved parts, the bound takes the largest
+        dual variables of the loss, elsewhere the dual variables of the point.
         """
         if not self.drift:
             return self

@@ -3,7 +3,7 @@
 ``Risk`` is the only class that works on rows. Where all rows are in one place, row-wise
 quantities such as scores and dual variables are arrays. Otherwise they stay in the
 places of the rows, and callers only pass them from one method to the next; the
-decorators of the methods say how ``RiskOfParts`` combines the results of the parts.
+decorators of the methods define how ``RiskOfParts`` combines the results of the parts.
 """
 
 from __future__ import annotations

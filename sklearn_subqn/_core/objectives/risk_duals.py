@@ -21,8 +21,8 @@ from ..rows.sampling import thinned
 class RowNumbers:
     """Arithmetic on row-wise quantities, which stay in the places of the rows.
 
-    Results are row-wise quantities again, or sums and maxima over all rows: the
-    decorator of each method says which, for rows in several parts.
+    Results are row-wise quantities again, or sums and maxima over all rows. The
+    decorator of each method defines how results of several parts are combined.
     """
 
     # Row-wise results.

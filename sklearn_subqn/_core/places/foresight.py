@@ -237,7 +237,7 @@ class Foresight:
     def _call(
         self, trace: Trace, errors: dict[str, Any], new: dict[str, list[int]]
     ) -> Call | None:
-        """Return the call that a trace now stands for, if its objects exist."""
+        """Return the call that a trace identifies now, if its objects exist."""
         how, objects, name, origins = trace
         number = self._number(objects, new)
         args: list[Any] = []
