@@ -32,8 +32,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting at the solution of the one before; this takes about half the time of a
-    grid search. The best ``alpha`` is then refitted on all samples.
+    each starting at the previous solution; this takes about half the time of a grid
+    search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """Regularized logistic regression with cross-validation over a path.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting from the solution of the one before. The best ``alpha`` is then
-    refitted on all samples.
+    each starting at the previous solution. The best ``alpha`` is then refitted on all
+    samples.
 
     Parameters
     ----------

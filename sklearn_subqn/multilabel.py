@@ -65,8 +65,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         - "max": ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)``, so that only
           the worst label of either kind counts.
 
-        If y has one class per sample, the loss is that of
-        :class:`MulticlassHingeClassifier` for both reductions.
+        If y has one class per sample, both reductions have the loss of
+        :class:`MulticlassHingeClassifier`.
     label_cost : array-like of shape (2, n_labels) or (n_labels, n_labels), or None, \
             default=None
         Non-negative margins in place of 1/2: ``label_cost[0, j]`` if label j is
@@ -126,8 +126,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-        Weights of the features for each label less those of the threshold, with the
-        dtype of X; one row, the difference, if y has one of two classes per sample.
+        Weights of the features for each label less the weights for the threshold, with
+        the dtype of X; one row, the difference, if y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts less the intercept of the threshold; zero if ``fit_intercept=False``.
         A single one, as for ``coef_``, if y has one of two classes per sample.
@@ -175,7 +175,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     two hinges is an upper bound of their ranking loss.
 
     If y has one class per sample instead of an indicator matrix, no threshold is needed
-    and the loss is that of :class:`MulticlassHingeClassifier`.
+    and :class:`MulticlassHingeClassifier` has the same loss.
 
     With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
     share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k

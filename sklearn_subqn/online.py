@@ -156,8 +156,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Number of batches learned from.
     objective_ : float
         After ``fit``, the objective at the coefficients, over the training rows.
-        ``partial_fit`` removes this attribute and the following ones, which do not
-        describe its model.
+        ``partial_fit`` removes this attribute and the following attributes, which do
+        not describe its model.
     dual_gap_ : float
         Infinite, since no lower bound of the optimum is known.
     history_ : list of one History
@@ -425,7 +425,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
-        """Whether the classes equal the known ones, in the same order."""
+        """Whether the classes equal the known classes, in the same order."""
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
     def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
@@ -545,8 +545,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Number of batches learned from.
     objective_ : float
         After ``fit``, the objective at the coefficients, over the training rows.
-        ``partial_fit`` removes this attribute and the following ones, which do not
-        describe its model.
+        ``partial_fit`` removes this attribute and the following attributes, which do
+        not describe its model.
     dual_gap_ : float
         Infinite, since no lower bound of the optimum is known.
     history_ : list of one History

@@ -80,9 +80,9 @@ def minimize(
     ----------
     value_and_subgradient : callable
         ``value_and_subgradient(w, *args)`` returns f(w), a number, and a vector g of
-        float64 with ``f(v) >= f(w) + g @ (v - w)`` for all v. The signature is that of
-        :func:`scipy.optimize.minimize` with ``jac=True``. With ``alpha=0`` f may be
-        infinite, but not at ``w0``.
+        float64 with ``f(v) >= f(w) + g @ (v - w)`` for all v. The signature is the same
+        as in :func:`scipy.optimize.minimize` with ``jac=True``. With ``alpha=0`` f may
+        be infinite, but not at ``w0``.
     w0 : array-like of shape (d,)
         Starting point.
     method : str, optional
@@ -128,8 +128,8 @@ def minimize(
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     options : dict, optional
-        Options of the method, also of the default one. The options are those of the
-        solver of this name, in the table of `docs/methods.md`, for example:
+        Options of the method, also of the default method. The options are listed under
+        the solver of the same name in the table of `docs/methods.md`, for example:
 
         - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*"; of
           "sublbfgs" also 0, for subgradient descent;

@@ -36,9 +36,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 
     Folds consist of complete queries. On each fold the problem is solved from the
-    largest ``alpha`` to the smallest, each starting from the solution of the one
-    before; the best ``alpha`` by mean NDCG at rank ``k`` is then refitted on all
-    queries.
+    largest ``alpha`` to the smallest, each starting at the previous solution; the best
+    ``alpha`` by mean NDCG at rank ``k`` is then refitted on all queries.
 
     Parameters
     ----------

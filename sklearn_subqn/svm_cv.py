@@ -16,9 +16,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """Linear SVM with cross-validation over a path of regularization strengths.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting from the solution and the dual point of the one before; this takes a
-    fraction of the time of a grid search. The best ``alpha`` is then refitted on all
-    samples.
+    each starting at the previous solution and its dual point; this takes a fraction of
+    the time of a grid search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
     ----------

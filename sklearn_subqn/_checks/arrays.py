@@ -301,7 +301,7 @@ def check_metric(
     ------
     ValueError
         If the matrix has another shape, is not symmetric, or not positive
-        (semi)definite, or its names are not those of the axis.
+        (semi)definite, or its names are not the names of the axis.
     """
     M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):

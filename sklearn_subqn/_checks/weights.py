@@ -165,7 +165,7 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Raise ValueError unless it is "balanced" or a dict to non-negative numbers."""
+    """Raise ValueError unless the value is "balanced" or a dict to numbers >= 0."""
     if not isinstance(class_weight, dict):
         if not isinstance(class_weight, str) or class_weight != "balanced":
             raise ValueError(
@@ -240,8 +240,8 @@ def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         check_classification_targets(y)
         return distinct(y)
     classes = distinct(y)
-    # scikit-learn's check takes longer. It rejects continuous labels, and warns of many
-    # classes among few labels, which twenty classes are not.
+    # scikit-learn's check takes longer. It rejects continuous labels, and warns if many
+    # of the labels are different, which is unnecessary up to twenty classes.
     if len(classes) > 20 or np.any(classes != np.rint(classes)):
         check_classification_targets(y)
     return classes

@@ -35,10 +35,10 @@ class LogisticRegressionCV(BaseLogistic):
     """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
 
     On each fold ``Omega(w) + C * sum_i s_i loss_i`` is minimized from the smallest C to
-    the largest, each fit starting at the solution of the one before; the best C is
-    refitted on all samples, and its distance from the optimum is bounded. Change the
-    import in a script written for :class:`sklearn.linear_model.LogisticRegressionCV`;
-    the notes list the differences.
+    the largest, each fit starting at the previous solution; the best C is refitted on
+    all samples, and its distance from the optimum is bounded. Change the import in a
+    script written for :class:`sklearn.linear_model.LogisticRegressionCV`; the notes
+    list the differences.
 
     Parameters
     ----------

@@ -386,7 +386,8 @@ class Ranker(BaseRanker):
         pred_leaf, pred_contrib : bool, default=False
             Refused: there are no trees.
         validate_features : bool, default=False
-            Without effect: names of features are always compared with those of ``fit``.
+            Without effect: names of features are always compared with the names in
+            ``fit``.
         **kwargs
             Without effect.
 

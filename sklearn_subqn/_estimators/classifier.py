@@ -228,7 +228,7 @@ class LinearClassifier(ScoringClassifier):
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy. Dask arrays and dataframes, which not all classifiers take,
             stay where they are, with ``y`` and ``sample_weight`` in the same blocks;
-            :class:`RowBlocks`, which the same ones take, are read in blocks.
+            :class:`RowBlocks`, which the same classifiers take, are read in blocks.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None

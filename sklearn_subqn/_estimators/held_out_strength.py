@@ -2,9 +2,10 @@
 
 The best strength depends on how well the features predict, which the shape of the data
 does not show. Multiples of the strength by rule are therefore fitted to two thirds of a
-sample of the rows, each fit starting at the solution of the one before, and scored on
-the last third. Sparse features are tried with and without scales of their own. A
-strength replaces another one if its mean loss is smaller by more than chance.
+sample of the rows, each fit starting at the previous solution, and scored on the last
+third. Sparse features are tried with scales and in their own units. A strength is
+preferred to another strength if its mean loss is smaller by a hundredth, and by a
+standard error.
 """
 
 from __future__ import annotations

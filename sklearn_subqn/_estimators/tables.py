@@ -93,7 +93,7 @@ def checked_scale(
     ------
     ValueError
         If the number of scales is not the number of features, a scale is negative or
-        not finite, or the names are not those of the features.
+        not finite, or the names are not the names of the features.
     """
     if scale is None:
         return None

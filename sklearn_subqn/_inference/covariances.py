@@ -29,12 +29,12 @@ class Covariance(NamedTuple):
     ----------
     covariance : ndarray of shape (p, p)
         NaN for estimates that are not determined, or fixed. The covariance of all other
-        estimates is conditional on the fixed ones.
+        estimates is conditional on the fixed estimates.
     recombine : ndarray of shape (p, p)
-        Matrix that maps coefficients to equivalent ones, with the same scores and zeros
-        for dropped columns.
+        Matrix that maps coefficients to equivalent coefficients, with the same scores
+        and zeros for dropped columns.
     determined : ndarray of bool of shape (p,)
-        Mask of the columns that are not combinations of earlier columns.
+        Mask of the columns that are not linear combinations of earlier columns.
     fixed : ndarray of bool of shape (p,)
         Mask of the determined estimates without a variance: the loss does not bound
         them.
@@ -150,7 +150,7 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
 
 
 def independent(matrix: Floats) -> npt.NDArray[np.intp]:
-    """Return the positions of columns that are not combinations of earlier ones.
+    """Return the columns that are linearly independent of earlier columns.
 
     Parameters
     ----------

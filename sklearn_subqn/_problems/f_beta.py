@@ -26,9 +26,9 @@ from .maps import Pair
 #: Attributes of a fitted model, one value for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
-# Weights of the class that are tried in this order, each fit starting at the solution
-# of the one before; the first of equally good weights is chosen. Small weights are best
-# on rcv1 topics of less than 1 % of the rows, large ones on covtype's class 5.
+# Weights of the class that are tried in this order, each fit starting at the previous
+# solution; the first of equally good weights is chosen. Small weights are best on rcv1
+# topics of less than 1 % of the rows, large weights on covtype's class 5.
 _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
 
 

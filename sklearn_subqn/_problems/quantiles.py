@@ -76,7 +76,8 @@ def mean_loss(y: Any, predictions: Floats, quantile: Any, sample_weight: Any) ->
 class QuantileProblems(LinearProblems):
     """Problems of several quantiles of one target, solved in ascending order.
 
-    Each problem starts at the solution of the one before, unless it has its own start.
+    Each problem starts at the solution of the previous problem, unless it has its own
+    start.
 
     Parameters
     ----------

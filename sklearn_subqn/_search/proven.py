@@ -2,7 +2,7 @@
 
 A set of alphas is solved on all folds; between neighbors, the mean held-out score has
 bounds (``score_bounds``). An interval whose upper bound is too high is halved, or, if
-the bound at its middle alone is too high, an alpha between the two solved ones is
+the bound at its middle alone is too high, an alpha between the two solved alphas is
 solved. The search ends where halving the interval with the highest bound gains nothing,
 since the other intervals cannot improve the proof. This happens for losses with many
 optima, such as a hinge with a set of optimal intercepts. The search also ends at the
@@ -29,7 +29,7 @@ FIRST = 13
 _WORK_OF_BOUNDS = 0.1
 
 # An interval is halved if the radius of coefficients in its middle is less than 0.7
-# times the radius at its ends; otherwise its solved ends are too far apart.
+# times the radius at its ends; otherwise an alpha between its solved ends is solved.
 _NARROW = 0.7
 
 # Neighbors within a relative distance of 1e-6 have the best possible bounds.

@@ -63,7 +63,7 @@ class WarmPaths(LinearEstimator):
     """Base of estimators with a cross-validated ``alpha``.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting at the solution of the one before.
+    each starting at the previous solution.
     """
 
     alphas: Any

@@ -34,7 +34,7 @@ class Evaluation:
     dual : ndarray of the shape of scores, optional
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Evaluation, optional
-        A nearby point, whose risk gradient may be updated to the gradient here.
+        A nearby point, whose risk gradient may be updated to the gradient at w.
     drift : float
         The attribute ``drift``, without the update from ``before``.
     before : Evaluation, optional
@@ -127,7 +127,7 @@ class Evaluation:
         self._n_updates = _MAX_UPDATES
 
     def compute_gradients(self, later: Evaluation) -> None:
-        """Compute the risk gradients here and at another point on the same data.
+        """Compute the risk gradients at this and at another point on the same data.
 
         The second gradient is an update of the first one; both take one pass over X.
         """
@@ -202,8 +202,8 @@ class Evaluation:
         """-R*(u), the height at w = 0 of the tangent of the risk with slope u."""
         o = self.objective
         if o.loss.has_rounding:
-            # The equality of Fenchel and Young gives the height; a bound of its
-            # rounding error is subtracted.
+            # The height follows from the Fenchel-Young equality; a bound of the
+            # rounding error of the height is subtracted.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)
         return -o.risk.conjugate_at(self.dual, self.scores)
@@ -290,7 +290,7 @@ class Evaluation:
 
     @property
     def hessian(self) -> Hessian:
-        """The generalized Hessian of J here, for losses that have one."""
+        """The generalized Hessian of J at w, for losses that have one."""
         return Hessian(self.objective, self.w, self.curvature)
 
     def sampled_hessian(self, stride: int) -> Hessian:

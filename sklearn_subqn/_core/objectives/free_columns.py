@@ -29,12 +29,13 @@ from .objective import Cut, Dual, Point
 
 # A dual variable on the boundary of its interval can move in one direction only, and
 # all rows of a category level may be there. Where a dual point proves nothing, it is
-# moved 1e-8 of the way to the middle of the domain. That is about the root of EPS:
-# rounding is then as small beside the leeway as the move is beside the bound.
+# moved 1e-8 of the way to the middle of the domain. This fraction is about the root of
+# EPS, so that the rounding error relative to the leeway equals about the move relative
+# to the bound.
 _INWARD = (0.0, 1e-8)
 
-# Below a relative gap of 1e-6 the rounding of sums costs more than the move inward,
-# which costs a hundredth of that.
+# Below a relative gap of 1e-6 the rounding errors of sums reduce the bound more than
+# the move inward, which reduces the bound by a hundredth of this gap.
 _CLOSE = 1e-6
 
 # The multipliers of coefficient bounds may cost a tenth of the allowed gap in all.

@@ -30,7 +30,7 @@ _FEW_OF_VALUE = 1e3
 class Objective(Bounds):
     """J(w) = alpha * Omega(w) + R(w).
 
-    Its parameters are those of ``Bounds``.
+    See ``Bounds`` for the parameters.
     """
 
     def with_risk(self, risk: Risk) -> Objective:
@@ -111,7 +111,7 @@ class Objective(Bounds):
 class Point(Evaluation):
     """A point w with its scores, from which lines lead to other points.
 
-    Its parameters are those of ``Evaluation``.
+    See ``Evaluation`` for the parameters.
     """
 
     objective: Objective

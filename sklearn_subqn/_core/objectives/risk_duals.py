@@ -200,7 +200,8 @@ class DualsOfRisk(RowNumbers):
     def derivatives_of_shift(self, scores: Floats, shift: Floats) -> Floats:
         """Return the derivatives of R with respect to a common shift of all scores.
 
-        The first row has the derivatives of order one, further rows those of order two.
+        The first row has the first derivatives, further rows have the second
+        derivatives.
         """
         args = scores, shift, self.targets, self.weights
         return np.vstack(self.oracle.derivatives_of_shift(*args))

@@ -1,4 +1,4 @@
-"""The risk of rows in several parts, here or elsewhere, as a sum of risks."""
+"""The risk of rows in several parts, local or remote, as a sum of risks."""
 
 from __future__ import annotations
 

@@ -112,7 +112,8 @@ def passed_on(objects: Iterable[Any], name: str, x: Floats, *args: Any) -> Float
     return x
 
 
-# Name of the mark of methods: the method of ``Parts`` that combines results.
+# Name of the attribute with which a method is marked. Its value names the method of
+# ``Parts`` that combines the results.
 _MARK = "_of_parts"
 
 

@@ -317,7 +317,7 @@ class Session:
         self._counted, self._products = designs, []
 
     def products(self, designs: Handle) -> list[float] | None:
-        """Return the product counts in the last answer, if they are of the designs."""
+        """Return the last product counts of the designs, None if not counted."""
         counts = self._counted is not None and self._counted.number == designs.number
         return self._products if counts and self._products else None
 

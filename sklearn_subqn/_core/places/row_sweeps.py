@@ -191,9 +191,9 @@ class IntervalSweeps(RowSweeps):
     def run(self, scores: Floats | None = None) -> None:
         """Make several sweeps, each as costly as two passes over the visited rows.
 
-        The first sweep visits all rows except those that ``scores`` show to be at rest
-        at the boundary of their interval. Later sweeps visit the rows that moved in the
-        sweep before.
+        The first sweep visits all rows except the rows at rest, at the boundary of
+        their interval, according to ``scores``. Later sweeps visit the rows that moved
+        in the sweep before.
         """
         self._begin(scores)
         n_sweeps = self._n_sweeps
@@ -233,7 +233,7 @@ class IntervalSweeps(RowSweeps):
         return intercept
 
     def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
-        """Return where a dual variable would leave its interval at the boundary."""
+        """Return which dual variables are at a bound that a step would violate."""
         targets, low, high, ridge = self._loss
         slope = targets - scores - ridge * self._v
         at_low, at_high = self._v <= low, self._v >= high

@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 class Design(SecondMoments):
     """Linear map w -> z = X W + b of parameters to scores, with the data X.
 
-    Its parameters are those of ``LinearMap``.
+    See ``LinearMap`` for the parameters.
     """
 
     def as_shape(self) -> Shape:

@@ -38,7 +38,7 @@ _PAIRS_SHARE = 0.3
 class SecondMoments(LinearMap):
     """A linear map with Gram matrices of its columns and rows.
 
-    Its parameters are those of ``LinearMap``.
+    See ``LinearMap`` for the parameters.
     """
 
     _parent: SecondMoments | None
