@@ -49,8 +49,8 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-# As in SciPy: 0 means success, 1 a limit, 99 a stop by the callback, and 2 any other
-# end.
+# Exit codes as in SciPy: 1 if a limit was reached, 99 if the callback stopped the run,
+# 0 for success, and 2 otherwise.
 _CODES = {Status.MAX_ITER: 1, Status.CALLBACK: 99}
 
 

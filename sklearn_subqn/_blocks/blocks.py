@@ -391,7 +391,7 @@ def while_places_last(
 
 
 class _KeepBest:
-    """A callback without effect: due to it, runs pass best points to the problems."""
+    """A callback that never stops; with a callback, runs store their best points."""
 
     chosen: Floats | None = None
 

@@ -51,7 +51,7 @@ class LinearEstimator(Estimator):
     loss: Any
     alpha_: Any
 
-    #: The choice relative to the rule, for ``alpha="auto"``.
+    #: The choice of strength and scales, for ``alpha="auto"``.
     _choice: Choice = Choice()
 
     # Whether problems include features without entries.

@@ -109,7 +109,8 @@ class _Search:
         self._problem, self._alpha = problem, alpha
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
-        # Dual points with means below nu and at least nu: initially zeros and ones.
+        # Mean and cut of two dual points: one mean is below nu, the other at least nu.
+        # Initially the dual points are zeros and ones.
         self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
         self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))

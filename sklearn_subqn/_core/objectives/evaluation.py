@@ -238,9 +238,9 @@ class Evaluation:
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
         slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
-        # The difference of gradients has the rounding error of either. Multiplied by
-        # another w, that error is at most the rounding error of both penalties, and one
-        # of the two penalties is rounded anyway.
+        # The difference of two gradients has the rounding errors of both. The product
+        # of this error and another w is at most the sum of the rounding errors of two
+        # penalties, of which one is counted already.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)

@@ -199,7 +199,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
         if length > 0.5:
             leeway = risk.leeway(u)
             # Rows without leeway take no part. Near a vertex of the domain few rows
-            # have any.
+            # have leeway.
             rows: Any = np.flatnonzero(leeway)
             if 2 * len(rows) <= len(u):
                 selected, part = design.rows(rows), risk.of_rows(rows)
@@ -339,9 +339,9 @@ class _Inverse:
         return True
 
     def largest_changes(self, lost: Floats, affordable: float) -> Floats:
-        """Return by what shares of D rows may change to correct the rounding of sums.
+        """Return bounds of the relative changes of D that correct the rounding of sums.
 
-        For most rows the inequality of Cauchy and Schwarz gives a bound, since the
+        For most rows the Cauchy-Schwarz inequality gives a bound, since the
         contribution of one row is at most Xᵀ D X. Rows whose bound exceeds
         ``affordable`` are computed exactly.
 

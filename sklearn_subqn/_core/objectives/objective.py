@@ -331,9 +331,10 @@ class Line:
         """Remove the slope that rounding leaves at a minimizer along p.
 
         Where a smooth loss has high curvature, the floating-point step nearest to the
-        minimizer leaves a large slope. Dual variables with the sign of the slope shrink
-        slightly, which keeps them feasible; if possible only in rows with curvature, as
-        a step would change them.
+        minimizer leaves a large slope. Dual variables with the sign of the slope are
+        therefore multiplied by a factor slightly below one, which keeps them feasible.
+        If possible, this is done only in rows with curvature, where a step would change
+        the dual variables, too.
         """
         o, risk = self.start.objective, self.start.objective.risk
         products = risk.products(point.dual, self.dscores)
@@ -347,8 +348,8 @@ class Line:
             total = risk.total(products, side)
             if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
                 left = 1.0 - excess / total
-                # If all of the slope has one sign, the dual variables become exactly
-                # zero.
+                # If all terms of the slope have the same sign, the dual variables
+                # become zero.
                 left = left if left > rounding(1.0) else 0.0
                 point.dual = risk.shrunk(point.dual, side, left)
                 return

@@ -127,8 +127,8 @@ def _marked(how: str) -> Callable[[_Method], _Method]:
     return mark
 
 
-#: Marks of methods: results are row-wise and stay in their places, or are summed, as
-#: numbers or functions; or their root mean square or maximum is the result.
+#: Decorators of methods: results of the parts are row-wise and stay in their places, or
+#: are summed, as numbers or as functions, or combined by a norm or a maximum.
 rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 

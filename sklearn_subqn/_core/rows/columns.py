@@ -162,8 +162,8 @@ class MatrixColumns:
     def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
         """Yield slices of rows, and the dense float64 rows of A.
 
-        With ``width`` numbers for each row, a slice takes at most the memory of other
-        dense copies, or of a square matrix of that width.
+        A slice of rows with ``width`` numbers each has at most ``COPY_SIZE`` numbers,
+        or as many as a square matrix of this width.
         """
         X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):

@@ -84,7 +84,7 @@ class Design(SecondMoments):
         )
 
     def rows_and(self, rows: Rows, further: Floats) -> Design:
-        """Return the design of some of the rows and of further rows, in the dtype of X.
+        """Return the design of selected rows and further rows, with the dtype of X.
 
         For one score per row.
 
