@@ -302,7 +302,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def _share(self) -> float | None:
-        """Return nu, None for a margin of one."""
+        """Return nu, or None for the problem with a margin of one."""
         if self.nu is not None or self.alpha is not None:
             return self.nu
         fits = self.penalty == "l2" and self.solver in _NU_SOLVERS

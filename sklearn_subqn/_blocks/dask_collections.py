@@ -112,8 +112,8 @@ def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[An
     firsts, ends = (np.cumsum([0, *each]).tolist() for each in (sizes, wanted))
     cut = []
     for first, end in pairwise(ends):
-        # Each part is a block, with the first row and the end of the slice taken from
-        # it.
+        # Each part is a tuple: number of a block, first row and end of a slice of the
+        # block.
         parts = [
             (i, max(first - a, 0), min(end, b) - a)
             for i, (a, b) in enumerate(pairwise(firsts))

@@ -1,4 +1,4 @@
-"""The base of estimators with the names and parameters of scikit-learn's.
+"""The base of estimators with scikit-learn's names and parameters.
 
 Drop-ins translate parameters, and convert the objective and its bounds to the units of
 the original. Everything else is as in the other estimators of this package.

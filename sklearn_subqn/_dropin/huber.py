@@ -1,4 +1,4 @@
-"""Huber regression with the parameters of scikit-learn's, including a fitted scale."""
+"""Huber regression with scikit-learn's parameters, including a fitted scale."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Problem(LinearProblems):
 
 
 class HuberRegressor(DropInRegressor):
-    """Huber regression with a fitted scale and the parameters of scikit-learn's.
+    """Huber regression with a fitted scale and scikit-learn's parameters.
 
     Minimizes ``alpha * ||w||² + sum_i s_i (scale + H((y_i - f(x_i)) / scale) * scale)``
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and

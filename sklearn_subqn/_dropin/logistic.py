@@ -1,4 +1,4 @@
-"""Logistic regression with the parameters of scikit-learn's."""
+"""Logistic regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
 
 
 class LogisticRegression(BaseLogistic):
-    """Logistic regression with the parameters of scikit-learn's.
+    """Logistic regression with scikit-learn's parameters.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with the logistic loss, multinomial
     for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2

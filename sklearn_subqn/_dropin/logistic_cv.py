@@ -1,4 +1,4 @@
-"""Cross-validated logistic regression with the parameters of scikit-learn's."""
+"""Cross-validated logistic regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 

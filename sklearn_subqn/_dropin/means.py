@@ -1,4 +1,4 @@
-"""Regression of positive means with the parameters of scikit-learn's."""
+"""Regression of positive means with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _least_loss(y: Floats, power: float | None) -> Floats:
 
 
 class PoissonRegressor(MeanRegressor):
-    """Poisson regression with the parameters of scikit-learn's.
+    """Poisson regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
     deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
@@ -178,7 +178,7 @@ class PoissonRegressor(MeanRegressor):
 
 
 class GammaRegressor(MeanRegressor):
-    """Gamma regression with the parameters of scikit-learn's.
+    """Gamma regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the gamma
     deviance ``d = 2 (ln(m / y) + y / m - 1)`` of the prediction ``m = exp(f(x))``, and
@@ -278,7 +278,7 @@ class GammaRegressor(MeanRegressor):
 
 
 class TweedieRegressor(MeanRegressor):
-    """Tweedie regression with the parameters of scikit-learn's.
+    """Tweedie regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the deviance
     d of :func:`sklearn.metrics.mean_tweedie_deviance` from the prediction, and reports

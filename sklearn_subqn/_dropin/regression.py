@@ -1,4 +1,4 @@
-"""Quantile regression with the parameters of scikit-learn's."""
+"""Quantile regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._shared import DropInRegressor
 
 
 class QuantileRegressor(DropInRegressor):
-    """Quantile regression with the parameters of scikit-learn's.
+    """Quantile regression with scikit-learn's parameters.
 
     Minimizes ``alpha * ||w||_1 + sum_i s_i loss_i / sum_i s_i`` with the pinball loss
     and reports a proven bound on the distance from the optimum. Change the import in a

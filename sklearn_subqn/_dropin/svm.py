@@ -1,4 +1,4 @@
-"""Linear support vector machines with the parameters of scikit-learn's."""
+"""Linear support vector machines with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WITHOUT_EFFECT = {
 
 
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
-    """Linear support vector classifier with the parameters of scikit-learn's.
+    """Linear support vector classifier with scikit-learn's parameters.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
     ``||w||_1``, one class against the rest, and reports a proven bound on the distance
@@ -204,7 +204,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
 
 class LinearSVR(DropInRegressor):
-    """Linear support vector regression with the parameters of scikit-learn's.
+    """Linear support vector regression with scikit-learn's parameters.
 
     Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a proven bound on the
     distance from the optimum. Change the import in a script written for

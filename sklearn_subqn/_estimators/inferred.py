@@ -454,7 +454,7 @@ def _covariance(
 
 
 def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
-    """Return along which features the loss of each problem decreases forever.
+    """Return the features along which the loss of each problem decreases forever.
 
     Without a penalty on any feature, these are all features if a combination of them
     separates the rows.

@@ -29,9 +29,10 @@ from . import LinearModel, LinearProblems
 
 
 def weighted_quantile(scores: Floats, weights: Floats, share: float) -> float:
-    """Return a quantile: the given share of the weights, which sum to one, lies below.
+    """Return a quantile of the scores, with the given share of the weights below.
 
-    If a score ends the share exactly, the quantile is midway between two scores.
+    The weights sum to one. If the weights up to a score sum exactly to the share, the
+    quantile is midway between this score and the next.
     """
     order = np.argsort(scores)
     order = order[weights[order] > 0.0]

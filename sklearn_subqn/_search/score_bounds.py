@@ -110,7 +110,8 @@ class SolvedPair:
         self.change = float(
             (high.slope - low.slope) @ (factors * (high.coef - low.coef))
         )
-        #: Nodes at multiples of 1 / ``_NODES`` of the way.
+        #: The node of each convex combination, whose weights are multiples of 1 /
+        #: ``_NODES``.
         self.nodes: dict[int, Node] = {}
 
     @property

@@ -248,8 +248,9 @@ class Bounds:
     def _half_square(self, cut: Cut) -> float:
         """Return an upper bound of ||a||² / (2 alpha²) for the penalized entries of a.
 
-        The error of a is bounded by its norm, and where that is not negligible also
-        column by column, which is tighter for columns of different scales.
+        The error of a is bounded by its norm. If this bound is not negligible, the
+        error is also bounded column by column, which is tighter for columns of
+        different scales.
         """
         normal = cut.normal[: self.regularizer.n_penalized]
         length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))

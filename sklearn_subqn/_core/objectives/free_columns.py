@@ -212,9 +212,9 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
             change, length = inverse.changes(sums - targets)
         if length <= ROUNDED or (last <= 0.5 and length > 0.1 * last):
             break
-        # A full step may end on the boundary: where a level of a category has one
-        # class, its dual variables have to be zero. A shorter step goes nine tenths of
-        # the way.
+        # A full step may end on the boundary: if all rows of a category level have the
+        # same class, their dual variables have to be zero. A step that would leave the
+        # domain ends at nine tenths of the way to the boundary.
         change *= 1.0 if length <= 1.0 + MOST_IMBALANCED else 0.9 / length
         u[rows] -= widths * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0
@@ -222,8 +222,8 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     # The remaining change is relative to the leeway before the last step.
     remaining = risk.leeway(u)[rows]
     scale = widths / np.maximum(remaining, np.finfo(np.float64).tiny)
-    # R* is convex: a fraction of the way to the boundary of the leeway costs at most
-    # that fraction of the cost at the boundary, for either direction of each row.
+    # R* is convex: a change by a fraction of the leeway increases R* at most by this
+    # fraction of the increase at the boundary, for both directions of each row.
     half = 0.5 * remaining
     costs = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
     cost = 2.0 * float(sum(costs))

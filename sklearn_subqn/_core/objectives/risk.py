@@ -325,7 +325,7 @@ class Risk(DualsOfRisk):
         return curvature.by_rows
 
     def rowwise_dual(self) -> RowwiseDual | None:
-        """Return the loss as a sum over rows of dual variables, None if it is none."""
+        """Return the row-wise dual form of the loss, None if the loss has none."""
         return self.loss.rowwise_dual(self.targets)
 
     def sweeps(

@@ -108,8 +108,9 @@ class RiskOfParts(Risk):
         return self.balance(dual)
 
     def rowwise_dual(self) -> RowwiseDual | None:
-        # Without other parts, dual variables of a row may only change if rows are
-        # nearly orthogonal. Rows that are read for each use would be read too often.
+        # Sweeps over one part ignore changes of dual variables in the other parts,
+        # which requires nearly orthogonal rows. Rows that are read for each use would
+        # be read too often.
         design = self.design
         if not (design.is_text_like and design.holds_rows) or design.several_scores:
             return None

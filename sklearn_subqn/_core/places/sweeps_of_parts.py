@@ -83,7 +83,7 @@ class SweepsOfPart(IntervalSweeps):
             self._active, self._kept = np.concatenate(self._kept), []
 
     def moved_by_dual(self) -> Floats:
-        """Return the coefficients and the scaled sum of these dual variables."""
+        """Return the coefficients, and the sum of dual variables over the curvature."""
         return np.append(self._coef, float(self._weights @ self._v) / self._curvature)
 
     def dual_of_rows(self) -> Floats:
