@@ -425,7 +425,7 @@ class CoefficientPathDisplay:
 
 
 def _row_of(coef: Any, target: Any) -> Floats:
-    """Return the coefficients of one target, or of the only one, as a new array."""
+    """Return the coefficients of a target as a new array."""
     if sparse.issparse(coef):
         coef = coef.toarray()
     rows = np.atleast_2d(coef)

@@ -56,7 +56,7 @@ class ProgressBar:
         self._length = 0
 
     def __call__(self, progress: Progress) -> None:
-        """Update the line; start a new one at the start of a fit.
+        """Update the line; start a new line at the start of a fit.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ from .._core.names import listed
 # Parts of the names of time types in pandas, polars and pyarrow.
 _TIMES = re.compile("date|time|duration|period")
 
-# Types of times in arrays of objects and in lists; those of pandas are subclasses.
+# Types of times in arrays of objects and in lists; the types of pandas are subclasses.
 _OBJECTS = (
     np.datetime64,
     np.timedelta64,

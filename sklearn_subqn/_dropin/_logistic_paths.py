@@ -55,7 +55,7 @@ def fold_path(
     data = X[train], y[train], weights[train], classes
     problems = model._problems_of(*data, free=free)
     found: dict[int, Any] = {}
-    # Fits start with the smallest C, each at the solution of the one before.
+    # The fit for the smallest C is first; each fit starts at the previous solution.
     for place in np.argsort(Cs, kind="stable"):
         solutions = problems.solve(float(Cs[place]), FitTask.silent())
         for name, fitted in problems.attributes().items():

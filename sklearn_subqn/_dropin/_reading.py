@@ -83,7 +83,7 @@ class LessConstant(Reading):
 
 @dataclass
 class NoPenalty(Reading):
-    """The user's view without a penalty: problems have a tiny one, and no lower bound.
+    """The user's view without a penalty, if the solved problems have a tiny penalty.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ def _constraints(original: Any, own: Any) -> dict[str, Callable[[Any], bool]]:
 
 
 def warn(message: str) -> None:
-    """Warn the user where ``fit`` was called, once for each such line.
+    """Warn the user where ``fit`` was called, once for each line of the caller.
 
     Cross-validation would otherwise repeat the warning for each fit.
     """
@@ -161,7 +161,7 @@ def warn(message: str) -> None:
 
 
 class DropInRegressor(ScoringRegressor, DropIn):
-    """Base of regressors with the parameters of one of scikit-learn."""
+    """Base of regressors with the parameters of a regressor of scikit-learn."""
 
     fit_intercept: bool
     coef_: npt.NDArray[Any]

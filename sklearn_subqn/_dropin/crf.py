@@ -1,4 +1,4 @@
-"""Conditional random fields with the parameters of sklearn-crfsuite's."""
+"""Conditional random fields with sklearn-crfsuite's parameters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TrainingLog(NamedTuple):
 
 
 class CRF(Estimator):
-    """Linear-chain conditional random field with the parameters of sklearn-crfsuite's.
+    """Linear-chain conditional random field with sklearn-crfsuite's parameters.
 
     Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
     negative logarithm of the probability of the labels, and reports a proven bound on

@@ -17,7 +17,7 @@ _PUBLIC = ("", ".svm", ".linear_model", ".crf", ".ranking")
 
 
 def name_of_page(estimator: Any) -> dict[str, str]:
-    """Return the public name of an estimator's class, which its page has as well."""
+    """Return the public name of an estimator's class, which is the name of its page."""
     kind = type(estimator)
     for module in (f"sklearn_subqn{name}" for name in _PUBLIC):
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:

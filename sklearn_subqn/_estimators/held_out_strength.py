@@ -118,8 +118,8 @@ def choose(
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = float(np.linalg.norm(of_held * (gain - mean)))
-        # One row alone may not decide, and where all rows are predicted well,
-        # differences of losses are chance.
+        # A single row must not decide, and if all rows are predicted well, differences
+        # of losses are random.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least, float((of_held * gain).max())))
 

@@ -369,7 +369,7 @@ class LinearEstimator(Estimator):
                 y,
                 accept_sparse="csr",
                 dtype=DTYPES,
-                # ``check_range`` checks this, in one pass for both checks.
+                # ``check_range`` checks finiteness and range in one pass.
                 ensure_all_finite=False,
                 reset=reset,
                 **({"multi_output": True} if several else {}),

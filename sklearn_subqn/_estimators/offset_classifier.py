@@ -127,7 +127,7 @@ class OffsetClassifier(LinearClassifier):
         scores = self._offset_scores(X, offset)
         if scores.shape[1] > 1:
             return self.classes_[scores.argmax(axis=1)]
-        # A score of zero predicts the class that is not the positive one.
+        # A score of zero predicts the class other than the positive class.
         first = getattr(self, "pos_label_", None) == self.classes_[0]
         second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
         return self.classes_[second.astype(np.intp)]

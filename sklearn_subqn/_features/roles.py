@@ -99,7 +99,7 @@ def _checked(given: Any) -> list[Any]:
 def positive_class(
     classes: npt.NDArray[Any], pos_label: Any, concerns: str | None
 ) -> int | None:
-    """Return the number of the positive one of two classes; None for more classes.
+    """Return the number of the positive class of two classes; None for more classes.
 
     Parameters
     ----------

@@ -177,6 +177,6 @@ def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
 
 
 def _halves(numbers: Floats) -> tuple[Floats, Floats]:
-    """Return two parts of half of the digits, which sum to the numbers exactly."""
+    """Return numbers as exact sums of two terms with about half of the digits each."""
     upper = (np.ascontiguousarray(numbers).view(np.uint64) & _UPPER).view(np.float64)
     return upper, numbers - upper

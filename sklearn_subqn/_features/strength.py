@@ -127,7 +127,7 @@ class Scales(NamedTuple):
         return self._replace(sizes=np.ones_like(self.sizes), unit=float(unit))
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:
-        """Return alpha such that neither part is stronger than it would be alone.
+        """Return alpha such that neither part of the penalty is stronger than alone.
 
         The L1 norm and squares have different units: where alpha is right for one part,
         the other part may be far too strong. As fractions of their own strengths, the

@@ -66,7 +66,7 @@ def best_threshold(
 def folds_of_rows(
     design: Design, positive: npt.NDArray[np.bool_], n_folds: int
 ) -> npt.NDArray[np.intp]:
-    """Return a fold for each row; both classes have about equal shares in each.
+    """Return a fold for each row; all folds have about equal shares of both classes.
 
     Folds are assigned by the position of rows along a random direction, which depends
     on the features alone: equal rows of a class are in the same fold, whatever the

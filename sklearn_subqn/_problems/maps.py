@@ -137,7 +137,7 @@ class Signs:
 
 
 class Contrasts:
-    """Scores less one of them, for a solver with scores that sum to zero.
+    """Differences from one of the scores, for a solver with scores that sum to zero.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class Levels:
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
         self._numbers = np.arange(len(order) - self.n_rows, len(order))
-        # First by sorted classes, then by classes in order.
+        # The positions in order of the classes, for the sorted classes.
         self._numbers = self._numbers[[0] if two else np.argsort(order)]
         self._places = np.argsort(self._numbers)
 

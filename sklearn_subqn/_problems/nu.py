@@ -71,7 +71,7 @@ class NuProblem(LinearProblems):
         return [solution]
 
     def fit_margin_of_one(self, strength: float) -> Solution:
-        """Return the solution for rho = 1, starting at the last one."""
+        """Return the solution for rho = 1, starting at the last solution."""
         quiet = changed(
             self.settings, tol=0.1 * self.settings.tol, callback=None, verbose=0
         )

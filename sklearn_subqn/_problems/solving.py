@@ -92,7 +92,7 @@ class Problems(ABC):
         raise NotImplementedError
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        """Solve each problem from its present start, for one alpha or its own."""
+        """Solve each problem from its present start, for one alpha or one for each."""
         solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
         alphas = np.ravel(alpha).tolist()

@@ -17,9 +17,10 @@ from .model_parameters import LinearModel
 def signs(
     y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
 ) -> list[Floats]:
-    """Return 1 where y is a class and -1 elsewhere, for each class; for two, only one.
+    """Return signs, 1 where y is a class and -1 elsewhere, for each of the classes.
 
-    That one is the second class, or the class with the number ``positive``.
+    For two classes there are only the signs of the second class, or of the class with
+    the number ``positive``.
     """
     if len(classes) == 2:
         positive = 1 if positive is None else positive

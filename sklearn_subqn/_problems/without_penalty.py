@@ -107,7 +107,7 @@ class FreeFeatures(Reading):
             proven = solution.with_proof(point.value, bound, 1.0)
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven
-            # A run that missed its tolerance would miss a smaller one, too.
+            # A run that missed its tolerance would miss a smaller tolerance, too.
             if more == 1.0 and not solution.proven:
                 return proven
             # Losses of several scores have no lower bound except their infimum.

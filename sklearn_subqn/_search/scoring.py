@@ -101,7 +101,7 @@ class FoldScore:
 
 
 def checked_score(score: Any) -> float:
-    """Return a score as a number; raise if it is none."""
+    """Return a score as a number; raise if the score is no number."""
     try:
         return float(score)
     except (TypeError, ValueError) as error:

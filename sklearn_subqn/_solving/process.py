@@ -49,7 +49,7 @@ class OneBlasThread:
         self._before: dict[tuple[LibController, int | None], int] = {}
 
     def begin(self, run: object) -> None:
-        """Ask for the limit, for a run that is identified by an object."""
+        """Request the limit for a run, which is identified by an object."""
         self._runs[run] = threading.get_ident()
         self._apply()
 

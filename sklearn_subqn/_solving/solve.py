@@ -103,7 +103,7 @@ def solve(
 
 
 def spec_of(settings: Settings) -> SolverSpec:
-    """Return the solver of the settings; the first one for a name like "auto"."""
+    """Return the chosen solver, or the first solver for a choice such as "auto"."""
     solvers = settings._solvers
     return solvers.get(settings.solver, next(iter(solvers.values())))
 
@@ -148,7 +148,8 @@ def _minimize(
 ) -> tuple[Result, Floats, Point]:
     """Return the result, and parameters as they are stored with their point."""
     objective, start = problem.objective, problem.start
-    # The bundle makes bounds of cuts for L2 only; other solvers bring their own.
+    # The bundle computes bounds from cuts for L2 only. Solvers with ``proves`` compute
+    # their own bounds.
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
         bundle = partial(_bundle, objective)
@@ -192,7 +193,7 @@ def _bundle(objective: Objective) -> CutBundle:
 
 
 def _better_start(objective: Objective, start: Start) -> Start:
-    """Return the start, or the usual one if its objective is lower.
+    """Return the start, or the default start if its objective is lower.
 
     A solution for other data may lie where exponentials overflow, far from the optimum.
     """

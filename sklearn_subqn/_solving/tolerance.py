@@ -95,7 +95,7 @@ class Scale:
         return self._objective.origin()
 
     def _without_features(self, w: Floats) -> Point:
-        """Return the point where all parameters except the free ones of w are zero."""
+        """Return the point w with zeros in place of the penalized parameters."""
         free = w[self._objective.regularizer.n_penalized :]
         if not free.any():
             return self._origin

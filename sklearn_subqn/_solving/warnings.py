@@ -17,7 +17,7 @@ from .solution import Settings, Solution
 
 
 def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None:
-    """Warn that a problem is solved, but not proven to be where penalties are zero.
+    """Warn that a problem without a penalty is solved only with a tiny penalty.
 
     ``advice`` is the beginning of the last sentence, which advises a small penalty.
     """

@@ -11,7 +11,7 @@ from .stopping import Stopping
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of all solvers; each solver reads the settings that it has.
+    """Settings of all solvers, of which each solver uses some.
 
     Attributes
     ----------

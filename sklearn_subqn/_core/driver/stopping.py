@@ -65,7 +65,7 @@ class Stopping:
         return self.tol * self.size(value)
 
     def allowed_on_the_way(self, value: float) -> float:
-        """Return the gap to which a related problem is solved before the given one."""
+        """Return the gap to which a related problem is solved first."""
         return _SHARE_ON_THE_WAY * self.allowed_gap(value)
 
     def is_reached(self, gap: float, value: float) -> bool:

@@ -60,7 +60,7 @@ class Cut(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """A dual point u of the risk, and known quantities of it.
+    """A dual point u of the risk, with the known quantities of u.
 
     A convex combination of dual points is a dual point, and its R* is at most the
     combination of their values of R*.

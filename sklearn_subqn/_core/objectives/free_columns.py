@@ -38,11 +38,12 @@ _INWARD = (0.0, 1e-8)
 # the move inward, which reduces the bound by a hundredth of this gap.
 _CLOSE = 1e-6
 
-# The multipliers of coefficient bounds may cost a tenth of the allowed gap in all.
+# The multipliers of coefficient bounds may reduce the lower bound by at most a tenth of
+# the allowed gap in total.
 _OF_GAP = 0.1
 
-# Rounding may cost the bound a hundredth of the allowed gap. A cheap estimate of that
-# cost is refined only for the rows where it is too large.
+# Rounding may reduce the lower bound by at most a hundredth of the allowed gap. A cheap
+# estimate of this reduction is refined only for rows with too large estimates.
 _LOST_OF_GAP = 0.01
 
 
@@ -88,7 +89,7 @@ def is_close(point: Point, bound: float) -> bool:
 
 
 class _LimitedColumns:
-    """The columns whose sums X_jᵀu have limits, and the subset that is held to them.
+    """The columns whose sums X_jᵀu have limits, and the columns moved to their limits.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ class _Inverse:
         self.null = basis[:, :0]
 
     def changes(self, sums: Floats) -> tuple[Floats, float]:
-        """Return row changes with given sums, as shares of D, and the largest one."""
+        """Return changes relative to D that have given sums, and the largest change."""
         change = self._design.forward(self.root @ (self.root.T @ sums))
         change[self._weights == 0.0] = 0.0
         return change, float(np.abs(change).max(initial=0.0))

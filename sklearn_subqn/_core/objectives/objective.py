@@ -188,7 +188,7 @@ class Point(Evaluation):
         return Line(self, other.w - self.w, dscores, drift, -1.0)
 
     def along_free(self, direction: Floats) -> Line:
-        """Return the line that changes free parameters only; X takes no part."""
+        """Return the line that changes free parameters, without a product with X."""
         o = self.objective
         p = np.zeros(o.n_params)
         p[o.regularizer.n_penalized :] = direction

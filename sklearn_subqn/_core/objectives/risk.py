@@ -340,7 +340,7 @@ class Risk(DualsOfRisk):
     # Methods for the risk of all parts.
 
     def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return dual ascent over these rows, as one part of all: ``SweepsOfPart``."""
+        """Return dual ascent over these rows as one of several parts."""
         return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
 
     def own_design(self) -> Design:

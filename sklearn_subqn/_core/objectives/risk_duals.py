@@ -64,14 +64,14 @@ class RowNumbers:
 
     @rowwise
     def replaced(self, x: Floats, rows: Rows, values: Floats | float) -> Floats:
-        """Return x with other entries for some of the rows."""
+        """Return x with new entries for some of the rows."""
         x = x.copy()
         x[rows] = values
         return x
 
     @rowwise
     def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
-        """Return where products have a sign, optionally only where H is positive."""
+        """Return where products have the sign, optionally only where H is positive."""
         side = products * sign > 0.0
         return side if curvature is None else side & (curvature.diagonal() > 0.0)
 

@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 
 
 class Place:
-    """The objects of some of the parts, which receives and answers messages.
+    """The objects of some of the parts, with answers to messages.
 
     All calls of a message are made for one part before the next part, so that its rows
     are read only once.

@@ -23,11 +23,12 @@ from ..rows.design import Design
 
 # For sparse rows, the squared constant that represents the intercept is a tenth of the
 # mean squared norm of rows. A larger constant makes the intercept follow single rows, a
-# smaller one keeps it too close to its center. docs/constants.md has the figures.
+# smaller constant keeps the intercept too close to its center. docs/constants.md has
+# the figures.
 INTERCEPT_SHARE = 0.1
 
-# For dense rows it is a fifth of the mean squared norm, since dense rows are correlated
-# anyway.
+# For dense rows the squared constant is a fifth of the mean squared norm, since dense
+# rows are correlated anyway.
 _INTERCEPT_SHARE_DENSE = 0.2
 
 # The first round of ascent on intervals has two sweeps, after which the gap shows which

@@ -19,8 +19,8 @@ from ..losses._base import Floats, Rows
 from ..memory import BLOCK_SIZE
 from .row_views import row_view
 
-# With fewer entries, codes save less time than it takes to find them. docs/constants.md
-# has the figures.
+# With fewer entries, codes save less time than the search for codes takes.
+# docs/constants.md has the figures.
 _FEWEST_ENTRIES = 500_000
 
 # The first 1000 rows show for most data whether columns form categories.
@@ -35,7 +35,7 @@ _MOST_PARTS = 0.7
 
 
 class _Category(NamedTuple):
-    """One-hot columns: at most one of them has an entry in a row, of one value each.
+    """One-hot columns: each row has an entry in at most one of the columns.
 
     Attributes
     ----------

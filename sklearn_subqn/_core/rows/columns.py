@@ -56,7 +56,7 @@ class MatrixColumns:
 
     @property
     def _is_small(self) -> bool:
-        """Whether a copy of A is small, absolutely or beside X."""
+        """Whether a copy of A is small, absolutely or relative to X."""
         m, design = len(self._columns), self._design
         return m * design.n_rows <= COPY_SIZE or 8 * m <= design.n_features
 

@@ -317,7 +317,7 @@ class LinearMap:
         counts = np.zeros((len(parts), self.n_features), X.indptr.dtype)
         numbers = range(len(parts))
         self.each(lambda i: products.count(parts[i].indices, counts[i]), numbers)
-        # Position at which each part's entries of a column end.
+        # For each part and column, the number of entries up to the end of the part.
         ends = counts.cumsum(axis=0, dtype=counts.dtype)
         indptr = np.zeros(self.n_features + 1, counts.dtype)
         np.cumsum(ends[-1], out=indptr[1:])

@@ -13,7 +13,7 @@ from .row_views import SomeRows
 Reader = Callable[[], Any]
 
 
-# Blocks of together at most 1 MiB stay in memory until the end of a fit.
+# Blocks of at most 1 MiB in total stay in memory until the end of a fit.
 # docs/constants.md has the figures.
 _MOST_BYTES = 2**20
 
