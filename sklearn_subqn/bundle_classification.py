@@ -99,9 +99,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           for classes that hardly overlap; otherwise all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
-        - or a loss of one's own, see the user guide; with ``joint = True`` of the
-          scores of all classes at once. With an ``Ontology`` classes are the leaves of
-          a graph of categories, by their names or in sorted order.
+        - or a user-defined loss, see the user guide; with ``joint = True`` a loss of
+          the scores of all classes at once. With an ``Ontology`` classes are the leaves
+          of a graph of categories, by their names or in sorted order.
 
         Ranking losses ("roc_area", "precision_at_k", "recall_at_k" and the ordinal
         losses of pairs) do not depend on intercepts. The intercept is chosen such that
@@ -164,19 +164,19 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; for L1 and elastic net coordinate
-          descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks, and orthant-wise quasi-Newton steps for the ordinal log
-          losses; "narrowing" for hinges of pairs with L2 where there are few features;
-          else "ls-bmrm".
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
+          "alm", after a start that depends on the shape of the data; for L1 and elastic
+          net coordinate descent on quadratic models, of envelopes around dual variables
+          where the loss has kinks, and orthant-wise quasi-Newton steps for the ordinal
+          log losses; "narrowing" for hinges of pairs with L2 where there are few
+          features; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
         - "sublbfgs", "subbfgs"; "lbfgs", "bfgs", "cg" for smooth losses: with
           differentiable penalties, as in :class:`SubLBFGSLinearSVC`.
-        - "alm" for piecewise linear losses, "newton-cg" and "trust-region" for smooth
-          ones: with L2.
+        - "alm" for piecewise linear losses with L2; "newton-cg" and "trust-region" for
+          smooth losses with L2.
         - "cd": coordinate descent on quadratic models of smooth losses; "cyclic-cd":
           of squared errors, one coefficient after the other: with L1, L2 and both.
         - "fista", "ista": proximal gradient descent for smooth losses, accelerated or

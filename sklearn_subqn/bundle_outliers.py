@@ -89,9 +89,9 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 a start by the shape of the data, then "alm"; for L1 and
-          elastic net coordinate descent on quadratic models of envelopes around dual
-          variables; else "ls-bmrm".
+        - "auto": for L2 "alm", after a start that depends on the shape of the data; for
+          L1 and elastic net coordinate descent on quadratic models of envelopes around
+          dual variables; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.

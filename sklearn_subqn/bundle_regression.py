@@ -72,7 +72,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "gamma": ``y / m + ln m`` with the same, for ``y > 0``;
         - "tweedie": ``y m**(1 - power) / (power - 1) + m**(2 - power) / (2 - power)``
           with the same, for ``y >= 0``: amounts that are often zero;
-        - or a loss of one's own, see the user guide.
+        - or a user-defined loss, see the user guide.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -126,17 +126,17 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; for L1 and elastic net coordinate
-          descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks; else "ls-bmrm".
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
+          "alm", after a start that depends on the shape of the data; for L1 and elastic
+          net coordinate descent on quadratic models, of envelopes around dual variables
+          where the loss has kinks; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
         - "sublbfgs", "subbfgs"; "lbfgs", "bfgs", "cg" for smooth losses: with
           differentiable penalties, as in :class:`SubLBFGSLinearSVC`.
-        - "alm" for piecewise linear losses, "newton-cg" and "trust-region" for smooth
-          ones: with L2.
+        - "alm" for piecewise linear losses with L2; "newton-cg" and "trust-region" for
+          smooth losses with L2.
         - "cd": coordinate descent on quadratic models of smooth losses; "cyclic-cd":
           of squared errors, one coefficient after the other: with L1, L2 and both.
         - "fista", "ista": proximal gradient descent for smooth losses, accelerated or

@@ -60,8 +60,8 @@ def dual_gap(
     estimator : estimator instance, default=None
         An estimator of this package, not necessarily fitted, whose parameters define
         the objective. By default the objective is derived from ``model``; of
-        scikit-learn ``LogisticRegression``, ``LogisticRegressionCV`` with what it has
-        chosen, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
+        scikit-learn ``LogisticRegression``, ``LogisticRegressionCV`` with its chosen
+        parameters, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
         ``PoissonRegressor``, ``GammaRegressor``, ``TweedieRegressor``,
         ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``, ``Lasso``,
         ``ElasticNet`` and ``Ridge`` are supported. Their intercepts are treated as

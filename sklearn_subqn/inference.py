@@ -61,11 +61,11 @@ def standard_errors(
           sandwich of Huber 1967 and White 1980); of quantiles with one density;
         - "HC1": the same times n / (n - p) with p coefficients;
         - "cluster": likewise for sums of rows with the same name in ``groups``
-          (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G of them;
+          (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G clusters;
         - "powell": for quantiles, with densities of residuals at zero in each row by a
           kernel (Powell 1991) of Hall's and Sheather's width;
         - "bootstrap": by refits to rows with exponential random weights (Rubin 1981),
-          each from the solution before it;
+          each starting at the previous solution;
         - "auto": "cluster" with ``groups``; else "powell" for quantiles, "fisher" for
           likelihoods, and "HC0" for other losses.
     groups : array-like of shape (n_samples,), default=None

@@ -36,7 +36,8 @@ def sequence_f1_score(
 
     A predicted chunk is correct if a true chunk has the same type, start and end. F1 is
     the harmonic mean of precision (the share of correct chunks among predicted chunks)
-    and recall (their share among true chunks); it is 0 if there are no chunks.
+    and recall (the share of correct chunks among true chunks); it is 0 if there are no
+    chunks.
 
     Parameters
     ----------
@@ -171,8 +172,8 @@ def flat_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     ----------
     scoring : str or callable
         A name of scikit-learn's scorers of predicted labels, such as "f1_macro",
-        "balanced_accuracy" or "matthews_corrcoef", or one that
-        :func:`~sklearn.metrics.make_scorer` has made.
+        "balanced_accuracy" or "matthews_corrcoef", or a scorer made by
+        :func:`~sklearn.metrics.make_scorer`.
 
     Returns
     -------

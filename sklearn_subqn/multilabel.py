@@ -130,7 +130,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         the dtype of X; one row, the difference, if y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts less the intercept of the threshold; zero if ``fit_intercept=False``.
-        A single one, as for ``coef_``, if y has one of two classes per sample.
+        A single intercept, as for ``coef_``, if y has one of two classes per sample.
     classes_ : ndarray of shape (n_labels,)
         Numbers of the labels, or the classes if y has one class per sample.
     multilabel_ : bool

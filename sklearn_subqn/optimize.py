@@ -99,8 +99,8 @@ def minimize(
           and ``alpha > 0``. They take any ``l1_ratio``.
         - "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other bundle
           methods, for ``alpha > 0``, the first one with ``l1_ratio=0``.
-        - "subgradient": the subgradient method, for any f and ``alpha > 0``; the best
-          point counts.
+        - "subgradient": the subgradient method, for any f and ``alpha > 0``; the result
+          is its best point.
     args : tuple, default=()
         Further arguments of the functions.
     alpha : float, default=0.0
@@ -162,13 +162,13 @@ def minimize(
         With
 
         - ``x``, ``fun``: the best point and F there; ``jac``, a subgradient of F.
-        - ``lower_bound``, ``gap``: what the optimum is proven to be at least, and the
-          difference to ``fun``; minus infinity and infinity where nothing is proven.
+        - ``lower_bound``, ``gap``: a proven lower bound of the optimum, and ``fun``
+          less this bound; minus infinity and infinity without a proof.
         - ``success``: whether the gap is within ``tol``; where no gap is known, whether
           the subgradient is small or, of "sublbfgs" and "subbfgs" with ``steepest``, no
           direction of descent was found.
         - ``status``, ``message``: 0 for success, 1 at ``max_iter``, 99 if the callback
-          stopped it, else 2; and why it ended.
+          stopped the run, else 2; and the reason in words.
         - ``nit``, ``nfev``: numbers of iterations and of calls of the function.
         - ``history``: objective, bound and seconds after each iteration.
 

@@ -172,7 +172,7 @@ class BMRMRanker(BaseRanker):
     See Also
     --------
     BMRMRankerCV : Chooses ``alpha`` by cross-validation.
-    sklearn_subqn.ranking.Ranker : The same model with the parameters of LightGBM's.
+    sklearn_subqn.ranking.Ranker : The same model with LightGBM's parameters.
     BMRMClassifier : Ordered classes and the area under the ROC curve, without queries.
 
     Notes

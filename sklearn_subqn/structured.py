@@ -245,8 +245,8 @@ class StructuredSVM(Estimator):
         ------
         TypeError, ValueError
             If parameters, data, or results of a callable are invalid, for example a
-            structure with a smaller value than the true one. Errors name the sample. A
-            previously fitted estimator stays unchanged.
+            structure with a smaller value than the true structure. Errors name the
+            sample. A previously fitted estimator stays unchanged.
 
         Warns
         -----

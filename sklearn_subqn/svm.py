@@ -75,13 +75,14 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for the hinge a start by the shape of the data (dual coordinate ascent
-          where less than 1 % of the entries are stored, else a sample of the rows where
-          there are at least 1024 for each feature, else none where there are at most 4,
-          else "sublbfgs" while its progress is fast), then "alm", on tall data with the
-          rows near the kink; for the squared hinge "newton-cg", after dual coordinate
-          ascent on such sparse data. Problems small enough for it to take milliseconds
-          are solved to nearly machine precision, whatever ``tol`` is.
+        - "auto": for the hinge a start that depends on the shape of the data (dual
+          coordinate ascent where less than 1 % of the entries are stored, else a sample
+          of the rows where there are at least 1024 for each feature, else none where
+          there are at most 4, else "sublbfgs" while its progress is fast), then "alm",
+          on tall data with the rows near the kink; for the squared hinge "newton-cg",
+          after dual coordinate ascent on such sparse data. Problems small enough for it
+          to take milliseconds are solved to nearly machine precision, whatever ``tol``
+          is.
         - "sublbfgs": limited-memory subgradient BFGS.
         - "subbfgs": the same with a full matrix of n_features² entries, for few
           features.

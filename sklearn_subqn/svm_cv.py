@@ -98,8 +98,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score that exceeds
-        ``best_score_`` by more, up to rounding.
+        With ``search_tol``: proven bound of how much the mean score of any ``alpha`` of
+        the interval exceeds ``best_score_``, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between them.

@@ -68,7 +68,7 @@ class RowBlocks:
         Dask client whose workers read the blocks, each worker a share, for data that
         are larger than the memory of all workers. Paths and functions are sent to the
         workers, so that files must be accessible there. By default the process that
-        calls ``fit`` reads.
+        calls ``fit`` reads all blocks.
 
     Raises
     ------

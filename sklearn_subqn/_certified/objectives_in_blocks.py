@@ -30,9 +30,9 @@ def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
     Returns
     -------
     estimator : LinearEstimator
-        An estimator with the same objective; or, where C is returned, with the
-        objective divided by C and the sum of the weights, once ``alpha`` is set to one
-        over both.
+        An estimator with the same objective. If C is returned, ``alpha`` has to be set
+        to 1 / (C * S), and the objective is then divided by C * S, with the sum S of
+        the weights.
     C : float or None
         The drop-in's C, None where the objectives are equal.
     """

@@ -20,8 +20,8 @@ def check_sparse_structure(X: Any, name: str = "X") -> None:
 
     SciPy's compiled routines do not check index arrays: converting or multiplying a
     corrupted matrix can crash the interpreter, so this check comes first. Unlike
-    SciPy's own ``check_format``, it does not change X, and rejects all that would crash
-    later.
+    SciPy's own ``check_format``, it does not change X, and rejects every matrix that
+    would crash later.
     """
     if not sparse.issparse(X):
         return

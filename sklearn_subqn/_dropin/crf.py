@@ -84,7 +84,7 @@ class CRF(Estimator):
         Pairs of an attribute and a label that occur less often have no weight.
     all_possible_states, all_possible_transitions : bool or None, default=None
         Whether all pairs of attributes and labels, and of labels, have a weight, or
-        those only that training data have.
+        only the pairs in the training data.
     c1, c2 : float or None, default=None
         Strengths of the L1 and squared L2 penalties, non-negative and not both zero;
         None means 0 and 1.
@@ -143,7 +143,7 @@ class CRF(Estimator):
     training_log_ : TrainingLog
         ``iterations`` and ``last_iteration``, with "num", "loss" and "time".
     dev_score_ : float
-        Share of the tokens of ``X_dev`` whose label is predicted right, if given.
+        Share of the tokens of ``X_dev`` with correctly predicted labels, if given.
     model_ : LinearChainCRF
         The fitted model, which has n-best labelings and more.
 
@@ -247,7 +247,8 @@ class CRF(Estimator):
         y : iterable of label sequences
             The label of each token.
         X_dev, y_dev : as X and y, default=None
-            Data to score the model on, see ``dev_score_``; they do not change it.
+            Data to score the model on, see ``dev_score_``; the data do not affect the
+            fit.
 
         Returns
         -------

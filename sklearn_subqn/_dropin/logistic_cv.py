@@ -55,7 +55,7 @@ class LogisticRegressionCV(BaseLogistic):
     penalty : {"l1", "l2", "elasticnet"}, default="deprecated"
         Older form of ``l1_ratios``: "l1" and "l2" mean ratios 1 and 0.
     scoring : str, callable or None, default="warn"
-        What to maximize, as in scikit-learn; None and the default mean accuracy.
+        Score to maximize, as in scikit-learn; None and the default mean accuracy.
     solver : str, default="lbfgs"
         One of scikit-learn's names, without effect: the method is chosen by the data.
     tol : float, default=1e-4
@@ -205,8 +205,8 @@ class LogisticRegressionCV(BaseLogistic):
         groups : array-like of shape (n_samples,), default=None
             Group labels for splitters that use them.
         **params : dict
-            Further metadata for the splitter and the scorer, which get what they ask
-            for where ``sklearn.set_config(enable_metadata_routing=True)``.
+            Further metadata for the splitter and the scorer, which get the requested
+            metadata with ``sklearn.set_config(enable_metadata_routing=True)``.
 
         Returns
         -------

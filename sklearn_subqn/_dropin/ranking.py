@@ -291,8 +291,8 @@ class Ranker(BaseRanker):
         init_score : default=None
             Without effect; a warning is raised if it is given.
         group : array-like of shape (n_queries,), default=None
-            Numbers of rows of the queries, one after the other. Without it all rows
-            belong to one query, with a warning.
+            Numbers of rows of the queries, one after the other. Without ``group`` all
+            rows belong to one query, with a warning.
         eval_set : list of tuples (X, y), default=None
             Data for which NDCG is computed after each iteration, see ``evals_result_``.
         eval_names : list of str, default=None
@@ -334,8 +334,8 @@ class Ranker(BaseRanker):
         ConvergenceWarning
             If the optimum was not proven; the message states the gap.
         UserWarning
-            If something was given that has no effect, or if the optimum does not use
-            the features.
+            If an argument without effect was given, or if the optimum does not use the
+            features.
         """
         eval_set = checked_eval_set(eval_set, eval_X, eval_y)
         patience, others = patience_of(callbacks)

@@ -135,11 +135,11 @@ def coef_table(
     -------
     table : pandas.DataFrame
         A table with the columns "feature", "coefficient" and, with ``scale``, "effect".
-        Tables of classifiers have a column "class" or "label"; for two classes it is
-        the second one, for which scores are positive. Tables of regressors with several
-        targets or quantiles have a column "output" or "quantile". If ``coef_`` is
-        sparse, only its stored entries have a row. Intercepts are in ``intercept_``.
-        With X the columns are those of :meth:`CoefficientErrors.table`.
+        Tables of classifiers have a column "class" or "label"; for two classes it has
+        the second class, for which scores are positive. Tables of regressors with
+        several targets or quantiles have a column "output" or "quantile". If ``coef_``
+        is sparse, only its stored entries have a row. Intercepts are in ``intercept_``.
+        With X the columns are as in :meth:`CoefficientErrors.table`.
 
     Raises
     ------

@@ -22,8 +22,8 @@ def category_order(y: Any) -> list[Any] | None:
     Parameters
     ----------
     y : array-like
-        Labels: ordered categories are those of pandas and Enums of polars, as a series,
-        a frame of one column, or ``pandas.Categorical``.
+        Labels. Ordered categories of pandas and Enums of polars are recognized in a
+        series, a frame of one column, or ``pandas.Categorical``.
     """
     dtype = getattr(y, "dtype", None)
     if getattr(y, "ndim", 1) == 2 or hasattr(y, "columns"):

@@ -5,9 +5,9 @@ Each feature is measured in a scale s_j, so that J does not depend on units of f
     s_j² = variance of feature j / share of its entries that are not zero.
 
 For features without zeros the scale is the standard deviation. For a word that is in
-few texts it is about the size of the nonzero entries: measured in standard deviations,
-rare words would be almost free of a penalty. With d the mean number of nonzero entries
-of a row and n the sum of the weights,
+few texts the scale is about the size of the nonzero entries: measured in standard
+deviations, rare words would be almost free of a penalty. With d the mean number of
+nonzero entries of a row and n the sum of the weights,
 
     alpha = k u d / n for squares,    alpha = k u sqrt(ln d' / n) for the L1 norm,
 

@@ -43,7 +43,7 @@ class WaldTest(NamedTuple):
 class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
-    :func:`standard_errors` returns it: the estimates with names of features, their
+    Result of :func:`standard_errors`: the estimates with names of features, their
     covariance, and everything that follows from both.
 
     Parameters

@@ -102,8 +102,8 @@ def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
 def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
     """Return the half-width of the kernel by Hall and Sheather (1988) at 95 %.
 
-    Quantiles around the level define the width, in units of the smaller one of the
-    standard deviation of the targets and the spread of the residuals.
+    Quantiles around the level define the width, in units of the smaller of the standard
+    deviation of the targets and the spread of the residuals.
 
     Raises
     ------

@@ -37,8 +37,8 @@ def best_threshold(
 ) -> tuple[float, float]:
     """Return the threshold with the largest F-beta, and this F-beta.
 
-    Scores above the threshold predict the class. It is midway between two scores; of
-    equally good thresholds the largest is returned.
+    Scores above the threshold predict the class. The threshold is midway between two
+    scores; of equally good thresholds the largest is returned.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def class_problems(
 ) -> LinearProblems:
     """Return one problem for two classes, or one for each class against the rest.
 
-    ``positive`` is the number of the positive one of two classes, by default one;
+    ``positive`` is the number of the positive class of two classes, by default one;
     ``offset`` of shape (n,) is added to the scores.
     """
     targets, known = signs(y, classes, positive), of_classes(classes, positive)

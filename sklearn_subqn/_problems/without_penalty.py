@@ -22,7 +22,8 @@ from .reading import NO_PENALTY, Reading, Run
 class FreeFeatures(Reading):
     """The view of problems in which some features have no penalty.
 
-    They are solved with a tiny penalty on these features, and proofs are without it.
+    Problems are solved with a tiny penalty on these features. Proofs are for the
+    objective without this penalty.
 
     Parameters
     ----------

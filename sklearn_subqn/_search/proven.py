@@ -93,7 +93,7 @@ class Search(NamedTuple):
     bounds : ndarray of shape (n_intervals, 4)
         Ends of intervals, and bounds of the mean score over each interval.
     gap : float
-        No alpha has a mean score that exceeds the best one by more.
+        Bound of how much the mean score of any alpha exceeds the best score.
     cut : bool
         Whether the search ended at the limit of work.
     """

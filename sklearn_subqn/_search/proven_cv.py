@@ -38,7 +38,7 @@ FOLD_TOL = 1e-10
 def check_interval(estimator: Any, tries_several: bool = False) -> None:
     """Raise unless the parameters of an estimator allow a proven search.
 
-    ``tries_several`` says whether another parameter has several values.
+    ``tries_several`` is true if another parameter has several values.
 
     Raises
     ------

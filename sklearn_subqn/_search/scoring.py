@@ -29,7 +29,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
     some of them. Metrics that accept ``labels`` get all classes, and the second of two
-    as ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
+    classes as ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
     """
     metric = getattr(scorer, "_score_func", None)
     methods = getattr(scorer, "_response_method", ())

@@ -41,9 +41,9 @@ class FitTask:
     """The task tree of one fit: a task for each problem, a subtask for each iteration.
 
     Searches have a task for each fold above the problems, with a subtask for each fit.
-    If iterations prove a gap, those between two powers of ten of the relative gap are
-    grouped into one task, so that progress bars show the gap. Without callbacks on the
-    estimator nothing is done.
+    If iterations prove a gap, the iterations between two powers of ten of the relative
+    gap are grouped into one task, so that progress bars show the gap. Without callbacks
+    on the estimator nothing is done.
 
     Parameters
     ----------

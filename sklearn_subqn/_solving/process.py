@@ -26,8 +26,8 @@ class OneBlasThread:
 
     Parallelism comes from blocks of rows. Additional BLAS threads would compete for the
     cores, and vectors are too short for them. The limit applies to the whole process:
-    the first run sets it and the last one removes it. Where BLAS uses OpenMP, the limit
-    applies to each thread.
+    the first run sets the limit, and the last run removes it. Where BLAS uses OpenMP,
+    the limit applies to each thread.
 
     The runs with this limit are kept in a dictionary, from which all further actions
     follow, so that each action may be interrupted and repeated.

@@ -127,7 +127,7 @@ class Target(NamedTuple):
     name : str
         The parameter that sets the gap, with its value.
     stopping : Stopping
-        The stopping rule, without the stricter one of small problems.
+        The stopping rule, without the stricter rule for small problems.
     is_useful : callable
         Whether a run may end at this gap, as in ``run``.
     """

@@ -319,8 +319,9 @@ class Evaluation:
     def score_size(self) -> float:
         """About the largest norm of the terms of a score, whose terms may cancel.
 
-        The larger one of the largest score and the root mean square of the norm of the
-        terms. The latter is skipped where small coefficients rule it out.
+        The maximum of the largest score and the root mean square of the norm of the
+        terms. The root mean square is computed only if it may be larger than the
+        largest score.
         """
         risk, largest = self.objective.risk, self.largest_score
         coef = np.abs(self.w[: self.objective.regularizer.n_penalized])

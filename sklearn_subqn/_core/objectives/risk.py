@@ -154,8 +154,8 @@ class Risk(DualsOfRisk):
     ) -> Curvature:
         """Return second derivatives of one score per row, raised to limit the step.
 
-        They are at least |u| over ``longest``, or over the radius in which second
-        derivatives describe the loss if that is larger.
+        The raised second derivatives are at least |u| / r, where r is the maximum of
+        ``longest`` and the radius in which second derivatives describe the loss.
         """
         limits = np.maximum(self.oracle.curvature_radius(scores, self.targets), longest)
         least = np.abs(dual) / limits

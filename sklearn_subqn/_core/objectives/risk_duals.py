@@ -240,8 +240,8 @@ class DualsOfRisk(RowNumbers):
     def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
         """Return the root of sum_i u_i² / s_i, optionally over some of the rows.
 
-        By the inequality of Cauchy and Schwarz, the sum of the absolute terms of each
-        entry of Xᵀu is at most this norm times the entry of ``column_sizes``.
+        By the Cauchy-Schwarz inequality, the sum of the absolute terms of each entry of
+        Xᵀu is at most this norm times the entry of ``column_sizes``.
         """
         if "weights" not in self._sizes:
             # Rows without weight have dual variables of zero, so any divisor is right.
