@@ -310,7 +310,7 @@ class CRF(Estimator):
         Parameters
         ----------
         xseq : sequence of tokens
-            As one of ``fit``.
+            One sequence, in the form of the sequences in ``fit``.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class CRF(Estimator):
         Parameters
         ----------
         xseq : sequence of tokens
-            As one of ``fit``.
+            One sequence, in the form of the sequences in ``fit``.
 
         Returns
         -------

@@ -92,8 +92,8 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     low, fixed, high = ends
     # Without an intercept, features are compared with zero.
     fixed = fixed if centered else np.minimum(fixed, 0.0)
-    # A feature separates the rows if there is a threshold which is at least its values
-    # on one side, at most its values on the other side, and equal to its values in rows
+    # A threshold separates the sides if the feature is at most the threshold on one
+    # side, at least the threshold on the other side, and equal to the threshold in rows
     # with fixed scores.
     smallest, largest = fixed[0], -fixed[1]
     along = np.maximum(-low[1], largest) <= np.minimum(high[0], smallest)

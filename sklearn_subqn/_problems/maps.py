@@ -217,7 +217,7 @@ class Levels:
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
         self._numbers = np.arange(len(order) - self.n_rows, len(order))
-        # The positions in order of the classes, for the sorted classes.
+        # For each sorted class, its position in the order from lowest to highest.
         self._numbers = self._numbers[[0] if two else np.argsort(order)]
         self._places = np.argsort(self._numbers)
 

@@ -87,8 +87,7 @@ class Problems(ABC):
 
     def start_at(self, coef: Any, intercept: Any) -> None:
         """Start from coefficients and intercepts that a user gives."""
-        # Only estimators whose ``fit`` takes starts have linear problems, which
-        # override this.
+        # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:

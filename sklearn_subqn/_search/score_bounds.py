@@ -343,7 +343,7 @@ def _radius(at: Between, end: float) -> float:
     w, wv, v = at.squares
     errors = at.errors[0] + at.errors[1] * end
     apart = math.sqrt(max(w + end * (wv + end * v), 0.0)) + errors
-    # The error of the center is at most half of both errors.
+    # The error of the center is at most half of the sum of both errors.
     return math.sqrt(0.25 * apart**2 + at.gap * end) + 0.5 * errors
 
 

@@ -96,7 +96,7 @@ def warn_of_tolerance(
 ) -> None:
     """Warn that the run of a problem ended before the tolerance was reached."""
     status, asked = solution.status, solution.asked
-    # Estimators with the parameters of another package lack some of these parameters.
+    # The advice names only parameters and options that the estimator has.
     options = getattr(settings, "solver_options", None) or {}
     accepted = {*parameters_of(type(settings)), *options}
     tolerance = asked.partition("=")[0]
