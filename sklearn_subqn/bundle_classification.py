@@ -1,4 +1,4 @@
-"""Classification with any convex loss and a proven distance from the optimum."""
+"""Classification with any convex loss and a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ from ._solving.solution import Floats, Progress, Solution
 
 
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
-    """Linear classification with any convex loss, and proof of its optimality.
+    """Linear classification with any convex loss and a proven optimality gap.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
-    rest where there are more than two, and reports a bound on how far the result is
-    from the optimum.
+    rest for more than two classes, and reports a proven bound on the distance from the
+    optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
-        ``auto_scores_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter.
+        With 200 samples or more, held-out samples then select a multiple of this
+        strength, and whether sparse features keep their units: see ``alpha_``,
+        ``penalty_factor_``, ``auto_scores_`` and the notes.
     loss : str or Loss, default="log_loss"
         With labels y of -1 and +1 and the margin ``m = y f(x)``:
 
@@ -79,54 +79,54 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample; "roc_area_squared" of its square,
           "roc_area_log" of ``ln(1 + exp(f(x_i) - f(x_j)))``;
-        - "ordinal": the same over pairs of samples of different classes, which have an
-          order (see ``classes``), for one score and thresholds between the classes, so
-          that the scores of classes compare within a sample, and that of the lowest is
-          zero;
-          "ordinal_linear" counts pairs by how far their classes are apart,
-          "ordinal_squared" and "ordinal_linear_squared" take squares, "ordinal_log"
-          and "ordinal_linear_log" logarithms, for up to 1000 classes;
+        - "ordinal": the loss of "roc_area" over pairs of samples of different classes,
+          which have an order (see ``classes``), for one score and thresholds between
+          the classes, so that the scores of the classes are comparable within a sample,
+          and the score of the lowest class is zero; "ordinal_linear" weights pairs by
+          the distance of their classes, "ordinal_squared" and "ordinal_linear_squared"
+          take squares, "ordinal_log" and "ordinal_linear_log" logarithms, for up to
+          1000 classes;
         - "ordinal_all_threshold": the log loss of all comparisons of one score with
-          the thresholds between the classes in their order, which are learned with
-          it: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t`` for
-          samples of classes above it, ``m = t - f(x)`` for others;
-          "ordinal_immediate_threshold" compares with the thresholds next to the class
-          of a sample only;
-        - "f_beta": ``r max(0, 1 - m)²``, where r is the weight of the positive samples
-          in ``positive_weight_`` and 1 for others, with a threshold of large F-beta
-          score, for rare classes; the positive one of two classes is ``pos_label``;
+          the thresholds between the classes in their order, which are learned with the
+          score: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t``
+          for samples of classes above t, ``m = t - f(x)`` for the other samples;
+          "ordinal_immediate_threshold" uses only the thresholds next to the class of a
+          sample;
+        - "f_beta": ``r max(0, 1 - m)²``, where r is ``positive_weight_`` for positive
+          samples and 1 for negative samples, with a threshold of large F-beta score,
+          for rare classes; of two classes, ``pos_label`` is positive;
         - "f_beta_bound": a bound of one minus the F-beta score of the training data,
-          for classes that hardly overlap: else all coefficients become zero;
+          for classes that hardly overlap; otherwise all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
-        - or a loss of one's own, see the user guide; with ``joint = True`` of the
-          scores of all classes at once. With an ``Ontology`` classes are the leaves of
-          a graph of categories, by their names or in sorted order.
+        - or a user-defined loss, see the user guide; with ``joint = True`` a loss of
+          the scores of all classes at once. With an ``Ontology`` classes are the leaves
+          of a graph of categories, by their names or in sorted order.
 
-        Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
-        "recall_at_k") do not depend on intercepts. They are such that ``k`` training
-        samples have positive scores, or else the mean hinge is smallest.
-        "f_beta_bound", "precision_at_k" and "recall_at_k" count samples, whose weights
-        must be equal or zero.
+        Ranking losses ("roc_area", "precision_at_k", "recall_at_k" and the ordinal
+        losses of pairs) do not depend on intercepts. The intercept is chosen such that
+        ``k`` training samples have positive scores, or otherwise to minimize the mean
+        hinge. "f_beta_bound", "precision_at_k" and "recall_at_k" count samples: nonzero
+        weights must be equal.
     beta : float, default=1.0
         Weight of recall against precision for "f_beta" and "f_beta_bound", positive.
     k : int or None, default=None
-        Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
-        is below the number of positive samples, these losses also penalize how the
-        scores of positive samples spread, and all coefficients may become zero.
+        Number of samples for "precision_at_k" and "recall_at_k", at least 1. If it is
+        less than the number of positive samples, these losses also penalize differences
+        between the scores of positive samples, and all coefficients may become zero.
     pos_label : int, float, bool, str or None, default=None
-        The positive one of two classes, for "f_beta", "f_beta_bound", "precision_at_k",
-        "recall_at_k" and losses of one's own. ``None`` means the second one of sorted
-        classes, with a warning for the named losses unless they are 0 and 1, -1 and 1,
-        or booleans. Scores of ``decision_function`` are positive for ``classes_[1]``
-        whatever it is. Losses of ROC areas take it too, and do not depend on it. Of
-        more than two classes, each is positive against the rest.
+        The positive class of two, for "f_beta", "f_beta_bound", "precision_at_k",
+        "recall_at_k" and user-defined losses. ``None`` means the second of the sorted
+        classes, with a warning for the named losses unless the labels are 0 and 1, -1
+        and 1, or booleans. Scores of ``decision_function`` are positive for
+        ``classes_[1]``, whatever ``pos_label`` is. Losses of ROC areas do not depend on
+        ``pos_label``. With more than two classes, each class is positive against the
+        rest.
     classes : array-like of shape (n_classes,) or None, default=None
         For the ordinal losses, all labels from the lowest to the highest; labels that
-        do not occur in the data are left out. ``None`` means the order of numbers, or
-        that of ordered categories: y as a ``Categorical`` of pandas with
-        ``ordered=True``, or an ``Enum`` of polars. Other labels have no order, which is
-        an error.
+        do not occur in the data are ignored. ``None`` means the order of numbers or of
+        ordered categories: y as a ``Categorical`` of pandas with ``ordered=True``, or
+        an ``Enum`` of polars. Unordered labels raise an error.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -141,61 +141,61 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         coefficients of all nodes, feature by feature. A data frame whose rows and
         columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
-        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
+        "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
+        the features. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     positive : bool, default=False
-        Whether coefficients must not be negative, those of each class against the rest;
-        the intercept may be.
+        Whether coefficients are non-negative, for each class against the rest; the
+        intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
-        each feature: an array, or a dict or Series by the names of features, of which
-        those left out have none. Zero has to be between them. Both parameters are for
-        losses of one score per sample with penalty="l2" or an elastic net with
+        each feature: an array, or a dict or Series by feature names, in which missing
+        features have no bound. Zero has to be between both bounds. Both parameters are
+        for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
-        features, and b has one number for each row of A, not negative. For losses of
-        one score per sample with penalty="l2" and ``alpha > 0``.
+        features, and b has one non-negative number for each row of A. For losses of one
+        score per sample with penalty="l2" and ``alpha > 0``.
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; for L1 and elastic net coordinate
-          descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks, and orthant-wise quasi-Newton steps for the ordinal log
-          losses; "narrowing" for hinges of pairs with L2 where there are few features;
-          else "ls-bmrm".
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
+          "alm", after a start that depends on the shape of the data; for L1 and elastic
+          net coordinate descent on quadratic models, of envelopes around dual variables
+          where the loss has kinks, and orthant-wise quasi-Newton steps for the ordinal
+          log losses; "narrowing" for hinges of pairs with L2 where there are few
+          features; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
         - "sublbfgs", "subbfgs"; "lbfgs", "bfgs", "cg" for smooth losses: with
           differentiable penalties, as in :class:`SubLBFGSLinearSVC`.
-        - "alm" for piecewise linear losses, "newton-cg" and "trust-region" for smooth
-          ones: with L2.
+        - "alm" for piecewise linear losses with L2; "newton-cg" and "trust-region" for
+          smooth losses with L2.
         - "cd": coordinate descent on quadratic models of smooth losses; "cyclic-cd":
           of squared errors, one coefficient after the other: with L1, L2 and both.
         - "fista", "ista": proximal gradient descent for smooth losses, accelerated or
           not, with L1, L2, both, and bounds of coefficients.
         - "owlqn", "owlqn*": orthant-wise quasi-Newton methods for smooth losses, with
           an L1 norm.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
         - "narrowing": Newton's method on smooth losses ever closer to a hinge of pairs
           ("roc_area", "ordinal", "ordinal_linear"), with L2.
 
-        What each of them takes is in a table, `docs/solvers.md`; errors name the ones
-        that take a loss with a penalty.
+        The table in `docs/solvers.md` lists the losses and penalties of each solver; an
+        error names the solvers for a loss and a penalty.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. It is not penalized. The ordinal losses need True,
-        for their thresholds, which are not penalized either, and so does "f_beta". With
-        an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
+        Whether to fit an intercept. It is not penalized. The ordinal losses need True
+        for their thresholds, which are not penalized either; "f_beta" also needs True.
+        With an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -206,115 +206,112 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
-        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems these numbers are those of the problem at hand.
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True. With
+        several problems the numbers belong to the problem being solved.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight, sorted.
     ordered_classes_ : ndarray of shape (n_classes,)
-        Of ordinal losses only: the same from the lowest class to the highest.
+        For ordinal losses only: the classes from the lowest to the highest.
     pos_label_ : int, float, bool or str
-        The class taken as positive, of two; only for losses that take ``pos_label``.
+        The positive class of two; only for losses that use ``pos_label``.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors. Empty for
-        losses that are no sums over samples, and with an ``offset``.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate). Empty
+        for losses that are no sums over samples, and with an ``offset``.
     objective_ : float or ndarray of shape (n_classes,)
-        Objective at the coefficients; one per class beyond two classes.
+        Objective at the coefficients; one for each class if there are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     positive_weight_, threshold_, f_beta_ : float or ndarray of shape (n_classes,)
-        Of ``loss="f_beta"`` only, one per class beyond two classes: the chosen weight
-        of its samples; the score that was subtracted from the intercept, so that
-        predictions have their threshold at zero; and the F-beta score of samples that
-        the scores were not fitted to, at this threshold. No bound is known of the best
-        F-beta: ``objective_`` and ``dual_gap_`` are those of the weighted squared
-        hinge, with the intercept ``intercept_ + threshold_``.
+        For ``loss="f_beta"`` only, one for each class if there are more than two: the
+        chosen weight of the class; the threshold, which was subtracted from the
+        intercept; and the F-beta score on held-out samples at this threshold. The best
+        F-beta has no known bound: ``objective_`` and ``dual_gap_`` belong to the
+        weighted squared hinge, with the intercept ``intercept_ + threshold_``.
     n_iter_ : int
         Number of iterations, the largest of all problems.
     history_ : list of History
         For each problem the objective, lower bound, passes over the data and seconds
         after each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str or list of str
-        How "auto" chose to solve the problem, or the solver; one for each of several
+        The plan that solver="auto" chose, or the solver; one for each of several
         problems.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
     BMRMRegressor : The losses of regression.
-    SubLBFGSLinearSVC : Hinge losses with L2, of fewer parameters.
+    SubLBFGSLinearSVC : Hinge losses with L2 and fewer parameters.
 
     Notes
     -----
-    ``predict_proba`` of "ordinal_all_threshold" is that of the cumulative logistic
-    model (proportional odds): a class is above the threshold t with probability
-    ``1 / (1 + exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the
-    median of these probabilities, the class at the least expected distance, which is
-    not always the most probable one. Optimal thresholds of
-    "ordinal_immediate_threshold" may descend, around a rare class for one. Its
-    comparisons are between neighboring classes only, and so are the probabilities: they
-    are those of the adjacent-categories logit model, in which f(x) - t is the log odds
-    of the classes above and below t. They are positive for any order of thresholds, and
-    the most probable class is the prediction.
+    ``predict_proba`` of "ordinal_all_threshold" uses the cumulative logistic model
+    (proportional odds): a class is above the threshold t with probability ``1 / (1 +
+    exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the median of
+    these probabilities, the class at the least expected distance, which is not always
+    the most probable one. Optimal thresholds of "ordinal_immediate_threshold" may
+    descend, for example around a rare class. This loss compares neighboring classes
+    only, and its probabilities follow the adjacent-categories logit model, in which
+    f(x) - t is the log odds of the classes above and below t. The probabilities are
+    positive for any order of thresholds, and the most probable class is predicted.
 
     With ordinal losses of more than two classes the rows of ``coef_``, in the order of
     ``ordered_classes_``, are 0, 1, 2, ... times the coefficients of the score, and the
     differences of ``intercept_`` in this order are minus the thresholds.
 
-    Estimators that encode labels themselves before they fit others, such as
+    Meta-estimators that encode labels, such as
     :class:`~sklearn.ensemble.StackingClassifier` or
     :func:`~sklearn.model_selection.cross_val_predict` for probabilities, pass on
-    numbers of sorted labels: with ``classes`` that is an error, and without it labels
-    have to be numbers in their order from the beginning.
+    indices of sorted labels: with ``classes`` this raises an error, and without it the
+    original labels have to be ordered numbers.
 
-    For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20. Of the
-    one with the largest F-beta on the training samples, at the best threshold, the
-    threshold is chosen anew by scores of five parts of the samples, each from a fit to
-    the others. Equal samples are in one part, and sample weights count in F-beta, so
-    that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
-    describe the fit with the chosen weight only.
+    For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20, and the
+    weight with the largest F-beta on the training samples, at the best threshold, is
+    chosen. The threshold is then chosen by five-fold held-out scores. Equal samples are
+    in the same fold, and sample weights count in F-beta, so that a weight of 2 is still
+    equivalent to two samples. ``callback`` and ``verbose`` report the fit with the
+    chosen weight only.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------
@@ -436,10 +433,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         return super()._link()
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return scores of each class against the rest, for more than two classes.
+        """Return the scores of each class against the rest, for more than two classes.
 
-        Losses of all thresholds make a model of cumulative probabilities, and those of
-        immediate ones of the odds of neighboring classes.
+        Losses of all thresholds model cumulative probabilities, losses of immediate
+        thresholds the odds of neighboring classes.
         """
         scores, link = self._raw_scores(X), self._link()
         if link == "differences of cumulative ones":
@@ -466,7 +463,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         offset = self._checked_offset(offset, len(y), classes)
-        # Samples of the rows have no offsets.
+        # Offsets cannot be passed to the fits on samples of the rows.
         self._has_offset = offset is not None
         self._choose_strength(X, y, weights, classes, sample_weight)
         return self._problems(X, y, weights, classes, categories, offset)
@@ -529,10 +526,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
-        """Return the number of the positive class, where the loss asks for one."""
+        """Return the number of the positive class, if the loss needs one."""
         by_name = isinstance(self.loss, str)
         whole = DualLoss.of(loss)
-        # Measures that count rows count those of the positive class.
+        # Losses that count rows count the rows of the positive class.
         unequal = whole.counts_rows or (by_name and self.loss == "f_beta")
         joint = isinstance(loss, OrderedPairs | Ontology) or whole.joint
         if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):
@@ -551,7 +548,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        """Return the problem of a loss of the scores of all classes."""
+        """Return the problem for a joint loss of the scores of all classes."""
         if len(classes) == 2 and not (loss.invariant and self.penalty == "l2"):
             raise ValueError(
                 f"loss={loss_name(self.loss)} takes a score for each class, but of two "
@@ -569,7 +566,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        """Return the problem of classes that are leaves, in their order."""
+        """Return the problem for classes that are the leaves of a graph."""
         n_labels, n_nodes = loss.features.shape
         if len(classes) != n_labels:
             raise ValueError(

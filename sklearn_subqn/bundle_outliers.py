@@ -1,4 +1,4 @@
-"""Detection of outliers with a proven distance from the optimum."""
+"""Detection of outliers with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress, Solution
 
-# A tenth of the samples are outliers where neither ``nu`` nor ``alpha`` is given.
-# docs/constants.md has the figures.
+# Share of outliers if neither ``nu`` nor ``alpha`` is given. docs/constants.md has the
+# figures.
 _NU = 0.1
 _NU_SOLVERS = ("auto", "alm")
 
 
 class _NoveltyProblem(LinearProblems):
-    """The problem of an outlier detector, which needs an offset too.
+    """The problem of an outlier detector, which also computes an offset.
 
     Parameters
     ----------
     model, X, weights
         As of ``LinearProblems``.
     contamination : "auto" or float
-        Share of the rows that are outliers.
+        Share of outliers among the rows.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class _NoveltyProblem(LinearProblems):
 
 
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
-    """Linear one-class support vector machine, and proof of its optimality.
+    """Linear one-class support vector machine with a proven optimality gap.
 
-    The half-space ``<w, x> >= rho``, which does not hold the origin, holds most
+    The half-space ``<w, x> >= rho``, which does not contain the origin, contains most
     samples. There is no intercept. With ``nu``, the share of samples outside, the
     objective is ``alpha / 2 * ||w||² - nu * rho + sum_i s_i max(0, rho - <w, x_i>) /
     sum_i s_i``, minimized over w and rho; with ``alpha`` alone it is ``alpha * Omega(w)
@@ -62,18 +62,18 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     Parameters
     ----------
     alpha : float or None, default=None
-        Strength of the penalty against the *mean* loss, positive. Without ``nu``, the
-        smaller it is, the fewer samples are outliers, by the scale of the features.
+        Strength of the penalty relative to the *mean* loss, positive. Without ``nu``, a
+        smaller ``alpha`` means fewer outliers, depending on the scale of the features.
         With ``nu`` it only scales w and rho, by ``1 / alpha``, and None means 1.
     nu : float or None, default=None
-        Share of outliers, by weight, in (0, 1]: no more of the training samples are
-        outside of the half-space, and no fewer outside or on its border. It needs the
-        penalty "l2" and the solver "auto" or "alm". None means 0.1 if ``alpha`` is
-        None and these are chosen, and else a margin of one, with an ``alpha`` of 1e-4
-        unless it is given.
+        Share of outliers, by weight, in (0, 1]: at most this share of the training
+        samples is outside of the half-space, and at least this share outside or on its
+        boundary. It needs penalty="l2" and solver="auto" or "alm". None means 0.1 if
+        ``alpha`` is None and these conditions hold; otherwise the margin is one, and
+        ``alpha`` is 1e-4 unless it is given.
     contamination : "auto" or float, default="auto"
         Share of the training samples, by weight, that are outliers, in (0, 0.5]; "auto"
-        counts those outside of the half-space.
+        counts the samples outside of the half-space.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -89,9 +89,9 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 a start by the shape of the data, then "alm"; for L1 and
-          elastic net coordinate descent on quadratic models of envelopes around dual
-          variables; else "ls-bmrm".
+        - "auto": for L2 "alm", after a start that depends on the shape of the data; for
+          L1 and elastic net coordinate descent on quadratic models of envelopes around
+          dual variables; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
@@ -99,24 +99,24 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
           :class:`SubLBFGSLinearSVC`.
         - "subgradient": the subgradient method, as in :class:`BMRMRegressor`.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -124,35 +124,35 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Zero.
     offset_ : float
-        Samples with smaller scores are outliers: rho, or 1 without ``nu``, or for a
-        given ``contamination`` that quantile of the training samples' scores.
+        Samples with smaller scores are outliers. The offset is rho, or 1 without
+        ``nu``; with ``contamination`` it is the corresponding quantile of the training
+        scores.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
-        Number of iterations. With ``nu`` each is a fit for another strength.
+        Number of iterations. With ``nu`` each iteration is a fit with another strength.
     history_ : list of History
         One, with the objective, lower bound, passes over the data and seconds after
         each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -241,21 +241,21 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         return self._fit(X, y, sample_weight)
 
     @blockwise
     def score_samples(self, X: Any) -> npt.NDArray[Any]:
-        """Return <w, x> of samples; small scores are abnormal.
+        """Return the scores <w, x> of samples; samples with small scores are abnormal.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the more normal a sample is.
+            Larger scores mean more normal samples.
         """
         return self._raw_scores(X).ravel()
 
@@ -302,7 +302,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def _share(self) -> float | None:
-        """Return nu, None for a margin of one."""
+        """Return nu, or None for the problem with a margin of one."""
         if self.nu is not None or self.alpha is not None:
             return self.nu
         fits = self.penalty == "l2" and self.solver in _NU_SOLVERS
@@ -358,6 +358,6 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         super()._store(problems, solutions)
         share = self._share() if self.contamination == "auto" else self.contamination
         if share is not None:
-            # The scores are rounded as those of predictions are.
+            # The scores have the same rounding as in predictions.
             scores = self._scores(problems.rows.X).ravel()
             self.offset_ = weighted_quantile(scores, problems.weights, float(share))

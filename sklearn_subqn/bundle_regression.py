@@ -1,4 +1,4 @@
-"""Regression with any convex loss and a proven distance from the optimum."""
+"""Regression with any convex loss and a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ from ._solving.solution import Floats, Progress
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
-    """Linear regression with any convex loss, and proof of its optimality.
+    """Linear regression with any convex loss and a proven optimality gap.
 
-    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
-    itself, and reports a bound on how far the result is from the optimum.
+    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, separately for each
+    column of y, and reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     loss : str or Loss, default="squared_error"
         With the residual ``r = y - f(x)``:
 
@@ -72,7 +72,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "gamma": ``y / m + ln m`` with the same, for ``y > 0``;
         - "tweedie": ``y m**(1 - power) / (power - 1) + m**(2 - power) / (2 - power)``
           with the same, for ``y >= 0``: amounts that are often zero;
-        - or a loss of one's own, see the user guide.
+        - or a user-defined loss, see the user guide.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -87,117 +87,116 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
-        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
-        the features. A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
+        "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
+        the features. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     positive : bool, default=False
-        Whether coefficients must not be negative; the intercept may be.
+        Whether coefficients are non-negative; the intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
         Bounds of the coefficients, each a number, None for no bound, or one number for
-        each feature: an array, or a dict or Series by the names of features, of which
-        those left out have none. Zero has to be between them. Both parameters are for
-        losses of one score per sample with penalty="l2" or an elastic net with
+        each feature: an array, or a dict or Series by feature names, in which missing
+        features have no bound. Zero has to be between both bounds. Both parameters are
+        for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
         and for smooth losses "fista" and "ista".
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
-        features, and b has one number for each row of A, not negative. For losses of
-        one score per sample with penalty="l2" and ``alpha > 0``.
+        features, and b has one non-negative number for each row of A. For losses of one
+        score per sample with penalty="l2" and ``alpha > 0``.
     quantile : float or list of float, default=0.5
-        For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
-        fitted, from where the one below it ended, and predictions have k columns.
+        For "quantile", in (0, 1). With a list of k quantiles, in any order, each is
+        fitted starting at the solution of the next lower one, and predictions have k
+        columns.
     crossing : {"sort", "allow"}, default="sort"
-        What to do where predictions of several quantiles cross: to sort those of each
-        sample, which never raises the sum of its pinball losses, or nothing.
+        Treatment of predictions of several quantiles that cross: "sort" sorts the
+        predictions of each sample, which never increases its total pinball loss.
     epsilon : float or None, default=None
-        Half-width of the tube of "epsilon_insensitive" and its square, not negative, by
-        default 0.1; or the residual from which on "huber" is linear, positive, by
-        default 1.35. Both are in units of the target.
+        Half-width of the tube of "epsilon_insensitive" and its square, non-negative, by
+        default 0.1; or the residual above which "huber" is linear, positive, by default
+        1.35. Both are in units of the target.
     power : float, default=1.5
         For "tweedie", in (1, 2): variances are proportional to this power of the mean.
-        That of "poisson" is 1, that of "gamma" 2.
+        The power of "poisson" is 1, the power of "gamma" is 2.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite. A data frame is
         matched by names to the columns of y.
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; for L1 and elastic net coordinate
-          descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks; else "ls-bmrm".
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
+          "alm", after a start that depends on the shape of the data; for L1 and elastic
+          net coordinate descent on quadratic models, of envelopes around dual variables
+          where the loss has kinks; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
         - "sublbfgs", "subbfgs"; "lbfgs", "bfgs", "cg" for smooth losses: with
           differentiable penalties, as in :class:`SubLBFGSLinearSVC`.
-        - "alm" for piecewise linear losses, "newton-cg" and "trust-region" for smooth
-          ones: with L2.
+        - "alm" for piecewise linear losses with L2; "newton-cg" and "trust-region" for
+          smooth losses with L2.
         - "cd": coordinate descent on quadratic models of smooth losses; "cyclic-cd":
           of squared errors, one coefficient after the other: with L1, L2 and both.
         - "fista", "ista": proximal gradient descent for smooth losses, accelerated or
           not, with L1, L2, both, and bounds of coefficients.
         - "owlqn", "owlqn*": orthant-wise quasi-Newton methods for smooth losses, with
           an L1 norm.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
 
-        What each of them takes is in a table, `docs/solvers.md`; errors name the ones
-        that take a loss with a penalty.
+        The table in `docs/solvers.md` lists the losses and penalties of each solver; an
+        error names the solvers for a loss and a penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum; for "poisson", "gamma" and "tweedie" that of half the mean
-        deviance and the penalty, from which the objective differs by a constant.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective; for "poisson", "gamma" and "tweedie" ``tol`` is relative to half the
+        mean deviance plus the penalty, which differs from the objective by a constant.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
-        features and columns of y, or quantiles.
+        Whether to start from the previous solution, if it has the same numbers of
+        features and of columns of y or quantiles.
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
-        included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case. With penalty="l1" few cuts need not determine the optimum, and the method
-        may end before it is proven, with a warning.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, including the
+        aggregate cut; None for no limit. Cuts inactive for 10 iterations are always
+        removed. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
-        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems these numbers are those of the problem at hand.
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True. With
+        several problems the numbers belong to the problem being solved.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Weights of the features, of the type of X. With a list of quantiles these count
-        as targets, in the order in which they are given, here and below.
+        Weights of the features, with the dtype of X. Quantiles of a list count as
+        targets, in the given order, here and below.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercepts; zero if ``fit_intercept=False``.
     alpha_ : float or ndarray of shape (n_targets,)
-        The strength of the penalty that was used, one for each column of y where these
-        differ.
+        Strength of the penalty in the fit, one for each column of y if they differ.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     objective_ : float or ndarray of shape (n_targets,)
         Objective at the coefficients; one number with ``metric``.
     dual_gap_ : float or ndarray of shape (n_targets,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations, the largest of all problems.
@@ -205,28 +204,28 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         For each problem the objective, lower bound, passes over the data and seconds
         after each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str or list of str
-        How "auto" chose to solve the problem, or the solver; one for each of several
+        The plan that solver="auto" chose, or the solver; one for each of several
         problems.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    BMRMRegressorCV : The same with ``alpha`` chosen by cross-validation.
+    BMRMRegressorCV : The same model with ``alpha`` chosen by cross-validation.
     BMRMClassifier, BMRMOutlierDetector : The losses of classification and of novelty.
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k u d / n`` for
-    squares and ``k u sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, k
-    depends on the loss, and u on the unit of y. The user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k u d / n`` for an L2 penalty and ``k u
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, k depends on the loss,
+    and u on the unit of y; the user guide lists them. Large dense data are not copied
+    for the scales, but the entries of sparse data are.
 
     References
     ----------
@@ -337,16 +336,16 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to f(x), of all columns of y, as a feature with the
-            coefficient 1 would be. For losses by name. With the losses whose
-            predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
-            such as the time in which its events were counted.
+            Numbers that are added to f(x), for all columns of y, like a feature with
+            the coefficient 1. For losses by name. For losses with predictions
+            ``exp(f(x))`` the offset is the logarithm of the exposure, such as the time
+            in which events were counted.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -356,15 +355,15 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
         remember_offset(self, offset)
@@ -380,13 +379,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), by default zero. A model that was fitted
-            with an offset warns without one; 0 says that zero is meant.
+            with an offset warns if ``offset`` is None; pass 0 to avoid the warning.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Means ``exp(f(x))`` for the losses "poisson", "gamma" and "tweedie". With a
-            list of quantiles of shape (n_samples, n_quantiles), in the order of the
+            Means ``exp(f(x))`` for the losses "poisson", "gamma" and "tweedie". For a
+            list of quantiles the shape is (n_samples, n_quantiles), in the order of the
             list.
         """
         check_is_fitted(self)
@@ -408,12 +407,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     ) -> float:
         """Return the share of the variation of y that predictions explain.
 
-        That is the coefficient of determination R², as of all regressors of
-        scikit-learn, also for one quantile; for ``loss="poisson"``, "gamma" and
-        "tweedie" its analogue D² for the deviances of these distributions, as of
-        :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
-        of y it is the mean. With a list of quantiles it is the mean of their D² for
-        pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).
+        This is the coefficient of determination R², as in all regressors of
+        scikit-learn, also for one quantile. For ``loss="poisson"``, "gamma" and
+        "tweedie" it is the analogous D² of the deviance, as in
+        :class:`~sklearn.linear_model.PoissonRegressor`. For several columns of y it is
+        the mean. For a list of quantiles it is the mean of their D² for pinball losses
+        (:func:`~sklearn.metrics.d2_pinball_score`).
 
         Parameters
         ----------
@@ -424,9 +423,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, by default equal.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to f(x), and to the constant as well with which
-            predictions are compared. A model that was fitted with an offset warns
-            without one; 0 says that zero is meant.
+            Numbers that are added to f(x), and to the constant model in the comparison.
+            A model that was fitted with an offset warns if ``offset`` is None; pass 0
+            to avoid the warning.
 
         Returns
         -------
@@ -445,10 +444,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self._score_of(predictions, y, sample_weight)
 
     def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
-        """Return targets and weights for which scores without offsets are as good.
+        """Return targets and weights such that the score without offsets is the same.
 
-        The deviance of means m exp(o) is that of m for y exp(-o) and weights times
-        exp((2 - power) o).
+        The deviance of y from means m exp(o) equals the deviance of y exp(-o) from m
+        with weights multiplied by exp((2 - power) o).
         """
         y = check_targets(y)
         offset = check_offset(offset, len(y))
@@ -457,7 +456,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if power is None:
             return y - added, sample_weight
         weights = as_sample_weights(sample_weight, len(y))
-        # Only their ratios count, and the largest does not overflow.
+        # Only ratios of weights matter, and this scaling avoids overflow.
         weights *= np.exp((2.0 - power) * (offset - offset.max()))
         return y * np.exp(-added), weights
 
@@ -497,7 +496,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _rule(self, target: Any, weights: Floats) -> Rule:
         power = variance_power(self)
         if power is not None:
-            # Offsets are in a second column.
+            # Offsets are in the second column of the targets.
             y = target if target.ndim == 1 else target[:, 0]
             return rule_of_means(power, y, weights)
         given = self.epsilon if self.loss == "huber" else None
@@ -520,7 +519,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _encode(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **others: Any
     ) -> LinearProblems:
-        """Return a problem for each column of y, or one of a joint loss."""
+        """Return a problem for each column of y, or one problem for a joint loss."""
         names = column_names(y)
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
@@ -545,10 +544,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _problems(
         self, X: Any, y: Any, weights: Any, names: Any = None, offset: Any = None
     ) -> LinearProblems:
-        """Return the problems of validated data, given the names of columns of y."""
+        """Return the problems for validated data; ``names`` are column names of y."""
         has_offsets = offset is not None and variance_power(self) is not None
         if offset is not None and not has_offsets:
-            # Other losses are functions of residuals.
+            # All other losses depend on residuals, so the offset is subtracted from y.
             y = (y.T - offset).T
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)

@@ -1,4 +1,4 @@
-"""Cross-validated choice of the penalty of regression models along warm paths."""
+"""Cross-validated choice of the penalty of regression models, with warm starts."""
 
 from __future__ import annotations
 
@@ -32,48 +32,48 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting where the one before ended; this takes about half the time of a
-    grid search. The best ``alpha`` is then refitted on all samples.
+    each starting at the previous solution; this takes about half the time of a grid
+    search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size. Then it falls in geometric progression: with an L1 norm
-        over three powers of ten, from the value for which all coefficients are zero;
-        with L2 over six, from ten times the value for which the penalty is as curved as
-        the loss along its steepest slope.
+        The grid, or its size. A grid of a given size is geometric: with an L1 norm over
+        three powers of ten, down from the smallest value with all coefficients zero;
+        with L2 over six powers of ten, down from ten times the value at which the
+        penalty has the curvature of the loss along its steepest slope.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 folds of consecutive samples.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
+        consecutive samples.
     scoring : str, callable or None, default=None
-        What to maximize, as in scikit-learn. ``None`` means the pinball loss, with a
-        minus sign, for ``loss="quantile"``, its mean over the quantiles if there are
-        several, and else what ``score`` returns: R², or D² for "poisson", "gamma" and
-        "tweedie". Sample weights are passed to the scorer if there are any.
+        Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
+        for ``loss="quantile"``, averaged over several quantiles, and otherwise
+        ``score``: R², or D² for "poisson", "gamma" and "tweedie". Sample weights are
+        passed to the scorer if given.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
-        score are left out of the means, with a warning.
+        score are excluded from the means, with a warning.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean score better than the best one found by more than
-        this. For one column of y, ``penalty="l2"``, and the scores "r2",
-        "neg_mean_squared_error", "neg_mean_absolute_error" and
-        "neg_mean_pinball_loss".
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean score that exceeds the best one by more than
+        ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
+        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss".
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         As in :class:`BMRMRegressor`.
     l1_ratio : float or list of float, default=0.5
-        For the elastic net, in [0, 1]. Of a list that is chosen which has the best mean
-        score with its best ``alpha``, the first if there are several.
+        For the elastic net, in [0, 1]. From a list, the value with the best mean score
+        at its best ``alpha`` is chosen, the first one if several are equal.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         As in :class:`BMRMRegressor`.
     positive : bool, default=False
@@ -83,7 +83,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     coef_constraints : pair (A, b) or None, default=None
         As in :class:`BMRMRegressor`.
     quantile : float or list of float, default=0.5
-        As in :class:`BMRMRegressor`; several have the same ``alpha``.
+        As in :class:`BMRMRegressor`; several quantiles have the same ``alpha``.
     crossing : {"sort", "allow"}, default="sort"
         As in :class:`BMRMRegressor`.
     epsilon : float or None, default=None
@@ -104,9 +104,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -116,25 +116,24 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The grid, from the largest value to the smallest; with a list of values of
-        ``l1_ratio`` one for each.
+        The grid in descending order; with a list of ``l1_ratio`` one grid for each.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        With ``penalty="elasticnet"`` the value of ``l1_ratio`` that was chosen.
+        With ``penalty="elasticnet"`` the chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
-        Scores on the left-out samples, ``error_score`` where there are none.
+        Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more, up to rounding.
+        With ``search_tol``: proven bound of how much the mean score of any ``alpha`` of
+        the interval exceeds ``best_score_``, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between them.
@@ -164,7 +163,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     _one_alpha = BMRMRegressor
     _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
 
-    # An estimator of a single ``alpha`` has these parameters, which this one has not.
+    # Fixed values of parameters that the estimator for one ``alpha`` has.
     metric = None
     warm_start = False
 
@@ -248,17 +247,17 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. Dask arrays and dataframes stay where they are, with ``y``
             and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
-            blocks. Targets and weights come to this process. Folds are of rows, which
-            are numbered in the order of the blocks.
+            blocks. Targets and weights are loaded into this process. Folds are subsets
+            of the rows, which are numbered in the order of the blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
+            Group labels for splitters that use them.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), as in :class:`BMRMRegressor`, in fits and in
-            scores: scorers see the predictions with them.
+            the predictions for scorers.
 
         Returns
         -------
@@ -268,15 +267,15 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows; or what the
-            scorer raises, if it does on all folds or ``error_score="raise"``.
+            If parameters or data are invalid, or a fit overflows; also the error of the
+            scorer, if it fails on all folds or with ``error_score="raise"``.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If some folds cannot be scored, or the final model makes no use of the
+            If some folds cannot be scored, or the final model does not use the
             features.
         """
         self._check_parameters()
@@ -326,7 +325,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         scales = [_curvature(problems, index) for index in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:
-            # Data without any slope have no scale.
+            # If all slopes are zero, the curvature along them is undefined.
             return super()._grid_of_squares(problems, n)
         # The grid is in units of the curvature of the loss.
         largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
@@ -334,20 +333,20 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
 
 def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the score by which to choose where the user gives none."""
+    """Return the default score for the choice of ``alpha``."""
     if model.loss != "quantile":
         return float(model.score(X, y, sample_weight))
     return neg_mean_pinball_loss(model, X, y, sample_weight)
 
 
 def _curvature(problems: LinearProblems, index: int) -> float:
-    """Return the scale of ``alpha`` of a problem, which follows all units.
+    """Return the scale of ``alpha`` for a problem, which is equivariant to all units.
 
-    That is the inverse of the best step along the steepest slope from zero, in which
-    features without a penalty have no part. Of a quadratic loss it is the curvature:
-    half the way is left with a penalty as curved.
+    It is the inverse of the optimal step along the negative gradient at zero, excluding
+    unpenalized features. For a quadratic loss it is the curvature along that line, and
+    a penalty with the same curvature halves the optimal step.
     """
-    # So small a penalty has no part in the curvature along a line.
+    # The penalty has to be positive, and is negligible at this strength.
     objective = problems.objective(index, 1e-200)
     objective = objective.with_regularizer(L2(problems.design.n_coef))
     origin = minimize_intercept(objective.origin())

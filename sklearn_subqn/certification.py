@@ -1,4 +1,4 @@
-"""How far given coefficients are from the optimum, whichever trainer found them."""
+"""Proven optimality gaps of linear models from any source."""
 
 from __future__ import annotations
 
@@ -34,67 +34,67 @@ def dual_gap(
     tol: float | None = 1e-3,
     return_objective: bool = False,
 ) -> Any:
-    """Return a proven bound on how far a linear model is from the optimum.
+    """Return a proven bound of a linear model's distance from the optimum.
 
-    The model may come from any trainer: an estimator of this package or of
-    scikit-learn, or coefficients and intercepts of any other. No coefficients have an
-    objective below that of the model less the bound. A small bound says that training
-    longer is of no use; a large one, with a small ``tol``, that it is.
+    The model may come from any source: an estimator of this package or of scikit-learn,
+    or coefficients and intercepts. The optimal objective is at least the model's
+    objective less the bound. If the bound is small, further training is useless; if it
+    is large, although ``tol`` is small, further training is useful.
 
     Parameters
     ----------
     model : estimator instance or tuple (coef, intercept)
         A fitted estimator with ``coef_`` and ``intercept_``, a pipeline that ends with
-        one, or these numbers: of shape (n_features,) or (k, n_features), and (k,) or a
-        single number. They are not changed.
+        one, or coefficients and intercepts: arrays of shape (n_features,) or (k,
+        n_features), and (k,) or a single number. They are not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The samples of the objective, as a rule those that the model was trained on. A
-        pipeline transforms them before its last step gets them.
-        Dask arrays and dataframes, and :class:`RowBlocks`, for objectives of the
-        estimators that are fitted to them, also of models with the names of
-        scikit-learn's ``LinearSVC``, ``LinearSVR``, ``LogisticRegression`` and
-        ``QuantileRegressor``.
+        The samples of the objective, usually the training samples. A pipeline
+        transforms them for its last step. Dask arrays and dataframes, and
+        :class:`RowBlocks`, are accepted for objectives of the estimators that can be
+        fitted to them, and for the drop-ins ``LinearSVC``, ``LinearSVR``,
+        ``LogisticRegression`` and ``QuantileRegressor``.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets, unless they are part of ``RowBlocks``.
+        Targets of the samples, unless they are part of ``RowBlocks``.
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights.
     estimator : estimator instance, default=None
-        An estimator of this package, which need not be fitted, whose parameters say
-        what the objective is. By default it is that of ``model``; of scikit-learn
-        ``LogisticRegression``, ``LogisticRegressionCV`` with what it has chosen,
-        ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``, ``PoissonRegressor``,
-        ``GammaRegressor``, ``TweedieRegressor``, ``SGDClassifier``, ``SGDRegressor``,
-        ``LinearRegression``, ``Lasso``, ``ElasticNet`` and ``Ridge`` are known. Their
-        intercepts count as free, which that of ``solver="liblinear"`` is not.
+        An estimator of this package, not necessarily fitted, whose parameters define
+        the objective. By default the objective is derived from ``model``; of
+        scikit-learn ``LogisticRegression``, ``LogisticRegressionCV`` with its chosen
+        parameters, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
+        ``PoissonRegressor``, ``GammaRegressor``, ``TweedieRegressor``,
+        ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``, ``Lasso``,
+        ``ElasticNet`` and ``Ridge`` are supported. Their intercepts are treated as
+        unpenalized, although ``solver="liblinear"`` penalizes them.
     offset : float or array-like of shape (n_samples,), default=None
-        Numbers added to the scores of the samples, as in ``fit`` of the estimators that
-        take them.
+        Numbers added to the scores of the samples, as in ``fit``.
     tol : float or None, default=1e-3
-        The lower bound on the optimum comes from a fit that starts at the model, unless
-        zeros are better, and ends when its own relative gap is at most this: the bound
-        exceeds the true distance by no more. With None it comes from the subgradient of
-        the loss at the model alone, at the cost of two products with X; far from the
-        optimum, and at kinks of the loss, that says little.
+        The lower bound of the optimum comes from a fit that starts at the model, or at
+        zero if that is better, and ends when its own relative gap is at most ``tol``:
+        the returned bound exceeds the true distance by at most that gap. With None the
+        lower bound comes from the subgradient of the loss at the model alone, at the
+        cost of two products with X; far from the optimum, and at kinks of the loss,
+        that bound is loose.
     return_objective : bool, default=False
-        Whether to return the objective of the model, too.
+        Whether to return the objective of the model as well.
 
     Returns
     -------
     gap : float or ndarray of shape (k,)
         The objective of the model less a lower bound on the optimum, in the units of
         ``objective_`` of ``estimator``; one number for each of several problems, such
-        as those of one class against the rest. It is infinite where nothing is proven.
+        as one class against the rest. It is infinite if no lower bound is known.
     objective : float or ndarray of shape (k,)
-        That of the model. Only returned if ``return_objective`` is true.
+        Objective of the model. Only returned if ``return_objective`` is true.
 
     Raises
     ------
     TypeError
-        If there is no ``estimator`` for a model whose objective is not known.
+        If the objective of the model is unknown and ``estimator`` is None.
     ValueError
-        If the model does not fit to the data, or to the objective, or has scores at
-        which exponentials of the loss overflow; or there is an ``offset`` for an
-        objective without.
+        If the model does not match the data or the objective, its scores make
+        exponentials of the loss overflow, or ``offset`` is given for an objective
+        without offsets.
 
     See Also
     --------
@@ -142,7 +142,7 @@ def dual_gap(
         )
     unit = 1.0
     if is_collection(X):
-        # Models of two classes store one row.
+        # A model of two classes has one row of coefficients.
         several = np.ndim(given["coef_"]) > 1 and np.shape(given["coef_"])[0] > 1
         own, factor = for_blocks(own, several=several)
         rows = own._opened(X, y, sample_weight, **others)
@@ -179,7 +179,7 @@ def _ends(
     sample_weight: Any,
     tol: float | None,
 ) -> tuple[Any, Any, bool]:
-    """Return objectives of a model, lower bounds, and whether they may be several."""
+    """Return the objectives of a model, lower bounds, and whether they are arrays."""
     if type(problems).solve is not LinearProblems.solve:
         raise ValueError(
             f"{type(own).__name__} with these parameters chooses more than "
@@ -200,24 +200,25 @@ def _ends(
                 "nearly, where neither its objective nor a gap is known. Scale the "
                 "features or the targets, or choose a model with smaller coefficients."
             )
-        # At the best intercepts the subgradient proves more.
+        # With optimal intercepts, the subgradient yields a better bound.
         bound = minimize_intercept(point).lower_bound if tol is None else -np.inf
         ends.append(problems.as_read(index, point, bound))
         if tol is not None and not point.value <= usual[index].at(objective).value:
-            # Fits from models that are worse than none may overflow.
+            # A fit that starts at a model worse than zero may overflow.
             problems.starts[index] = usual[index]
     values, bounds = np.array(ends).T
     if tol is not None:
         solutions = problems.solve(strengths, FitTask.silent())
         bounds = np.array([each.objective - each.dual_gap for each in solutions])
-    # Differences of infinite terms: the objective overflowed, a bound proves nothing.
+    # NaN is a difference of infinite terms: the objective overflowed, or there is no
+    # bound.
     values = np.where(np.isnan(values), np.inf, values)
     bounds = np.where(np.isnan(bounds), -np.inf, bounds)
     return values, bounds, problems.several
 
 
 def _known_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Return targets and weights of which the objective of a model is made."""
+    """Return the targets and weights in the objective of a model."""
     if isinstance(X, RowBlocks):
         return X._all("y", y), X._all("sample_weight", sample_weight)
     weighted = sample_weight is not None or (
@@ -233,7 +234,7 @@ def _known_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
 
 
 def _given(model: Any) -> dict[str, Any]:
-    """Return coefficients and intercepts of a model, and what they are of."""
+    """Return a model's coefficients and intercepts, names of classes and features."""
     if isinstance(model, tuple) and len(model) == 2:
         return {"coef_": model[0], "intercept_": model[1]}
     if not isinstance(model, BaseEstimator):
@@ -254,7 +255,7 @@ def _given(model: Any) -> dict[str, Any]:
 
 
 def _leaves_out_some(problems: Any, own: Any, given: dict[str, Any]) -> bool:
-    """Whether problems are not of all features of which a model has coefficients."""
+    """Whether problems leave out features for which a model has coefficients."""
     if isinstance(problems.columns, slice):
         return False
     coef = _coefficients(own, given)
@@ -274,7 +275,7 @@ def _coefficients(own: Any, given: dict[str, Any]) -> npt.NDArray[np.float64]:
 
 
 def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[Start]:
-    """Return where a model stands in its problems, or raise if it does not fit."""
+    """Return the model as starts of its problems; raise if it does not match."""
     expected = problems.attributes()
     names = getattr(own, "feature_names_in_", None)
     known = {**expected, **({} if names is None else {"feature_names_in_": names})}

@@ -1,4 +1,4 @@
-"""Linear-chain conditional random fields with a proven distance from the optimum."""
+"""Linear-chain conditional random fields with a proven optimality gap."""
 
 from ._chains.estimator import LinearChainCRF
 from ._dropin.crf import CRF

@@ -1,4 +1,4 @@
-"""Pictures of how a fit converged."""
+"""Plots of the convergence of a fit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _X_LABELS = {
 _Y_LABELS = {"gap": "Relative gap", "objective": "Objective"}
 _DISTANCE = "Objective less reference"
 
-# Methods of the literature are shown by solvers with limited memory, as usual.
+# Phases are labeled by the name of the corresponding limited-memory solver.
 _SOLVERS = {"subbfgs": "sublbfgs", "bfgs": "lbfgs", "newton": "newton-cg"}
 
-# Parameters that do not change what a line shows.
+# Parameters that the label of a line omits.
 _ASIDE = {
     "callback",
     "max_iter",
@@ -54,7 +54,7 @@ class ConvergenceDisplay:
     problem_names : list of str, default=None
         Names of the problems, for the legend where there are several.
     solver : str, default=None
-        The parameter of this name, by which phases are labeled.
+        The parameter ``solver`` of the estimator, for the labels of phases.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class ConvergenceDisplay:
         For each problem the relative gap, the distance from the reference, or the
         objective.
     bound_lines_ : list of matplotlib Line2D
-        For each problem the lower bound; empty where the gap is plotted.
+        For each problem the lower bound; empty if the gap is plotted.
     gap_areas_ : list of matplotlib PolyCollection
-        For each problem the area between objective and lower bound; empty where the
-        gap is plotted.
+        For each problem the area between objective and lower bound; empty if the gap is
+        plotted.
     phase_lines_ : list of matplotlib Line2D
-        Vertical lines at which the method at work changes; with a single problem they
-        bear its name. There are none on axes that have lines of other fits.
+        Vertical lines where the solver changes its method, labeled if there is a single
+        problem. Axes with lines of other fits have none.
 
     See Also
     --------
@@ -132,23 +132,23 @@ class ConvergenceDisplay:
         estimator : estimator instance
             Fitted; for a pipeline pass its last step.
         x : {"passes", "seconds", "iterations"}, default="passes"
-            What to plot against. A pass is one product with all of X or its transpose.
+            Horizontal axis. A pass is one product with all of X or its transpose.
         kind : {"gap", "objective"}, default="gap"
-            Plot the proven relative gap on a logarithmic scale: the difference of the
-            objective of the best point so far and the best lower bound so far, relative
-            to what ``tol`` is relative to, which is the objective, and half the
-            deviance plus the penalty for Poisson, gamma and Tweedie losses. Or plot
-            objective, lower bound and the area between them.
+            "gap": the proven relative gap on a logarithmic scale, that is, the best
+            objective so far less the best lower bound so far, divided by the objective
+            (for Poisson, gamma and Tweedie losses by half the deviance plus the
+            penalty). "objective": the objective, the lower bound and the area between
+            both.
         reference : float or array-like of shape (n_problems,), default=None
             A known optimum, such as the objective of a fit with a tiny ``tol``. The gap
-            then is the objective less the reference, as in the literature; the lower
-            bound has no part in it.
+            then is the objective less the reference, as in the literature, instead of
+            the lower bound.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None. Several fits are compared by
             passing the same axes.
         name : str, default=None
-            Name for the legend; if None the class of the estimator, with the parameters
-            that were changed.
+            Name for the legend; if None the class of the estimator, with its
+            non-default parameters.
         line_kw, bound_kw, fill_kw : dict, default=None
             Keyword arguments for ``Axes.plot`` of the objective or gap, for
             ``Axes.plot`` of the lower bound, and for ``Axes.fill_between``.
@@ -165,8 +165,9 @@ class ConvergenceDisplay:
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If it has no ``history_``, as a pipeline, or if ``x`` or ``kind`` is not one
-            of the accepted strings, or ``reference`` has not a number for each problem.
+            If the estimator has no ``history_``, such as a pipeline, ``x`` or ``kind``
+            is not one of the accepted strings, or ``reference`` does not have one
+            number for each problem.
         """
         check_records(estimator, "history_")
         histories = estimator.history_
@@ -209,11 +210,11 @@ class ConvergenceDisplay:
         Parameters
         ----------
         result : scipy.optimize.OptimizeResult
-            What :func:`minimize` returned.
+            The result of :func:`minimize`.
         x : {"iterations", "seconds"}, default="iterations"
-            What to plot against.
+            Horizontal axis.
         kind : {"gap", "objective"}, default="gap"
-            What to plot, as in :meth:`from_estimator`.
+            Plotted quantity, as in :meth:`from_estimator`.
         reference : float, default=None
             A known optimum, from which the gap is measured.
         ax : matplotlib Axes, default=None
@@ -270,9 +271,9 @@ class ConvergenceDisplay:
         Parameters
         ----------
         x : {"passes", "seconds", "iterations"}, default="passes"
-            What to plot against.
+            Horizontal axis.
         kind : {"gap", "objective"}, default="gap"
-            What to plot, as in :meth:`from_estimator`.
+            Plotted quantity, as in :meth:`from_estimator`.
         reference : float or array-like of shape (n_problems,), default=None
             A known optimum, from which the gap is measured.
         ax : matplotlib Axes, default=None
@@ -294,7 +295,7 @@ class ConvergenceDisplay:
             If matplotlib is not installed.
         ValueError
             If ``x`` or ``kind`` is not one of the accepted strings, or ``reference``
-            has not a number for each problem.
+            does not have one number for each problem.
         """
         check_option("x", x, list(_X_LABELS))
         check_option("kind", kind, list(_Y_LABELS))
@@ -361,19 +362,19 @@ class ConvergenceDisplay:
         self.gap_areas_.append(area)
 
     def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
-        # The text behind a colon is a detail, and no other method.
+        # Text after a colon is a detail of the same method.
         phases = [self._written(phase.partition(":")[0]) for phase in history.phase]
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:
             return
         labeled: set[str] = set()
         for i in (0, *changes):
-            # The method that led to iterate i set out from the one before.
+            # The method that produced iterate i started at iterate i - 1.
             start = positions[max(i - 1, 0)]
             if i:
                 style = {"color": color, "linestyle": ":", "linewidth": 1.0}
                 self.phase_lines_.append(self.ax_.axvline(start, **style))
-            # Where the phase changes often, only the first of each name is labeled.
+            # If phases change often, only the first phase of each name is labeled.
             crowded = len(changes) > 8 and phases[i] in labeled
             if crowded or len(self.histories) > 1:
                 continue
@@ -391,12 +392,12 @@ class ConvergenceDisplay:
             )
 
     def _written(self, phase: str) -> str:
-        """Return a method by the name that ``solver`` has for it."""
+        """Return the name of a method among the values of ``solver``."""
         return phase if phase == self.solver else _SOLVERS.get(phase, phase)
 
 
 def _described(estimator: Any) -> str:
-    """Return the class of an estimator, with the parameters that were changed."""
+    """Return the class name of an estimator, with its non-default parameters."""
     own: Any = type(estimator)
     parameters = parameters_of(own)
     changed = []

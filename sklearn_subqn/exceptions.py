@@ -1,15 +1,15 @@
-"""Categories of warnings about models that are of little use, or used otherwise."""
+"""Warnings about models that do not use the features, and about missing offsets."""
 
 
 class ConstantModelWarning(UserWarning):
-    """The optimum makes no use of the features.
+    """The optimum does not use the features.
 
-    Raised where the objective is proven to be about as small with all coefficients
-    zero, or where bounds of measures such as precision at k have not left zero.
+    Issued if the objective is proven to be about as small with all coefficients zero,
+    or if a bound of a measure such as precision at k has its optimum at zero.
 
     See Also
     --------
-    BMRMClassifier : Its losses and class weights are what to change then.
+    BMRMClassifier : Other losses and class weights may help.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class ConstantModelWarning(UserWarning):
 class MissingOffsetWarning(UserWarning):
     """A model that was fitted with an offset is used without one, as if it were zero.
 
-    With exposures, predictions are those for one unit of them.
+    If the offset is the logarithm of an exposure, predictions are for one unit of it.
 
     See Also
     --------

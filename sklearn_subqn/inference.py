@@ -1,4 +1,4 @@
-"""What the coefficients of fitted models are worth: standard errors and intervals."""
+"""Standard errors and confidence intervals of the coefficients of fitted models."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def standard_errors(
     Parameters
     ----------
     model : estimator instance
-        Fitted, of this package or one of those of scikit-learn that :func:`dual_gap`
-        knows; or a pipeline whose last step is one, which transforms X.
+        Fitted estimator of this package, or of scikit-learn if :func:`dual_gap`
+        supports it; or a pipeline that ends with one.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The samples that the model was fitted to. Dask arrays and dataframes, and
-        :class:`RowBlocks`, are taken, too.
+        The training samples. Dask arrays and dataframes, and :class:`RowBlocks`, are
+        accepted as well.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets, unless they are part of ``RowBlocks``.
+        Targets of the samples, unless they are part of ``RowBlocks``.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights that the model was fitted with.
+        The sample weights of the fit.
     kind : str, default="auto"
-        How variances are found:
+        Method for the covariance:
 
         - "fisher": as if the model were true, for losses that are likelihoods; of
           quantiles as if residuals had the same density in all rows;
@@ -61,86 +61,87 @@ def standard_errors(
           sandwich of Huber 1967 and White 1980); of quantiles with one density;
         - "HC1": the same times n / (n - p) with p coefficients;
         - "cluster": likewise for sums of rows with the same name in ``groups``
-          (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G of them;
+          (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G clusters;
         - "powell": for quantiles, with densities of residuals at zero in each row by a
           kernel (Powell 1991) of Hall's and Sheather's width;
         - "bootstrap": by refits to rows with exponential random weights (Rubin 1981),
-          each from the solution before it;
+          each starting at the previous solution;
         - "auto": "cluster" with ``groups``; else "powell" for quantiles, "fisher" for
           likelihoods, and "HC0" for other losses.
     groups : array-like of shape (n_samples,), default=None
-        Names of at least two clusters: rows of one may depend on each other. Clusters
-        of which all rows have weight zero do not count.
+        Names of at least two clusters: rows of the same cluster may be correlated.
+        Clusters in which all rows have weight zero are ignored.
     offset : float or array-like of shape (n_samples,), default=None
-        Numbers that were added to the scores in the fit.
+        The offsets of the fit.
     dispersion : float or "X2", default=None
-        Factor on the variances of ``kind="fisher"``, positive. "X2" is Pearson's
+        Factor of the variances for ``kind="fisher"``, positive. "X2" is Pearson's
         statistic per degree of freedom, the default except for the log loss and for
-        Poisson regression, where it is 1: counts with more variance than Poisson's
-        distribution has need "X2" or "HC0".
+        Poisson regression, where the default is 1: overdispersed counts need "X2" or
+        "HC0".
     weights : {"precision", "frequency"}, default="precision"
-        What ``sample_weight`` means: a sample with weight 2 has half the variance of
-        one with weight 1, as a mean over two years has; or stands for two equal ones.
+        Meaning of ``sample_weight``. "precision": a sample with weight 2 has half the
+        variance of a sample with weight 1, like a mean over two years. "frequency": a
+        sample with weight 2 stands for two equal samples.
     reference : class, default=None
-        Of the multinomial log loss: the class with which others are compared. By
-        default coefficients are those that sum to zero over classes.
+        For the multinomial log loss: the class from which differences are taken. By
+        default the coefficients sum to zero over classes.
     feature_names : array-like of shape (n_features,), default=None
         Names of the features; by default ``feature_names_in_``, or x0, x1, ...
     estimator : estimator instance, default=None
-        An estimator of this package whose parameters say what the model minimizes. By
-        default it is that of ``model``.
+        An estimator of this package whose parameters define the objective of the model,
+        by default derived from ``model``.
     n_resamples : int, default=200
         Number of refits of the bootstrap.
     n_jobs : int, default=None
-        Number of processes for these, as of joblib.
+        Number of processes for the refits, as in joblib.
     random_state : int, RandomState instance or None, default=None
         Seed of the weights of the bootstrap.
 
     Returns
     -------
     errors : CoefficientErrors
-        With the covariance of the estimates, ``table()``, ``intervals()`` and
-        ``wald_test()``.
+        The estimates and their covariance, with methods ``table``, ``intervals`` and
+        ``wald_test``.
 
     Raises
     ------
     TypeError
-        If it is not known what the model minimizes.
+        If the objective of the model is unknown.
     ValueError
-        If there are no standard errors for loss or penalty; a fit would refuse X, y,
-        weights or offset, or y lacks classes of the model; there are no more samples
-        than coefficients; or most residuals of a quantile are zero, where they have no
-        density, or too few are near it.
+        If there are no standard errors for the loss or penalty; X, y, weights or offset
+        are invalid, or y lacks classes of the model; there are at most as many samples
+        as coefficients; or the density of a quantile's residuals cannot be estimated,
+        since most are zero or too few are near zero.
 
     Warns
     -----
     ConvergenceWarning
         If the model is more than a tenth of a standard error from its optimum.
     UserWarning
-        If the model has a penalty; if features are combinations of those before them,
-        which then have no estimates; if features separate classes or zeros from other
-        samples, which then have no standard errors; or if a quantile in the outer
-        fifths has fewer than 50 samples beyond it.
+        If the model has a penalty; if features are linear combinations of earlier
+        features, which then have no estimates; if features separate classes or zeros
+        from all other samples, which then have no standard errors; or if a quantile in
+        the outer fifths has fewer than 50 samples beyond it.
 
     See Also
     --------
-    dual_gap : How far a model is from its optimum.
+    dual_gap : Bound of a model's distance from its optimum.
 
     Notes
     -----
-    Coefficients with a penalty are drawn to zero. Their standard errors say how much
-    they vary from sample to sample, and not how far they are from the true ones:
-    intervals hold these less often than they say. Take ``alpha=0`` for intervals.
-    Coefficients with an L1 penalty have none.
+    A penalty shrinks coefficients toward zero. Their standard errors then describe the
+    variation between samples, but not the bias, so that confidence intervals cover the
+    true coefficients less often than stated. Use ``alpha=0`` for intervals.
+    Coefficients with an L1 penalty have no standard errors.
 
-    Features that are combinations of others before them, as the last one of dummy
-    variables of all categories beside an intercept, are left out, as R does: they have
-    NaN, and the others the estimates of the model without them.
+    Features that are linear combinations of earlier features, such as the last dummy
+    variable of a categorical feature beside an intercept, are dropped as in R: their
+    estimates are NaN, and the other estimates are from the model without them.
 
-    Features that separate the samples of a class, or those with y = 0, from all others
-    have no optimal coefficients without a penalty (Albert and Anderson 1984): these
-    have NaN as standard errors, and the others those of a model without the samples
-    that are separated.
+    Features that separate the samples of a class, or the samples with y = 0, from all
+    other samples have no optimal coefficients without a penalty (Albert and Anderson
+    1984): these features have NaN as standard errors, and the other standard errors are
+    from a model without the separated samples.
 
     References
     ----------

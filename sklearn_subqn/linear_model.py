@@ -1,4 +1,4 @@
-"""Linear models with the names and parameters of scikit-learn's, and a proven gap."""
+"""Linear models with scikit-learn's names and parameters, and a proven gap."""
 
 from ._dropin.huber import HuberRegressor
 from ._dropin.logistic import LogisticRegression

@@ -1,4 +1,4 @@
-"""Logistic regression with a proven distance from the optimum."""
+"""Logistic regression with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._solving.solution import Progress
 
 
 class BaseL1Logistic(LinearClassifier):
-    """What the classifiers with logistic loss share."""
+    """The base of classifiers with the logistic loss."""
 
     _solvers = SOLVERS
 
@@ -39,8 +39,8 @@ class BaseL1Logistic(LinearClassifier):
     def penalty(self) -> str:
         """Name of the penalty; read-only.
 
-        By it :class:`~sklearn.feature_selection.SelectFromModel` knows that every
-        coefficient that is not zero counts.
+        :class:`~sklearn.feature_selection.SelectFromModel` reads it, and selects all
+        nonzero coefficients for "l1".
         """
         return self._penalty_of(float(self.l1_ratio))
 
@@ -73,8 +73,8 @@ class BaseL1Logistic(LinearClassifier):
     def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Those of features without a penalty are not. Without an L1 norm that is
-        infinity, unless they are zero for any.
+        Coefficients of unpenalized features are excluded. Without an L1 norm it is
+        infinity, or zero if the coefficients are always zero.
         """
         largest = largest_slope(problems, 0)
         if not self.l1_ratio:
@@ -86,31 +86,29 @@ class L1LogisticOWLQN(BaseL1Logistic):
     """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
-    mean logistic loss, multinomial for more than two classes, and reports a bound on
-    how far the result is from the optimum. With an L1 norm, the default, many
+    mean logistic loss, multinomial for more than two classes, and reports a proven
+    bound on the distance from the optimum. With an L1 norm, the default, many
     coefficients are exactly zero.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
-        :class:`~sklearn.linear_model.LogisticRegression` corresponds to
-        ``1 / (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are
-        zero.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
+        of :class:`~sklearn.linear_model.LogisticRegression` corresponds to ``1 /
+        (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are zero.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter. With 200
+        samples or more, held-out samples then select a multiple of this strength, and
+        whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
-        :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
+        Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is L2, the
+        default of :class:`~sklearn.linear_model.LogisticRegression`.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
-        place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
-        With ``alpha="auto"`` they come on top of the scales of the features. A dict or
-        Series is matched to the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty, by default ones: ``f_j w_j``
+        replaces ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` replaces ``w_j²``. With
+        ``alpha="auto"`` the factors multiply the scales of the features. A dict or
+        Series is matched by feature names; missing features have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
@@ -130,12 +128,11 @@ class L1LogisticOWLQN(BaseL1Logistic):
           trust region, BFGS of limited memory or with a full matrix, conjugate
           gradients, and subgradient BFGS; with ``l1_ratio=0`` only, which "owlqn" and
           "owlqn*" refuse.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -147,9 +144,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Number of displacement pairs from which "owlqn", "owlqn*" and "lbfgs" estimate
         curvature, at least 1.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -157,32 +154,31 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
-        scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
-        factors of ``w_j²``.
+        Factors f of ``f_j w_j`` in the penalty: ``penalty_factor``, times the scales of
+        the features with ``alpha="auto"``. With ``l1_ratio=0`` they are factors of
+        ``w_j²``.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate).
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -190,35 +186,35 @@ class L1LogisticOWLQN(BaseL1Logistic):
         One entry: the objective, lower bound, passes over the data and seconds after
         each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    L1LogisticOWLQNCV : The same with ``alpha`` chosen by cross-validation.
-    sklearn.linear_model.LogisticRegression : Without a proven gap.
+    L1LogisticOWLQNCV : The same model with ``alpha`` chosen by cross-validation.
+    sklearn.linear_model.LogisticRegression : The same model without a proven gap.
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    The solvers that the class is named after are there to be compared; "auto" is much
-    faster to a proven gap.
+    The solvers in the name of the class are available for comparison; "auto" reaches a
+    proven gap much faster.
 
     Fitting takes memory beyond X for about 20 vectors of n_samples numbers, for each
     class where there are more than two, and 2 * (memory + 5) vectors as large as the
     coefficients. "cd" also takes a sparse X by columns, as large as X, and for several
     classes a sample of the rows; the user guide has an example.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------
@@ -279,9 +275,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Features without a penalty do not count, and nothing but these is fitted.
-        ``alpha`` of the estimator itself has no influence. With ``l1_ratio=0`` there is
-        none, and infinity is returned.
+        Coefficients of unpenalized features are excluded, and only these are fitted.
+        The estimator's own ``alpha`` has no effect. With ``l1_ratio=0`` the result is
+        infinity.
 
         Parameters
         ----------
@@ -300,7 +296,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable.
+            If parameters or data are invalid.
         """
         self._check_parameters()
         model = self.__class__(**{**self.get_params(deep=False), "alpha": 1.0})

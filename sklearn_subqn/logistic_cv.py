@@ -1,4 +1,4 @@
-"""Cross-validated choice of the penalty of sparse logistic models on warm paths."""
+"""Cross-validated choice of the penalty of logistic models, with warm starts."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """Regularized logistic regression with cross-validation over a path.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting from the solution of the one before. The best ``alpha`` is then
-    refitted on all samples.
+    each starting at the previous solution. The best ``alpha`` is then refitted on all
+    samples.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size: then the values fall from the smallest one for which all
-        coefficients are zero to a thousandth of it in geometric progression, or, with
-        ``l1_ratio=0``, from 1e-2 to 1e-6 divided by the median of the positive factors
-        of ``penalty_factor``.
+        The grid, or its size. A grid of a given size is geometric, from the smallest
+        value with all coefficients zero to a thousandth of it, or, with ``l1_ratio=0``,
+        from 1e-2 to 1e-6 divided by the median of the positive penalty factors.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
-        What to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
-        are passed to the scorer if there are any, and all classes as ``labels`` to
-        metrics of probabilities that take them: a fold may lack some.
+        Score to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
+        are passed to the scorer if given. Metrics of probabilities get all classes as
+        ``labels`` if possible, since a fold may lack some classes.
     error_score : "raise" or float, default=nan
-        Score of a fold on which the scorer raises an error, such as one without a
-        class. Folds without any finite score are left out of the means, with a warning.
+        Score of a fold on which the scorer raises an error, for example if a class is
+        missing. Folds without any finite score are excluded from the means, with a
+        warning.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean score better than the best one found by more than
-        this. For two classes, ``l1_ratio=0``, and the scores "accuracy",
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean score that exceeds the best one by more than
+        ``search_tol``. For two classes, ``l1_ratio=0``, and the scores "accuracy",
         "balanced_accuracy", "neg_hinge_loss" and "neg_log_loss".
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     l1_ratio : float or list of float, default=1.0
-        Share of the L1 norm in the penalty, in [0, 1]. Of a list that is chosen which
-        has the best mean score with its best ``alpha``, the first if there are several.
+        Share of the L1 norm in the penalty, in [0, 1]. From a list, the value with the
+        best mean score at its best ``alpha`` is chosen, the first one if several are
+        equal.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         As in :class:`L1LogisticOWLQN`.
     solver : str, default="auto"
@@ -67,9 +68,9 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     memory : int, default=15
         Number of displacement pairs of quasi-Newton methods, at least 1.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -79,25 +80,24 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The grid, from the largest value to the smallest; with a list of values of
-        ``l1_ratio`` one for each.
+        The grid in descending order; with a list of ``l1_ratio`` one grid for each.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        The value of ``l1_ratio`` that was chosen.
+        The chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
-        Scores on the left-out samples, ``error_score`` where there are none.
+        Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more, up to rounding.
+        With ``search_tol``: proven bound of how much the mean score of any ``alpha`` of
+        the interval exceeds ``best_score_``, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between them.
@@ -173,7 +173,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
 
     @property
     def penalty(self) -> str:
-        """Name of the penalty, with a list of ``l1_ratio`` that which was chosen."""
+        """Name of the penalty, for the chosen value in a list of ``l1_ratio``."""
         if self._tries_several():
             return self._penalty_of(getattr(self, "l1_ratio_", 0.5))
         return super().penalty

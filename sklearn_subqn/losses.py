@@ -1,4 +1,4 @@
-"""Losses as objects, and what a loss of one's own is made of (see the user guide)."""
+"""Losses as objects, and the base class of user-defined losses (see the user guide)."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from ._core.losses import (
 )
 from ._core.losses import LossChecks as _LossChecks
 
-#: The base of losses known by values and subgradients only: the same class.
+#: An alias of ``Loss``, for losses with values and subgradients only.
 FirstOrderLoss = Loss
 
 __all__ = [
@@ -59,7 +59,7 @@ __all__ = [
     "check_loss",
 ]
 
-# Random scores are of these sizes, times ``scale``.
+# Sizes of random scores, in units of ``scale``.
 _SIZES = (0.1, 1.0, 10.0)
 
 
@@ -73,46 +73,44 @@ def check_loss(
     n_trials: int = 20,
     random_state: int = 0,
 ) -> None:
-    """Check a loss of one's own at random scores; raise an error where it is wrong.
+    """Check a user-defined loss at random scores; raise an error if it is wrong.
 
-    Shapes and types; values and subgradients against difference quotients and each
-    other; convexity along random segments; ``infimum``, by a search for values below
-    it along subgradients, which does not find all; what ``invariant`` and ``ranks``
-    promise; that rows without weight take no part; and, where the loss has them,
-    ``conjugate``, ``restrict``, ``kink_rows`` with ``argsup``, ``derivatives``,
-    ``curvature`` and ``envelope``.
+    The checks cover shapes and types; values and subgradients, by difference quotients
+    and by each other; convexity along random segments; ``infimum``, by a heuristic
+    search for smaller values along subgradients; the properties ``invariant`` and
+    ``ranks``; rows without weight; and, if the loss has them, ``conjugate``,
+    ``restrict``, ``kink_rows`` with ``argsup``, ``derivatives``, ``curvature`` and
+    ``envelope``.
 
     Parameters
     ----------
     loss : Loss
         An instance of a subclass of :class:`sklearn_subqn.losses.Loss`.
     targets : array-like of shape (n,) or (n, k)
-        Such targets as the loss gets: numbers, -1 and 1 for two classes, numbers of
-        classes from zero, or as many columns as there are scores. A few rows are
-        enough.
+        Targets for the loss: numbers, -1 and 1 for two classes, class numbers from
+        zero, or one column for each score. A few rows are enough.
     n_scores : int, optional
-        Number of scores of a row. By default one, and with ``joint = True`` the number
-        of columns of ``targets``, or of classes.
+        Number of scores of a row. By default one; with ``joint = True`` the number of
+        columns of ``targets``, or of classes.
     sample_weight : array-like of shape (n,), optional
-        Default random weights, or equal ones for losses with ``counts_rows = True``.
+        Row weights; by default random, or equal for losses with ``counts_rows = True``.
     scale : float, default=1.0
-        Size of the scores, positive. They are as large as this times .1, 1 and 10.
+        Size of the scores, positive. Scores have sizes of .1, 1 and 10 times ``scale``.
     n_trials : int, default=20
         Number of random points for each check, at least 1.
     random_state : int, default=0
-        Seed of what is random.
+        Seed of the random numbers.
 
     Raises
     ------
     TypeError
-        If ``loss`` is no such object, or returns something of another type.
+        If ``loss`` is no instance of ``Loss``, or returns a wrong type.
     ValueError
-        If a check fails. The message says which one, at which scores, and what the
-        values are.
+        If a check fails. The message names the check, the scores and the values.
 
     See Also
     --------
-    sklearn_subqn.losses.Loss : The base of such losses, with all that they may have.
+    sklearn_subqn.losses.Loss : The base class, with all optional methods.
 
     Examples
     --------

@@ -34,32 +34,34 @@ def sequence_f1_score(
 ) -> Any:
     """Return the F1 score of chunks, as conlleval counts them.
 
-    A predicted chunk is right if a true one has the same type, start and end. F1 is the
-    harmonic mean of precision, the share of right ones among predicted chunks, and
-    recall, their share among true ones; it is 0 where there are no chunks.
+    A predicted chunk is correct if a true chunk has the same type, start and end. F1 is
+    the harmonic mean of precision (the share of correct chunks among predicted chunks)
+    and recall (the share of correct chunks among true chunks); it is 0 if there are no
+    chunks.
 
     Parameters
     ----------
     y_true, y_pred : iterable of label sequences, or array-like of shape (n_tokens,)
-        Labels in any scheme of chunks, see :func:`chunks_of`; arrays with ``lengths``.
+        Labels in a chunking scheme, see :func:`chunks_of`; single arrays need
+        ``lengths``.
     average : {"micro", "macro", "weighted"} or None, default="micro"
-        "micro": of the chunks of all types together, conlleval's FB1. "macro": the mean
-        of the scores of types. "weighted": their mean weighted by the numbers of true
+        "micro": the score over chunks of all types, conlleval's FB1. "macro": the mean
+        over types. "weighted": the mean over types, weighted by the number of true
         chunks. None: a dict with the score of each type.
     sample_weight : array-like of shape (n_sequences,), default=None
-        Non-negative weights of the sequences, whose chunks count by them.
+        Non-negative weights of the sequences and their chunks.
     lengths : array-like of int of shape (n_sequences,), default=None
-        Numbers of the labels that make a sequence, where all are one array.
+        Number of labels in each sequence, if all labels are in one array.
 
     Returns
     -------
     f1 : float or dict from str to float
-        Between 0 and 1; for ``average=None`` from the types to their scores.
+        Score between 0 and 1; for ``average=None`` a dict from types to scores.
 
     Raises
     ------
     ValueError
-        If a label is none of chunks, or sequences are not of equal lengths.
+        If a label is invalid in the chunking scheme, or sequences differ in length.
 
     See Also
     --------
@@ -99,28 +101,29 @@ def sequence_report(
 ) -> dict[str, dict[str, float]]:
     """Return precision, recall and F1 of chunks of each type, and of all together.
 
-    A predicted chunk is right if a true one has the same type, start and end.
+    A predicted chunk is correct if a true chunk has the same type, start and end.
 
     Parameters
     ----------
     y_true, y_pred : iterable of label sequences, or array-like of shape (n_tokens,)
-        Labels in any scheme of chunks, see :func:`chunks_of`; arrays with ``lengths``.
+        Labels in a chunking scheme, see :func:`chunks_of`; single arrays need
+        ``lengths``.
     sample_weight : array-like of shape (n_sequences,), default=None
-        Non-negative weights of the sequences, whose chunks count by them.
+        Non-negative weights of the sequences and their chunks.
     lengths : array-like of int of shape (n_sequences,), default=None
-        Numbers of the labels that make a sequence, where all are one array.
+        Number of labels in each sequence, if all labels are in one array.
 
     Returns
     -------
     report : dict of dicts
-        From types, and at last "micro" for all, to "precision", "recall", "f1" and
-        "support", the number of true chunks. ``pandas.DataFrame(report).T`` has a row
-        for each.
+        Maps types, and finally "micro" for all types, to "precision", "recall", "f1"
+        and "support" (the number of true chunks). ``pandas.DataFrame(report).T`` has a
+        row for each type.
 
     Raises
     ------
     ValueError
-        If a label is none of chunks, or sequences are not of equal lengths.
+        If a label is invalid in the chunking scheme, or sequences differ in length.
 
     See Also
     --------
@@ -141,9 +144,9 @@ _Scorer: Any = type(make_scorer(sequence_f1_score))
 
 
 class SequenceF1Scorer(_Scorer):
-    """A scorer of models that also takes labels and predictions.
+    """A scorer that accepts a model, or labels and predictions.
 
-    So ``make_scorer(sequence_f1)`` is the same scorer as ``sequence_f1`` itself.
+    ``make_scorer(sequence_f1)`` is therefore equivalent to ``sequence_f1``.
     """
 
     def __call__(
@@ -159,18 +162,18 @@ sequence_f1 = SequenceF1Scorer(sequence_f1_score, 1, {}, "predict")
 
 
 def flat_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
-    """Return a scorer of sequences by a score of all their tokens.
+    """Return a scorer of sequences that scores all tokens as one sample.
 
-    ``scoring="f1_macro"`` and the like compare one label with another, and refuse lists
-    of labels. ``scoring=flat_scorer("f1_macro")`` compares the labels of all tokens of
-    all sequences.
+    Scorers such as "f1_macro" compare single labels, and reject lists of labels.
+    ``scoring=flat_scorer("f1_macro")`` compares the labels of all tokens of all
+    sequences.
 
     Parameters
     ----------
     scoring : str or callable
         A name of scikit-learn's scorers of predicted labels, such as "f1_macro",
-        "balanced_accuracy" or "matthews_corrcoef", or one that
-        :func:`~sklearn.metrics.make_scorer` has made.
+        "balanced_accuracy" or "matthews_corrcoef", or a scorer made by
+        :func:`~sklearn.metrics.make_scorer`.
 
     Returns
     -------
@@ -197,7 +200,7 @@ def flat_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
 
 
 class _FlatScorer:
-    """The scorer that ``flat_scorer`` returns, which can be pickled."""
+    """The result of ``flat_scorer``, a class so that it can be pickled."""
 
     def __init__(self, scoring: Any) -> None:
         self._scoring = scoring
@@ -218,7 +221,7 @@ class _FlatScorer:
 
 
 class _Predicted(ClassifierMixin, BaseEstimator):
-    """A classifier of known classes that predicts what it is given."""
+    """A classifier with known classes that returns its input as predictions."""
 
     def __init__(self, labels: Any = None) -> None:
         self.labels = labels

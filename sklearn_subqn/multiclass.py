@@ -20,43 +20,41 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
-    loss_i / sum_i s_i`` over one vector of weights for each class at once, where the
+    loss_i / sum_i s_i`` jointly over one coefficient vector for each class, where the
     loss of a sample of class y with scores z is ``max_j (cost[y, j] + z_j - z_y)``, and
-    reports a bound on how far the result is from the optimum.
+    reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
-        :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
+        of :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter. With 200
+        samples or more, held-out samples then select a multiple of this strength, and
+        whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
-        Cost of predicting the class of the column for a sample of the class of the row,
-        in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
-        one for every error. A data frame whose rows and columns are named by classes is
-        matched by these names.
+        Cost of predicting the column's class for a sample of the row's class, in the
+        order of ``classes_``: non-negative, zero on the diagonal. ``None`` means one
+        for every error. A data frame with class names on both axes is matched by name.
     rescaling : {"margin", "slack"} or array-like of shape (n_classes, n_classes), \
             default="margin"
-        "margin": the loss above, which asks for margins in proportion to the costs.
-        "slack": ``max_j cost[y, j] * (1 + z_j - z_y)``, which asks for a margin of one
-        and counts violations in proportion to the costs. A matrix of rates, in the
-        order of ``classes_``: ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``,
-        of which these are the cases of ones and of the costs. Rates are non-negative,
-        and positive where costs are; those of zero leave a pair of classes out. A data
-        frame is matched by names, as ``label_cost`` is.
+        "margin": the loss above, with margins proportional to the costs. "slack":
+        ``max_j cost[y, j] * (1 + z_j - z_y)``, with a margin of one, and violations
+        multiplied by the costs. A matrix of rates, in the order of ``classes_``:
+        ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``, which is "margin" for
+        rates of one, and "slack" for rates equal to the costs. Rates are non-negative,
+        and positive where costs are positive; a rate of zero excludes a pair of
+        classes. A data frame is matched by name, like ``label_cost``.
     l1_ratio : float, default=0.0
-        Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
-        norm alone.
+        Share of the L1 norm in the penalty, from 0 for a pure L2 penalty to 1 for a
+        pure L1 penalty.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
-        place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
-        With ``alpha="auto"`` they come on top of the scales of the features. A dict or
-        Series is matched to the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty, by default ones: ``f_j w_j``
+        replaces ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` replaces ``w_j²``. With
+        ``alpha="auto"`` the factors multiply the scales of the features. A dict or
+        Series is matched by feature names; missing features have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
@@ -73,12 +71,11 @@ class MulticlassHingeClassifier(JointHingeClassifier):
           "trust-region-bundle": bundle methods. With a positive ``l1_ratio`` "auto" is
           "ls-bmrm", and "bmrm-aggregated" has no part; a small ``alpha`` then takes
           hundreds of iterations.
-        - "subgradient": the subgradient method, of which the best point counts.
+        - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -89,9 +86,9 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     memory : int, default=15
         Number of displacement pairs from which "sublbfgs" estimates curvature.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -99,69 +96,68 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Weights of the features for each class, of the type of X. For two classes, as
-        everywhere in scikit-learn, the difference of the second and the first.
+        Weights of the features for each class, with the dtype of X. For two classes, as
+        in scikit-learn, the second class less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts, determined up to a common constant; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
-        scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
-        factors of ``w_j²``, and scales are squared.
+        Factors f of ``f_j w_j`` in the penalty: ``penalty_factor``, times the scales of
+        the features with ``alpha="auto"``. With ``l1_ratio=0`` they are factors of
+        ``w_j²``, and the scales are squared.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate).
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
     SubLBFGSLinearSVC : One class against the rest.
-    sklearn.svm.LinearSVC : With ``multi_class="crammer_singer"`` the same loss, without
+    sklearn.svm.LinearSVC : The same loss with ``multi_class="crammer_singer"``, without
         label costs or free intercepts, and without a proven gap.
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
-    For two classes of equal costs the result is that of the binary support vector
-    machine with half the ``alpha``, since both classes' vectors are penalized.
+    For two classes with equal costs the result equals a binary support vector machine
+    with half the ``alpha``, since the vectors of both classes are penalized.
 
     Fitting takes memory beyond X for about ten arrays of n_samples * n_classes numbers
     and, with "alm", for a copy of the rows with several classes near the maximum, at
     most 0.6 times X.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

@@ -42,18 +42,19 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
 class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
-    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each label, and one for a threshold, at once, and reports a bound on how
-    far the result is from the optimum. Labels of a sample should score above the
-    threshold and above all others; ``reduction`` says how violations add up.
+    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` jointly over one
+    coefficient vector for each label and one for a threshold, and reports a proven
+    bound on the distance from the optimum. The relevant labels of a sample should score
+    above the threshold and above all other labels; ``reduction`` determines how
+    violations are combined.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive, or 0 for none.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss, positive, or 0 for no
+        penalty. With "auto", a rule chooses it from the size and sparsity of the data,
+        and each feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     reduction : {"mean", "max"}, default="mean"
         The loss of a sample, with scores z of its relevant labels h and irrelevant
         labels j and the threshold t.
@@ -64,43 +65,43 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         - "max": ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)``, so that only
           the worst label of either kind counts.
 
-        Where y has one class per sample the loss is that of
-        :class:`MulticlassHingeClassifier` with either.
+        If y has one class per sample, both reductions have the loss of
+        :class:`MulticlassHingeClassifier`.
     label_cost : array-like of shape (2, n_labels) or (n_labels, n_labels), or None, \
             default=None
-        Margins in place of 1/2: ``label_cost[0, j]`` where label j is irrelevant, that
-        is, the cost of predicting it wrongly, and ``label_cost[1, j]`` where it is
-        relevant, the cost of missing it. Non-negative.
+        Non-negative margins in place of 1/2: ``label_cost[0, j]`` if label j is
+        irrelevant (the cost of a false positive), and ``label_cost[1, j]`` if it is
+        relevant (the cost of a false negative).
 
-        For more than two labels, ``threshold=False`` and ``reduction="max"`` also a
-        cost of each pair,
-        ``label_cost[h, j]`` of ranking the irrelevant label j above the relevant label
-        h, zero on the diagonal: the loss is ``max(0, max(label_cost[h, j] + z_j -
-        z_h))``. Costs that are sums of margins are solved faster as margins.
+        With more than two labels, ``threshold=False`` and ``reduction="max"``, costs of
+        pairs are possible: ``label_cost[h, j]`` is the cost of ranking the irrelevant
+        label j above the relevant label h, zero on the diagonal: the loss is ``max(0,
+        max(label_cost[h, j] + z_j - z_h))``. If costs are sums of margins, fits with
+        margins are faster.
 
-        A data frame with names is matched by them: to the columns of y where these have
-        names, to numbers of labels, or to classes where y has one per sample; rows of
-        margins are called 0 and 1.
+        A data frame with names is matched by name: to the columns of y if they have
+        names, otherwise to label numbers, or to classes if y has one class per sample;
+        rows of margins are named 0 and 1.
     threshold : bool, default=True
-        Whether to learn a threshold. Without one the loss is that of pairs alone, their
-        mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
-        without irrelevant labels; it ranks labels only, and there is no ``predict``.
+        Whether to learn a threshold. Without a threshold the loss has only the terms of
+        pairs, their mean or ``max(0, 1 + max z_j - min z_h)``, and is zero for samples
+        without relevant or without irrelevant labels; the model then ranks labels and
+        has no ``predict``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, which becomes
-        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty ``alpha / 2 * sum_j f_j w_j²``, by
+        default ones. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     solver : str, default="auto"
-        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and others
-        are "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista"; for "max" it is
-        as in :class:`MulticlassHingeClassifier`, and "alm" is another. For both there
-        are "sublbfgs", "subbfgs" and "subgradient", and the bundle methods "ls-bmrm",
-        "bmrm", "bmrm-aggregated", "proximal-bundle" and "trust-region-bundle".
+        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg", and
+        "trust-region", "lbfgs", "bfgs", "cg", "fista" and "ista" are available; for
+        "max" "auto" is as in :class:`MulticlassHingeClassifier`, and "alm" is
+        available. For both there are "sublbfgs", "subbfgs" and "subgradient", and the
+        bundle methods "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle" and
+        "trust-region-bundle".
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     warm_start : bool, default=False
@@ -109,9 +110,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     memory : int, default=15
         Number of displacement pairs from which "sublbfgs" estimates curvature.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -119,71 +120,69 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-        Weights of the features for each label, of the type of X, those of the threshold
-        subtracted; one row, the difference, where y has one of two classes per sample.
+        Weights of the features for each label less the weights for the threshold, with
+        the dtype of X; one row, the difference, if y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
-        Intercepts, that of the threshold subtracted; zero if ``fit_intercept=False``.
-        One, as for ``coef_``, where y has one of two classes per sample.
+        Intercepts less the intercept of the threshold; zero if ``fit_intercept=False``.
+        A single intercept, as for ``coef_``, if y has one of two classes per sample.
     classes_ : ndarray of shape (n_labels,)
-        Numbers of the labels, or the classes where y has one class per sample.
+        Numbers of the labels, or the classes if y has one class per sample.
     multilabel_ : bool
         Whether y was an indicator matrix.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
-        times squared scales of the features with ``alpha="auto"``.
+        Factors f in the penalty ``sum_j f_j w_j² / 2``: ``penalty_factor``, times the
+        squared scales of the features with ``alpha="auto"``.
     objective_ : float
-        Objective at the coefficients. That of the threshold are minus the sum of
-        ``coef_`` over n_labels + 1, as at every optimum.
+        Objective at the coefficients. The threshold's coefficients are minus the sum of
+        ``coef_`` over labels divided by n_labels + 1, as at every optimum.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    MulticlassHingeClassifier : The same for one label of each sample.
+    MulticlassHingeClassifier : The analogous model for one label per sample.
     sklearn.multiclass.OneVsRestClassifier : Fits one binary classifier for each label.
 
     Notes
     -----
-    Where labels are noisy, the worst one of each sample cannot be distinguished from
-    the others, and the optimum with ``reduction="max"`` predicts few labels or none at
-    any ``alpha``. Fitting warns where predictions for the training samples are nearer
-    to no labels at all than to the true ones, that is, where more of the relevant
-    labels are missed than found.
+    If labels are noisy, the worst label of each sample cannot be separated from the
+    other labels, and the optimum with ``reduction="max"`` predicts few labels or none
+    at any ``alpha``. Fitting warns if the predictions for the training samples miss
+    more relevant labels than they find.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
-    two hinges bounds their loss of rankings, half of it on either side.
+    two hinges is an upper bound of their ranking loss.
 
-    Where y has one class per sample instead of an indicator matrix, no threshold is
-    needed and the loss is that of :class:`MulticlassHingeClassifier`.
+    If y has one class per sample instead of an indicator matrix, no threshold is needed
+    and :class:`MulticlassHingeClassifier` has the same loss.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------
@@ -268,11 +267,11 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -282,17 +281,17 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features, or if with ``reduction="max"``
-            and a threshold the model misses more of the relevant labels of its training
-            samples than it finds; says what to take instead.
+            If the optimum does not use the features, or if with ``reduction="max"`` and
+            a threshold the model misses more relevant labels of the training samples
+            than it finds; the message says what to change.
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
@@ -304,7 +303,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         super()._check_parameters()
 
     def _is_smooth(self) -> bool | None:
-        # With one class per sample either reduction has kinks.
+        # With one class per sample both reductions have kinks.
         return None if self.reduction == "mean" else False
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -314,11 +313,12 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             self._warn_of_missed(*solution.sums)
 
     def _warn_of_missed(self, found: float, relevant: float) -> None:
-        """Warn if predictions are nearer to no labels at all than to the true ones.
+        """Warn if predictions are closer to no labels at all than to the true labels.
 
-        That is, if they miss more of the relevant labels than they find: numbers of
-        wrong labels are those missed and those predicted wrongly, and all predicted
-        ones are what they differ by from none.
+        The distance counts differing labels: from no labels it is the number of labels
+        found plus false positives, from the true labels the number missed plus false
+        positives. The warning therefore means that more relevant labels are missed than
+        found.
         """
         if found < 0.5 * relevant:
             share = found / relevant
@@ -345,7 +345,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         if isinstance(y, list) and y and isinstance(y[0], list | tuple | set):
-            # Names scikit-learn's transformer where these are lists of labels.
+            # For lists of labels, scikit-learn's error names the transformer to use.
             type_of_target(y)
         names = column_names(y)
         X, y = self._checked(X, y)
@@ -377,7 +377,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def _problems(
         self, X: Any, y: npt.NDArray[Any], weights: Floats, names: Any
     ) -> LinearProblems:
-        """Return the problem of checked data, with the names of labels or classes."""
+        """Return the problem for checked data, with the names of labels or classes."""
         if y.ndim == 2:
             labels = Axis("labels", np.arange(y.shape[1]) if names is None else names)
             return self._label_problem(X, y, weights, labels)
@@ -393,7 +393,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def _label_problem(
         self, X: Any, targets: npt.NDArray[Any], weights: Floats, labels: Axis
     ) -> LinearProblems:
-        """Return the problem of indicators of shape (n, l)."""
+        """Return the problem for indicators of shape (n, l)."""
         n_labels = targets.shape[1]
         costs = check_label_margins(self.label_cost, labels)
         known = {"classes_": np.arange(n_labels), "multilabel_": True}
@@ -417,7 +417,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         hinge = DualLoss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
-        # The threshold is the last score, and subtracted.
+        # The threshold is the last score, which is subtracted.
         given = {"n_scores": n_labels + 1, "scores": Contrasts(n_labels + 1, base=-1)}
         kind = LinearProblems if is_mean else _ProblemsOfWorstLabels
         return kind(*data, hinge, weights, known=known, **given)
@@ -425,7 +425,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     @available_if(_has_threshold)
     @blockwise
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the labels above the threshold, or the class of the largest score.
+        """Return the labels above the threshold, or the class with the largest score.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
 
 class _ProblemsOfWorstLabels(LinearProblems):
-    """Problems with a threshold, whose solutions say how many labels they find."""
+    """Problems with a threshold, whose solutions count the labels that they find."""
 
     def run_once(
         self,
@@ -482,14 +482,14 @@ class _ProblemsOfWorstLabels(LinearProblems):
 
 
 def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
-    """Return weights of the relevant labels above the threshold, and of all of them."""
+    """Return the weight of relevant labels above the threshold, and of all relevant."""
     relevant = targets > 0
     found = relevant & (scores[:, :-1] > scores[:, -1:])
     return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])
 
 
 def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
-    """Whether costs are of labels, not of pairs; one class alone has no pairs."""
+    """Whether costs are margins of labels, not costs of pairs."""
     return len(costs) == 2
 
 

@@ -1,4 +1,4 @@
-"""Linear models trained on streams and mini-batches by online quasi-Newton methods."""
+"""Linear models for streams and mini-batches, by online quasi-Newton methods."""
 
 from __future__ import annotations
 
@@ -47,93 +47,97 @@ _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
 class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
-    """Linear classifier trained on mini-batches or a stream, without tuning.
+    """Linear classifier for mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
-    mean loss, by steps on one batch after the other. The default method needs no step
-    size: it measures scales and offsets of features, curvature, and the length of each
+    mean loss, by one step for each batch. The default method needs no step size: it
+    estimates the location and scale of features, the curvature, and the length of each
     step. Features need no scaling.
 
     Parameters
     ----------
     loss : str, default="log_loss"
         "log_loss", "hinge", "squared_hinge" or "modified_huber", or another loss of
-        :class:`BMRMClassifier` of one score per sample whose curvature is bounded.
-        For more than two classes "log_loss" is multinomial (softmax); of the
-        others one binary loss for each class against the rest is summed.
-        Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
-        for several classes over their sum, of "modified_huber" (Zhang 2004).
+        :class:`BMRMClassifier` with one score per sample and bounded curvature. For
+        more than two classes "log_loss" is multinomial (softmax); for the other losses
+        the binary losses of each class against the rest are summed. Probabilities are
+        available for "log_loss", and for "modified_huber" as ``(1 + clip(score, -1, 1))
+        / 2``, normalized over several classes (Zhang 2004).
     alpha : float, default=1e-5
-        Strength of the regularization against the *mean* loss, not negative. It weighs
-        coefficients by the units of their features: where standard deviations are far
-        below one, take less.
+        Strength of the penalty relative to the *mean* loss, non-negative. The penalty
+        depends on the units of features: take a smaller value if standard deviations
+        are far below one.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
-        exactly zero; the other solvers take subgradients, and none of theirs does.
+        exactly zero; the other solvers use subgradients, with which no coefficient
+        becomes exactly zero.
     solver : str, default="auto"
         Method that makes the steps.
 
         - "auto": online L-BFGS over a diagonal metric of the centered features, with
-          measured steps and an average of iterates that is begun anew when the stream
-          changes. For all but comparisons.
+          measured steps and an average of iterates that restarts when the stream
+          changes. Recommended; the other solvers are for comparison.
         - "olbfgs", "obfgs": online (L)BFGS (Schraudolph, Yu and Günter 2007).
         - "res-bfgs", "res-lbfgs": regularized stochastic BFGS (Mokhtari and Ribeiro
           2014).
         - "sgd", "smd", "ng", "momentum", "nesterov", "adagrad", "rmsprop", "adam":
           stochastic gradient descent, stochastic meta-descent, natural gradient, and
-          what their names say. "obfgs", "res-bfgs" and "ng" keep a matrix of all pairs
-          of parameters.
+          the methods of these names. "obfgs", "res-bfgs" and "ng" keep a matrix of all
+          pairs of parameters.
     batch_size : int, default=256
-        Rows of a step, at most: ``fit``, and every call of ``partial_fit``, divide
-        their rows into the fewest batches of about equal size that keep to it. A call
-        of ``partial_fit`` with fewer rows is a smaller batch; none waits for another.
+        Largest number of rows in a step: ``fit``, and every call of ``partial_fit``,
+        divide their rows into the smallest number of batches of about equal size. A
+        call of ``partial_fit`` with fewer rows is a smaller batch; rows are not kept
+        for a later call.
     eta0 : float or None, default=None
-        Size of the first steps; None for that of the solver, see Notes.
+        Size of the first steps; None for the solver's default, see the notes.
     tau : float or None, default=None
-        Number of batches after which steps fall; None for that of the solver. Not for
-        "smd", which adapts the steps of each coefficient instead.
+        Number of batches after which step sizes decrease; None for the solver's
+        default. Not for "smd", which adapts the step size of each coefficient instead.
     memory : int, default=10
         Number of displacement pairs of "auto", "olbfgs" and "res-lbfgs", at least 1.
-        "auto" keeps fewer where vectors are long against the entries of a batch.
+        "auto" keeps fewer if there are many features relative to the entries of a
+        batch.
     average : bool, default=True
-        Whether the model is an average of iterates, or else the last one.
+        Whether the model is an average of iterates instead of the last iterate.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
         Limit on the number of passes over the data in ``fit``, at least 1.
     tol : float, default=3e-2
         ``fit`` stops when the norm of a running average of the batches' gradients, over
-        about one epoch, has stayed below ``tol`` times that of the first gradient (of
-        the first fit, if this is a warm start) for as many batches as an epoch has, at
-        least 30 (Yu 2009, section 5.3.3). Norms of "auto" are those of its diagonal
-        metric, free of the features' scales. With ``early_stopping``, the improvement
-        of the score that counts.
+        about one epoch, has stayed below ``tol`` times the norm of the first gradient
+        (of the first fit, for warm starts) for one epoch and at least 30 batches (Yu
+        2009, section 5.3.3). "auto" uses the norm of its diagonal metric, which does
+        not depend on the features' scales. With ``early_stopping``, ``tol`` is the
+        smallest change of the score that counts as an improvement.
     early_stopping : bool, default=False
-        Whether to hold ``validation_fraction`` of the rows out, to stop when their
-        score has not improved for ``n_iter_no_change`` epochs, and to keep the best;
-        in ``fit`` only. ``partial_fit`` learns from all its rows and never stops: a
-        stream has no epochs, and whoever holds rows out can score the model meanwhile.
+        Whether to hold out ``validation_fraction`` of the rows, to stop when their
+        score has not improved for ``n_iter_no_change`` epochs, and to keep the best
+        model; in ``fit`` only. ``partial_fit`` learns from all its rows and never
+        stops, since a stream has no epochs; the model can be scored on held-out rows
+        between calls.
     validation_fraction : float, default=0.1
         Share of the rows held out, in (0, 1).
     n_iter_no_change : int, default=5
-        Number of epochs without improvement, at least 1; more where they have less than
-        30 batches altogether.
+        Number of epochs without improvement, at least 1; more if they have fewer than
+        30 batches in total.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
     random_state : int, RandomState instance or None, default=0
-        Seed of the order of rows in ``fit``. None draws another one each time.
+        Seed of the order of rows in ``fit``. None draws a new seed for each fit.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution, if there is one for the same
         classes and features.
     callback : callable or None, default=None
-        Called after every epoch of ``fit`` with a named tuple of ``n_iter``, the number
-        of epochs, ``objective``, the least of ``loss_curve_``, ``dual_gap``, infinite
-        here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
-        returns True.
+        Called after every epoch of ``fit`` with a named tuple of ``n_iter`` (the number
+        of epochs), ``objective`` (the minimum of ``loss_curve_``), ``dual_gap``
+        (infinite), ``passes`` (equal to ``n_iter``) and ``seconds``; fitting stops if
+        it returns True.
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
@@ -141,7 +145,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -151,46 +155,46 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     t_ : int
         Number of batches learned from.
     objective_ : float
-        After ``fit``, the objective at the coefficients, over the rows learned from.
-        ``partial_fit`` removes it, and all attributes below: they are not of its model.
+        After ``fit``, the objective at the coefficients, over the training rows.
+        ``partial_fit`` removes this attribute and the following attributes, which do
+        not describe its model.
     dual_gap_ : float
-        Infinite: there is no bound on the distance of ``objective_`` from the optimum.
+        Infinite, since no lower bound of the optimum is known.
     history_ : list of one History
-        The least of the objective at the start and of ``loss_curve_``, passes over the
-        rows and seconds after each epoch. See :class:`ConvergenceDisplay`.
+        The minimum of the initial objective and ``loss_curve_``, passes over the rows
+        and seconds of each epoch. See :class:`ConvergenceDisplay`.
     plan_ : str
         The solver.
     loss_curve_ : list of float
-        Of ``fit``: for each epoch the mean objective of its batches, each before its
+        After ``fit``: for each epoch the mean objective of its batches, each before its
         step.
     validation_scores_ : list of float or None
-        Of ``fit``: scores after each epoch with ``early_stopping``.
+        After ``fit`` with ``early_stopping``: scores after each epoch.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    OnlineLBFGSRegressor : The same for numbers.
-    SubLBFGSLinearSVC, L1LogisticOWLQN : Exact up to a proven gap.
+    OnlineLBFGSRegressor : The same method for regression.
+    SubLBFGSLinearSVC, L1LogisticOWLQN : Batch estimators with a proven gap.
     sklearn.linear_model.SGDClassifier : Needs scaled features and a step size.
 
     Notes
     -----
-    Steps of "auto" are a share ``eta0 / sqrt(1 + t / tau)`` of the way to the minimizer
-    of the batch's quadratic model along the direction, by default with eta0 = 1 and
-    tau = 10; those of other solvers are ``eta0 * tau / (tau + t)``, eta0 alone where
-    there is no tau. Their defaults are made for standardized features and targets: eta0
-    is 1 for "olbfgs" and "obfgs", 0.3 for RES and "adagrad", 0.1 for all others; tau is
-    10 for "ng", none for all others. The papers have smaller ones, or none.
+    Steps of "auto" go a fraction ``eta0 / sqrt(1 + t / tau)`` of the way to the
+    minimizer of the batch's quadratic model along the direction, by default with eta0 =
+    1 and tau = 10. Step sizes of the other solvers are ``eta0 * tau / (tau + t)``, or
+    eta0 without tau. Their defaults suit standardized features and targets: eta0 is 1
+    for "olbfgs" and "obfgs", 0.3 for RES and "adagrad", 0.1 for all others; tau is 10
+    for "ng", none for all others. The papers have smaller defaults, or no defaults.
 
-    Pickling keeps everything: a model pickled in mid-stream goes on exactly as if it
-    had not been. A call that raises an error changes nothing. Apart from X itself, the
-    model needs memory for about ``2 * memory + 15`` vectors of the size of ``coef_``;
-    after sparse batches of very many columns 6, of which pickles hold the columns that
-    had entries so far: iterate, average, two moments of the feature, and how far they
-    are up to date.
+    Pickling keeps the complete state: a model that is pickled in mid-stream continues
+    exactly as without pickling. A call that raises an error changes nothing. Apart from
+    X, the model needs memory for about ``2 * memory + 15`` vectors of the size of
+    ``coef_``; after sparse batches with very many columns for 6 vectors, of which
+    pickles contain only the columns with entries so far.
 
     References
     ----------
@@ -276,7 +280,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> OnlineLBFGSClassifier:
-        """Fit the model in epochs, each with all rows once in a new order.
+        """Fit the model in epochs, which visit all rows once in a new order.
 
         Parameters
         ----------
@@ -285,12 +289,12 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples. Rows of weight zero count as missing.
+            Non-negative weights of the samples. Rows of weight zero are ignored.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -300,8 +304,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the method diverges. A previously
+            fitted estimator stays unchanged.
 
         Warns
         -----
@@ -339,7 +343,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> OnlineLBFGSClassifier:
-        """Learn from some more rows, once and in their order.
+        """Learn from further rows, once and in their order.
 
         Parameters
         ----------
@@ -348,16 +352,15 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes that there will be; needed in the first call.
+            All classes of the stream; required in the first call.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples, relative to those of other calls. Rows
-            of weight zero count as missing.
+            Non-negative weights of the samples, on the same scale in all calls. Rows of
+            weight zero are ignored.
         coef_init : array-like, default=None
-            Coefficients to start from, such as those of a model of another class, of
-            the shape of ``coef_``; in the first call only.
+            Initial coefficients of the shape of ``coef_``, for example from another
+            model; in the first call only.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``; in the first call
-            only.
+            Initial intercepts of the shape of ``intercept_``; in the first call only.
 
         Returns
         -------
@@ -367,8 +370,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, y has a class that was not
-            announced, or the method diverges. The model stays as it was.
+            If parameters or data are invalid, y has a class that is not in ``classes``,
+            or the method diverges. The model stays unchanged.
         """
         self._check_parameters_once()
         first = not hasattr(self, "classes_")
@@ -406,10 +409,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     def _previous_parameters(
         self, previous: dict[str, Any], classes: npt.NDArray[Any]
     ) -> Floats | None:
-        """Return where a previous fit of equal classes and features ended."""
+        """Return the parameters of a previous fit of the same classes and features."""
         if not InputFeatures.of(self).are_those_of(previous):
             return None
-        # Lists are compared, since old NumPy warns at comparing numbers with strings.
+        # Lists are compared, since old NumPy warns about comparing numbers with
+        # strings.
         if previous["classes_"].tolist() != classes.tolist():
             return None
         w = previous["coef_"].T.ravel()
@@ -421,22 +425,22 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
-        """Whether the classes are plainly the known ones, in their order."""
+        """Whether the classes equal the known classes, in the same order."""
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
     def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
-        """Return the mean of positive weights, as ``partial_fit`` would take them."""
+        """Return the mean positive weight, the unit of later ``partial_fit`` calls."""
         if not isinstance(self.class_weight, dict):
             return unit_of(sample_weight)
         return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
 
 class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
-    """Linear regression trained on mini-batches or a stream, without tuning.
+    """Linear regression for mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
-    mean loss, by steps on one batch after the other. The default method needs no step
-    size: it measures scales and offsets of features, curvature, and the length of each
+    mean loss, by one step for each batch. The default method needs no step size: it
+    estimates the location and scale of features, the curvature, and the length of each
     step. Features need no scaling.
 
     Parameters
@@ -449,9 +453,9 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         - "quantile": ``max(quantile * (y - z), (quantile - 1) * (y - z))``.
         - "poisson": ``exp(z) - y * z`` for y in [0, 1e20]; predictions are ``exp(z)``.
     alpha : float, default=1e-4
-        Strength of the regularization against the *mean* loss, not negative. It weighs
-        coefficients by the units of their features: where standard deviations are far
-        below one, take less.
+        Strength of the penalty relative to the *mean* loss, non-negative. The penalty
+        depends on the units of features: take a smaller value if standard deviations
+        are far below one.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero.
@@ -463,65 +467,68 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Method that makes the steps.
 
         - "auto": online L-BFGS over a diagonal metric of the centered features, with
-          measured steps and an average of iterates that is begun anew when the stream
-          changes. For all but comparisons.
+          measured steps and an average of iterates that restarts when the stream
+          changes. Recommended; the other solvers are for comparison.
         - "olbfgs", "obfgs": online (L)BFGS (Schraudolph, Yu and Günter 2007).
         - "res-bfgs", "res-lbfgs": regularized stochastic BFGS (Mokhtari and Ribeiro
           2014).
         - "sgd", "smd", "ng", "momentum", "nesterov", "adagrad", "rmsprop", "adam":
           stochastic gradient descent, stochastic meta-descent, natural gradient, and
-          what their names say. "obfgs", "res-bfgs" and "ng" keep a matrix of all pairs
-          of parameters.
+          the methods of these names. "obfgs", "res-bfgs" and "ng" keep a matrix of all
+          pairs of parameters.
     batch_size : int, default=256
-        Rows of a step, at most: ``fit``, and every call of ``partial_fit``, divide
-        their rows into the fewest batches of about equal size that keep to it. A call
-        of ``partial_fit`` with fewer rows is a smaller batch; none waits for another.
+        Largest number of rows in a step: ``fit``, and every call of ``partial_fit``,
+        divide their rows into the smallest number of batches of about equal size. A
+        call of ``partial_fit`` with fewer rows is a smaller batch; rows are not kept
+        for a later call.
     eta0 : float or None, default=None
-        Size of the first steps; None for that of the solver, see the notes of
+        Size of the first steps; None for the solver's default, see the notes of
         :class:`OnlineLBFGSClassifier`.
     tau : float or None, default=None
-        Number of batches after which steps fall; None for that of the solver. Not for
-        "smd", which adapts the steps of each coefficient instead.
+        Number of batches after which step sizes decrease; None for the solver's
+        default. Not for "smd", which adapts the step size of each coefficient instead.
     memory : int, default=10
         Number of displacement pairs of "auto", "olbfgs" and "res-lbfgs", at least 1.
-        "auto" keeps fewer where vectors are long against the entries of a batch.
+        "auto" keeps fewer if there are many features relative to the entries of a
+        batch.
     average : bool, default=True
-        Whether the model is an average of iterates, or else the last one.
+        Whether the model is an average of iterates instead of the last iterate.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
         Limit on the number of passes over the data in ``fit``, at least 1.
     tol : float, default=3e-2
         ``fit`` stops when the norm of a running average of the batches' gradients, over
-        about one epoch, has stayed below ``tol`` times that of the first gradient (of
-        the first fit, if this is a warm start) for as many batches as an epoch has, at
-        least 30 (Yu 2009, section 5.3.3). Norms of "auto" are those of its diagonal
-        metric, free of the features' scales. With ``early_stopping``, the improvement
-        of the score that counts.
+        about one epoch, has stayed below ``tol`` times the norm of the first gradient
+        (of the first fit, for warm starts) for one epoch and at least 30 batches (Yu
+        2009, section 5.3.3). "auto" uses the norm of its diagonal metric, which does
+        not depend on the features' scales. With ``early_stopping``, ``tol`` is the
+        smallest change of the score that counts as an improvement.
     early_stopping : bool, default=False
-        Whether to hold ``validation_fraction`` of the rows out, to stop when their
-        score has not improved for ``n_iter_no_change`` epochs, and to keep the best;
-        in ``fit`` only. ``partial_fit`` learns from all its rows and never stops: a
-        stream has no epochs, and whoever holds rows out can score the model meanwhile.
+        Whether to hold out ``validation_fraction`` of the rows, to stop when their
+        score has not improved for ``n_iter_no_change`` epochs, and to keep the best
+        model; in ``fit`` only. ``partial_fit`` learns from all its rows and never
+        stops, since a stream has no epochs; the model can be scored on held-out rows
+        between calls.
     validation_fraction : float, default=0.1
         Share of the rows held out, in (0, 1).
     n_iter_no_change : int, default=5
-        Number of epochs without improvement, at least 1; more where they have less than
-        30 batches altogether.
+        Number of epochs without improvement, at least 1; more if they have fewer than
+        30 batches in total.
     random_state : int, RandomState instance or None, default=0
-        Seed of the order of rows in ``fit``. None draws another one each time.
+        Seed of the order of rows in ``fit``. None draws a new seed for each fit.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution, if there is one for the same
         features.
     callback : callable or None, default=None
-        Called after every epoch of ``fit`` with a named tuple of ``n_iter``, the number
-        of epochs, ``objective``, the least of ``loss_curve_``, ``dual_gap``, infinite
-        here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
-        returns True.
+        Called after every epoch of ``fit`` with a named tuple of ``n_iter`` (the number
+        of epochs), ``objective`` (the minimum of ``loss_curve_``), ``dual_gap``
+        (infinite), ``passes`` (equal to ``n_iter``) and ``seconds``; fitting stops if
+        it returns True.
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
@@ -529,7 +536,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Intercept; zero if ``fit_intercept=False``.
     n_iter_ : int
@@ -537,28 +544,29 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     t_ : int
         Number of batches learned from.
     objective_ : float
-        After ``fit``, the objective at the coefficients, over the rows learned from.
-        ``partial_fit`` removes it, and all attributes below: they are not of its model.
+        After ``fit``, the objective at the coefficients, over the training rows.
+        ``partial_fit`` removes this attribute and the following attributes, which do
+        not describe its model.
     dual_gap_ : float
-        Infinite: there is no bound on the distance of ``objective_`` from the optimum.
+        Infinite, since no lower bound of the optimum is known.
     history_ : list of one History
-        The least of the objective at the start and of ``loss_curve_``, passes over the
-        rows and seconds after each epoch. See :class:`ConvergenceDisplay`.
+        The minimum of the initial objective and ``loss_curve_``, passes over the rows
+        and seconds of each epoch. See :class:`ConvergenceDisplay`.
     plan_ : str
         The solver.
     loss_curve_ : list of float
-        Of ``fit``: for each epoch the mean objective of its batches, each before its
+        After ``fit``: for each epoch the mean objective of its batches, each before its
         step.
     validation_scores_ : list of float or None
-        Of ``fit``: scores after each epoch with ``early_stopping``.
+        After ``fit`` with ``early_stopping``: scores after each epoch.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    OnlineLBFGSClassifier : The same for classes, with references.
+    OnlineLBFGSClassifier : The same method for classification, with references.
     sklearn.linear_model.SGDRegressor : Needs scaled features and a step size.
 
     Examples
@@ -637,7 +645,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> OnlineLBFGSRegressor:
-        """Fit the model in epochs, each with all rows once in a new order.
+        """Fit the model in epochs, which visit all rows once in a new order.
 
         Parameters
         ----------
@@ -646,12 +654,12 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples. Rows of weight zero count as missing.
+            Non-negative weights of the samples. Rows of weight zero are ignored.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -661,8 +669,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the method diverges. A previously
+            fitted estimator stays unchanged.
 
         Warns
         -----
@@ -698,7 +706,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         coef_init: Any = None,
         intercept_init: Any = None,
     ) -> OnlineLBFGSRegressor:
-        """Learn from some more rows, once and in their order.
+        """Learn from further rows, once and in their order.
 
         Parameters
         ----------
@@ -707,14 +715,13 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples, relative to those of other calls. Rows
-            of weight zero count as missing.
+            Non-negative weights of the samples, on the same scale in all calls. Rows of
+            weight zero are ignored.
         coef_init : array-like, default=None
-            Coefficients to start from, such as those of a model of another class, of
-            the shape of ``coef_``; in the first call only.
+            Initial coefficients of the shape of ``coef_``, for example from another
+            model; in the first call only.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``; in the first call
-            only.
+            Initial intercepts of the shape of ``intercept_``; in the first call only.
 
         Returns
         -------
@@ -724,8 +731,8 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the method diverges. The model
-            stays as it was.
+            If parameters or data are invalid, or the method diverges. The model stays
+            unchanged.
         """
         self._check_parameters_once()
         check_same_rows(X, y=y, sample_weight=sample_weight)
@@ -747,7 +754,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            For "poisson" the exponentials of the scores.
+            Predicted targets; for "poisson" exponentials of the scores.
         """
         check_is_fitted(self)
         scores = self._raw_scores(X)

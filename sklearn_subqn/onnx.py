@@ -1,9 +1,9 @@
-"""Conversion to ONNX: importing this module makes the estimators known to skl2onnx.
+"""Conversion to ONNX: importing this module registers the estimators with skl2onnx.
 
 Then ``skl2onnx.to_onnx`` converts fitted linear estimators of this package, alone or in
-pipelines, searches and other estimators of scikit-learn. Each is converted as what its
-``to_sklearn`` returns, and takes the same options, such as ``zipmap``. It needs
-skl2onnx, which ``pip install "sklearn-subqn[onnx]"`` installs:
+pipelines, searches and other estimators of scikit-learn. Each estimator is converted
+like the result of its ``to_sklearn``, with the same options, such as ``zipmap``. It
+needs skl2onnx, which ``pip install "sklearn-subqn[onnx]"`` installs:
 
     import sklearn_subqn.onnx
     from skl2onnx import to_onnx
@@ -35,7 +35,7 @@ __all__: list[str] = []
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Return the outputs of a model that is converted as scikit-learn's."""
+    """Return the outputs of a model, which is converted like its scikit-learn twin."""
     twin = model.to_sklearn()
     if getattr(model, "multilabel_", False) and len(model.classes_) == 2:
         raise ValueError(
@@ -44,7 +44,7 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
         )
     with _passed_options(scope, model, twin):
         outputs = _parse_sklearn(scope, twin, inputs, custom_parsers=custom_parsers)
-    # The model itself is converted, so that its options are passed on then, too.
+    # The model itself is registered, so that its options apply at conversion as well.
     for operator in scope.operators.values():
         if operator.raw_operator is twin:
             operator.raw_operator, operator.type = model, get_model_alias(type(model))
@@ -58,7 +58,7 @@ def _set_shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Convert a model as scikit-learn's."""
+    """Convert a model like its scikit-learn twin."""
     model = operator.raw_operator
     with (
         _converted(operator),
@@ -69,7 +69,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 @contextmanager
 def _converted(operator: Any) -> Iterator[None]:
-    """Let an operator be that of scikit-learn's estimator for a while."""
+    """Replace an operator's model by its scikit-learn twin within a context."""
     own = operator.raw_operator, operator.type
     twin = own[0].to_sklearn()
     operator.raw_operator, operator.type = twin, get_model_alias(type(twin))
@@ -81,9 +81,9 @@ def _converted(operator: Any) -> Iterator[None]:
 
 @contextmanager
 def _passed_options(holder: Any, model: Any, twin: Any) -> Iterator[None]:
-    """Let the options of a model, by its class and its own, be another's for a while.
+    """Apply the options of a model and of its class to its twin within a context.
 
-    Those that the holder has are the user's own dict.
+    The holder's options are the user's dict, which must not be changed.
     """
     given = holder.options
     holder.options = dict(given or {})
@@ -105,7 +105,7 @@ for _module in (sklearn_subqn, linear_model, ranking, svm):
                 _set_shapes,
                 _convert,
                 parser=_parse,
-                # The options are those of the estimators that it becomes.
+                # The options of the scikit-learn estimators.
                 options={
                     "zipmap": [True, False, "columns"],
                     "nocl": [True, False],

@@ -1,4 +1,4 @@
-"""Minimizing convex functions of one's own by the methods of this package."""
+"""Minimization of user-defined convex functions by the methods of this package."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
-# As in SciPy: 0 is success, 1 a limit, 99 a callback's wish, and 2 any other end.
+# Exit codes as in SciPy: 1 if a limit was reached, 99 if the callback stopped the run,
+# 0 for success, and 2 otherwise.
 _CODES = {Status.MAX_ITER: 1, Status.CALLBACK: 99}
 
 
@@ -69,24 +70,24 @@ def minimize(
     options: Mapping[str, Any] | None = None,
     callback: Callable[[OptimizeResult], Any] | None = None,
 ) -> MinimizeResult:
-    """Minimize a convex function that need not be differentiable, with a penalty.
+    """Minimize a convex function, not necessarily differentiable, plus a penalty.
 
     The objective is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
     ||w||²)``, where a function returns the value of f and one subgradient. With ``alpha
-    > 0`` the subgradients prove a bound on how far the result is from the optimum.
+    > 0`` the subgradients prove a bound on the distance from the optimum.
 
     Parameters
     ----------
     value_and_subgradient : callable
         ``value_and_subgradient(w, *args)`` returns f(w), a number, and a vector g of
-        float64 with ``f(v) >= f(w) + g @ (v - w)`` for all v. This is what
-        :func:`scipy.optimize.minimize` takes with ``jac=True``. With ``alpha=0`` f may
+        float64 with ``f(v) >= f(w) + g @ (v - w)`` for all v. The signature is the same
+        as in :func:`scipy.optimize.minimize` with ``jac=True``. With ``alpha=0`` f may
         be infinite, but not at ``w0``.
     w0 : array-like of shape (d,)
-        Where to begin.
+        Starting point.
     method : str, optional
-        By default "ls-bmrm", which proves how far it is from the optimum, with
-        ``alpha > 0`` and without ``steepest``; else "sublbfgs".
+        By default "ls-bmrm", which proves a gap, with ``alpha > 0`` and without
+        ``steepest``; else "sublbfgs".
 
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix. At iterates on kinks of f they need ``steepest``.
@@ -98,38 +99,37 @@ def minimize(
           and ``alpha > 0``. They take any ``l1_ratio``.
         - "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other bundle
           methods, for ``alpha > 0``, the first one with ``l1_ratio=0``.
-        - "subgradient": the subgradient method, for any f and ``alpha > 0``; the best
-          point counts.
+        - "subgradient": the subgradient method, for any f and ``alpha > 0``; the result
+          is its best point.
     args : tuple, default=()
         Further arguments of the functions.
     alpha : float, default=0.0
-        Strength of the penalty, not negative. Of a function that is strongly convex
-        with a known constant, take that as ``alpha`` and half of it times ``||w||²``
-        out of f.
+        Strength of the penalty, non-negative. For a function that is strongly convex
+        with a known constant, pass the constant as ``alpha`` and subtract ``alpha / 2 *
+        ||w||²`` from f.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, from 0 to 1.
     steepest : callable, optional
         ``steepest(w, p, *args)`` returns the subgradient g of f at w with the largest
-        ``g @ p``. By it "sublbfgs" and "subbfgs" find directions of descent at kinks.
-        Without, f counts as differentiable at the iterates.
+        ``g @ p``. "sublbfgs" and "subbfgs" use it to find descent directions at kinks.
+        Without it, f is assumed to be differentiable at the iterates.
     restrict : callable, optional
         ``restrict(w, p, *args)`` returns f on the line ``w + step * p`` as a function
-        of the step: a :class:`~sklearn_subqn.losses.PiecewiseQuadratic`, or of smooth f
-        a function from a step to slope and curvature. The option
-        ``line_search="exact"`` then calls f but once in a step.
+        of the step: a :class:`~sklearn_subqn.losses.PiecewiseQuadratic`, or for smooth
+        f a function from a step to slope and curvature. The option
+        ``line_search="exact"`` then calls f only once in each iteration.
     infimum : float, default=-inf
-        A lower bound of f that is known. It is needed by "ls-bmrm" and "bmrm" with
-        ``l1_ratio=1``.
+        A known lower bound of f. "ls-bmrm" and "bmrm" need it with ``l1_ratio=1``.
     tol : float, default=1e-6
-        Stop when ``F(w)`` is proven to be within ``tol * max(1, abs(F(w)))`` of the
-        optimum. As long as nothing is proven, methods other than bundle methods stop
-        where no entry of the subgradient, with an L1 norm of the smallest one, is
-        larger than that.
+        Stop when the proven gap is at most ``tol * max(1, abs(F(w)))``. Without a
+        proven gap, methods other than bundle methods stop where no entry of the
+        subgradient (with an L1 norm, of the smallest subgradient) exceeds this
+        tolerance.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     options : dict, optional
-        Options of the method, also of one chosen by default. They are those of the
-        solvers of this name, in the table of `docs/methods.md`, among them:
+        Options of the method, also of the default method. The options are listed under
+        the solver of the same name in the table of `docs/methods.md`, for example:
 
         - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*"; of
           "sublbfgs" also 0, for subgradient descent;
@@ -142,17 +142,18 @@ def minimize(
           for the minimizer on the line;
         - ``h``, 1e-8: least ratio of a pair of "sublbfgs" and "subbfgs";
         - ``bundle_size``, None, and ``patience``, 10: number of cuts that "ls-bmrm" and
-          "bmrm" keep, None for no limit, and how long unused ones stay, None for all
-          of the run, which then goes on without progress, as with ``tol=0``; ``theta``,
-          0.2, and ``cut_at_best``, True, of "ls-bmrm"; ``epsilon``, None, an absolute
-          gap in place of ``tol`` for all bundle methods, and of "lbfgs" and "bfgs" the
-          norm of the gradient at which to end;
+          "bmrm" keep, None for no limit, and number of iterations after which unused
+          cuts are removed, None to keep them, in which case the run continues without
+          progress, as with ``tol=0``; ``theta``, 0.2, and ``cut_at_best``, True, of
+          "ls-bmrm"; ``epsilon``, None, an absolute gap in place of ``tol`` for all
+          bundle methods, and of "lbfgs" and "bfgs" the norm of the gradient at which to
+          end;
         - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
           has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional
         Called after every iteration with an ``OptimizeResult`` of the best point so
-        far, as in the result, and of the current one, which may be another: ``current``
-        with ``x``, ``fun`` and ``jac``. The run stops if it returns True or raises
+        far, as in the result, and with the present iterate in ``current``, with ``x``,
+        ``fun`` and ``jac``. The run stops if it returns True or raises
         ``StopIteration``.
 
     Returns
@@ -161,22 +162,23 @@ def minimize(
         With
 
         - ``x``, ``fun``: the best point and F there; ``jac``, a subgradient of F.
-        - ``lower_bound``, ``gap``: what the optimum is proven to be at least, and the
-          difference to ``fun``; minus infinity and infinity where nothing is proven.
+        - ``lower_bound``, ``gap``: a proven lower bound of the optimum, and ``fun``
+          less this bound; minus infinity and infinity without a proof.
         - ``success``: whether the gap is within ``tol``; where no gap is known, whether
           the subgradient is small or, of "sublbfgs" and "subbfgs" with ``steepest``, no
           direction of descent was found.
         - ``status``, ``message``: 0 for success, 1 at ``max_iter``, 99 if the callback
-          stopped it, else 2; and why it ended.
+          stopped the run, else 2; and the reason in words.
         - ``nit``, ``nfev``: numbers of iterations and of calls of the function.
         - ``history``: objective, bound and seconds after each iteration.
 
     Raises
     ------
     TypeError, ValueError
-        If arguments are not acceptable or do not fit together, if the function returns
-        no finite number and vector, or, with ``alpha > 0``, if its values contradict
-        its subgradients: then it is not convex, or these are none.
+        If arguments are invalid or contradict each other, if the function does not
+        return a finite number and vector, or, with ``alpha > 0``, if its values
+        contradict its subgradients: then f is not convex, or the vectors are no
+        subgradients.
 
     See Also
     --------
@@ -185,7 +187,7 @@ def minimize(
 
     Notes
     -----
-    Bounds hold for convex f, up to rounding: f is taken to be known to double
+    Bounds hold for convex f, up to rounding: f is assumed to be accurate to double
     precision, relative to the largest terms of ``g @ w``.
 
     References
@@ -240,7 +242,7 @@ def minimize(
             "restrict has no effect without the option line_search='exact' of "
             "'sublbfgs', 'subbfgs', 'lbfgs' and 'bfgs'."
         )
-    # Objectives may be zero.
+    # Objectives may be zero, so that gaps below ``tol`` count in absolute terms.
     stopping = Stopping(tol, least_size=1.0)
     if given.gap is not None or given.gradient is not None:
         stopping = Stopping(given.gap or 0.0, absolute=True)
@@ -278,7 +280,7 @@ def minimize(
 
 
 class MinimizeResult(OptimizeResult):
-    """SciPy's result with the types of what ``minimize`` puts there."""
+    """SciPy's result, with types for the attributes that ``minimize`` sets."""
 
     x: Floats
     fun: float
@@ -295,7 +297,7 @@ class MinimizeResult(OptimizeResult):
 
 
 class _Report:
-    """Watches a run, and reports how it ended.
+    """Reports the iterations of a run and its end.
 
     Parameters
     ----------
@@ -303,7 +305,7 @@ class _Report:
     callback : callable or None
     stopping : Stopping
     by_gradient : bool
-        Whether to stop at small gradients where nothing is proven.
+        Whether to stop at small gradients if no gap is proven.
     """
 
     def __init__(
@@ -351,15 +353,16 @@ class _Report:
         )
 
     def outcome(self, result: Result, method: str) -> MinimizeResult:
-        """Return what the user gets."""
+        """Return the result for the user."""
         if not result.point.gradient.any():
-            # The value is the minimum where a convex function has a zero gradient.
+            # At a zero gradient, the value of a convex function is its minimum.
             result.raise_bound(result.point.value)
         report = self._reported(result)
         status = self._reason or result.status
         if self._stopping.is_reached(report.gap, report.fun):
             status = Status.CONVERGED
-        # A kink is an end as far as the steepest subgradients are known.
+        # Without a descent direction, a kink is optimal if steepest subgradients are
+        # known.
         at_end = method.startswith("sub") and self._called.knows_steepest
         ends = [Status.CONVERGED, Status.SMALL, Status.SHORT]
         ends += [Status.NO_DESCENT] * at_end
@@ -375,7 +378,7 @@ class _Report:
 
 
 def _smallest_subgradient(point: Any) -> Floats:
-    """Return the gradient, or with an L1 norm the smallest subgradient."""
+    """Return the gradient, or the smallest subgradient with an L1 norm."""
     if not isinstance(point.objective, Objective):
         gradient: Floats = point.gradient
         return gradient

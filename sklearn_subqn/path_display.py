@@ -1,4 +1,4 @@
-"""Pictures of regularization paths."""
+"""Plots of regularization paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PathScoreDisplay:
-    """Scores on left-out samples along a path of ``alpha``.
+    """Scores on held-out samples along a path of ``alpha``.
 
     It is recommended to use :meth:`from_estimator` to create a display. All parameters
     are stored as attributes.
@@ -33,7 +33,7 @@ class PathScoreDisplay:
     scores : ndarray of shape (n_folds, n_alphas)
         Scores of each fold.
     alpha : float, default=None
-        The value that was chosen, to be marked.
+        The chosen value, which is marked.
     score_name : str, default=None
         Name of the score, for the axis; "Score" if None.
     estimator_name : str, default=None
@@ -51,10 +51,10 @@ class PathScoreDisplay:
     line_ : matplotlib Line2D
         Means over the folds.
     area_ : matplotlib PolyCollection
-        A standard deviation of the folds on both sides, or between the ``bounds``,
-        where there are any.
+        One standard deviation over the folds on both sides, or the area between the
+        ``bounds`` if given.
     alpha_line_ : matplotlib Line2D or None
-        Vertical line at the value that was chosen.
+        Vertical line at the chosen value.
 
     See Also
     --------
@@ -114,14 +114,15 @@ class PathScoreDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted, with ``alphas_``, ``alpha_`` and ``scores_path_``, of which those of
-            the chosen ``l1_ratio_`` are shown; for a pipeline pass its last step.
+            Fitted estimator with ``alphas_``, ``alpha_`` and ``scores_path_``; the path
+            of the chosen ``l1_ratio_`` is shown. For a pipeline pass its last step.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None.
         name : str, default=None
             Name for the legend; the class of the estimator if None.
         score_name : str, default=None
-            Name of the score; its ``scoring`` if None, where that is a string.
+            Name of the score; by default ``scoring`` of the estimator, if it is a
+            string.
         line_kw, fill_kw : dict, default=None
             Keyword arguments for ``Axes.plot`` of the means, and for
             ``Axes.fill_between``.
@@ -138,11 +139,11 @@ class PathScoreDisplay:
         NotFittedError
             If the estimator is not fitted.
         ValueError
-            If it has no ``scores_path_``.
+            If the estimator has no ``scores_path_``.
         """
         check_records(estimator, "scores_path_")
         if score_name is None:
-            # Rankers have no other score than their own.
+            # Rankers always use NDCG.
             scoring = getattr(estimator, "scoring", "NDCG")
             if scoring is None and is_classifier(estimator):
                 scoring = "accuracy"
@@ -195,8 +196,7 @@ class PathScoreDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.scores)
         scored = np.isfinite(scores).any(axis=1)
-        # Folds that could not be scored are left out, as they were where alpha was
-        # chosen.
+        # Folds that could not be scored are excluded, as in the choice of alpha.
         scores = scores[scored] if scored.any() else scores
         mean, deviation = scores.mean(axis=0), scores.std(axis=0)
         label = self.estimator_name if name is None else name
@@ -207,7 +207,7 @@ class PathScoreDisplay:
         style = styled(style, fill_kw, area=True)
         at, low, high = self.alphas, mean - deviation, mean + deviation
         if self.bounds is not None:
-            # Each interval has a step of its own.
+            # Each interval has a step.
             first, last, low, high = np.repeat(np.asarray(self.bounds), 2, axis=0).T
             at = np.where(np.arange(len(first)) % 2, last, first)
         self.area_ = ax.fill_between(at, low, high, **style)
@@ -232,7 +232,7 @@ class CoefficientPathDisplay:
     alphas : ndarray of shape (n_alphas,)
         The grid.
     coefs : ndarray of shape (n_alphas, n_features)
-        Coefficients for each of its values.
+        Coefficients for each value of ``alphas``.
     feature_names : sequence of str of length n_features, default=None
         Names for the legend; "x0", "x1", ... if None.
 
@@ -243,9 +243,9 @@ class CoefficientPathDisplay:
     figure_ : matplotlib Figure
         Figure that contains it.
     lines_ : list of matplotlib Line2D
-        The coefficients that are named, the largest first.
+        The named coefficients, the largest first.
     other_lines_ : list of matplotlib Line2D
-        The others that are not zero everywhere.
+        The other coefficients that are not always zero.
 
     See Also
     --------
@@ -253,7 +253,8 @@ class CoefficientPathDisplay:
 
     Notes
     -----
-    Coefficients of features of different scales do not compare: standardize before.
+    Coefficients of features with different scales are not comparable: standardize
+    first.
 
     Examples
     --------
@@ -303,30 +304,31 @@ class CoefficientPathDisplay:
         """Fit a path and plot its coefficients.
 
         A clone of the estimator is fitted for each value, from the largest to the
-        smallest, each time from the solution of the one before.
+        smallest, with warm starts.
 
         Parameters
         ----------
         estimator : estimator instance
-            Linear, with parameters ``alpha`` and ``warm_start``. It is not changed.
+            Linear estimator with parameters ``alpha`` and ``warm_start``. It is not
+            changed.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Its targets.
+            Training targets.
         alphas : array-like of shape (n_alphas,)
             The grid.
         target : int, default=None
-            The row of ``coef_``, where there are several: that of a class, label or
-            output.
+            The row of ``coef_``, for a class, label or output, if there are several
+            rows.
         n_named : int, default=10
-            So many coefficients, which are the largest anywhere on the path, have
-            colors and names; the others are gray.
+            Number of coefficients with colors and names, chosen by the largest value on
+            the path; the other coefficients are gray.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None.
         line_kw : dict, default=None
-            Keyword arguments for ``Axes.plot`` of the coefficients that are named.
+            Keyword arguments for ``Axes.plot`` of the named coefficients.
         **fit_params
-            For ``fit``, such as ``sample_weight``.
+            Arguments of ``fit``, such as ``sample_weight``.
 
         Returns
         -------
@@ -338,9 +340,8 @@ class CoefficientPathDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If the estimator has no such parameters or no ``coef_``, a parameter or data
-            are not acceptable, or there are several rows of ``coef_`` and no
-            ``target``.
+            If the estimator does not have the parameters or ``coef_``, a parameter or
+            data are invalid, or ``coef_`` has several rows and ``target`` is None.
         """
         parameters = estimator.get_params(deep=False)
         if not {"alpha", "warm_start"} <= parameters.keys():
@@ -356,7 +357,7 @@ class CoefficientPathDisplay:
         for alpha in grid:
             model.set_params(alpha=float(alpha))
             with warnings.catch_warnings():
-                # The path may begin where all coefficients are zero.
+                # At the start of a path all coefficients may be zero.
                 warnings.simplefilter("ignore", ConstantModelWarning)
                 model.fit(X, y, **fit_params)
             if not hasattr(model, "coef_"):
@@ -384,11 +385,12 @@ class CoefficientPathDisplay:
         Parameters
         ----------
         n_named : int, default=10
-            Number of coefficients with colors and names; the others are gray.
+            Number of coefficients with colors and names; the other coefficients are
+            gray.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None.
         line_kw : dict, default=None
-            Keyword arguments for ``Axes.plot`` of the coefficients that are named.
+            Keyword arguments for ``Axes.plot`` of the named coefficients.
 
         Returns
         -------
@@ -423,7 +425,7 @@ class CoefficientPathDisplay:
 
 
 def _row_of(coef: Any, target: Any) -> Floats:
-    """Return the coefficients of one target, or the only ones, as a new array."""
+    """Return the coefficients of a target as a new array."""
     if sparse.issparse(coef):
         coef = coef.toarray()
     rows = np.atleast_2d(coef)

@@ -1,4 +1,4 @@
-"""A line in the terminal or notebook that shows how far a fit is."""
+"""A progress bar for fits in a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _WIDTH = 20
 class ProgressBar:
     """A progress bar for the parameter ``callback`` of estimators.
 
-    One line, written anew after iterations, with the iteration, the objective, the
-    proven relative gap, and about how long it takes until the gap is ``tol``, if the
-    gap goes on to fall at the rate of the whole fit so far. Estimators with a
-    cross-validated ``alpha`` have such a line for their fits on folds before that of
-    the refit. It needs no further package. Bars for pipelines and ``GridSearchCV`` are
-    those of scikit-learn (1.9 and later), which need rich:
+    A single line is updated after each iteration, with the iteration, the objective,
+    the proven relative gap, and the estimated time until the gap is ``tol``,
+    extrapolated from the rate of the fit so far. Estimators with a cross-validated
+    ``alpha`` show a line for the fits on folds, then a line for the refit. No further
+    package is needed. For pipelines and ``GridSearchCV`` use the progress bars of
+    scikit-learn (1.9 and later), which need rich:
     ``estimator.set_callbacks(sklearn.callback.ProgressBar())``.
 
     Parameters
     ----------
     tol : float, default=1e-3
-        The relative gap at which the bar is full: ``tol`` of the estimator.
+        Relative gap at which the bar is full: ``tol`` of the estimator.
     file : file object, default=None
-        Where to write; the standard error if None.
+        Output file; the standard error if None.
 
     See Also
     --------
-    ConvergenceDisplay : Plots the history of a fit after it.
+    ConvergenceDisplay : Plots the history of a fit.
 
     Examples
     --------
@@ -56,12 +56,12 @@ class ProgressBar:
         self._length = 0
 
     def __call__(self, progress: Progress) -> None:
-        """Write the line; begin a new one where a fit begins.
+        """Update the line; start a new line at the start of a fit.
 
         Parameters
         ----------
         progress : named tuple
-            As estimators pass it.
+            The argument of callbacks.
         """
         if progress.n_iter == 0 and self._length:
             self._write("", ends=True)
@@ -76,12 +76,12 @@ class ProgressBar:
         self._draw(share, text, progress.seconds)
 
     def fold(self, progress: FoldProgress) -> None:
-        """Write the line of a search, after a fit on a fold.
+        """Update the line of a search, after a fit on a fold.
 
         Parameters
         ----------
         progress : named tuple
-            As estimators with a cross-validated ``alpha`` pass it.
+            The argument of the method ``fold`` of callbacks.
         """
         if progress.n_done == 1 and self._length:
             self._write("", ends=True)
@@ -93,7 +93,7 @@ class ProgressBar:
         self._draw(progress.n_done / progress.n_fits, text, progress.seconds)
 
     def _draw(self, share: float, text: str, seconds: float) -> None:
-        """Write a bar that is full to a share, a text, and what time is left."""
+        """Write a bar for a completed share, a text, and the remaining time."""
         full = round(share * _WIDTH)
         line = f"[{'#' * full}{'-' * (_WIDTH - full)}] {text}  {seconds:.1f} s"
         if 0.0 < share < 1.0:
@@ -107,7 +107,7 @@ class ProgressBar:
         file.flush()
 
     def _share(self, gap: float) -> float:
-        """Return how much of the way from a gap of 1 to the tolerance is done."""
+        """Return the completed share, logarithmic from a gap of 1 to the tolerance."""
         if gap <= self.tol:
             return 1.0
         if gap >= 1.0 or self.tol <= 0.0:

@@ -1,4 +1,4 @@
-"""Linear ranking with a proven distance from the optimum."""
+"""Linear ranking with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._ranking.preferences import PreferredRows
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Progress, Solution
 
-# Each loss is a loss of this name in the difference of the scores of a given pair.
+# The binary loss of the score difference of a given pair, for each ranking loss.
 _OF_DIFFERENCES = {
     name: of_difference
     for form, of_difference in (
@@ -32,21 +32,21 @@ _OF_DIFFERENCES = {
 
 
 class BMRMRanker(BaseRanker):
-    """Linear ranking of the rows of each query, with any of many losses.
+    """Linear ranking of the rows of each query, with a choice of losses.
 
     Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with
     convex losses of the scores of a query's rows and penalties Omega, and reports a
-    bound on how far the result is from the optimum.
+    proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss of the queries, positive.
-        With "auto" it is chosen by the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters: see ``alpha_``,
-        ``penalty_factor_`` and the notes.
+        Strength of the penalty relative to the *mean* loss of the queries, positive.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter: see
+        ``alpha_``, ``penalty_factor_`` and the notes.
     loss : str or callable, default="pairwise-linear"
-        What a ranking costs, by the relevances y of the rows.
+        Loss of a ranking, given the relevances y of the rows.
 
         - "pairwise-linear": the mean of ``(y_j - y_i) * max(0, 1 + z_i - z_j)`` over
           pairs of rows with y_i < y_j, so that mistakes between far grades cost more.
@@ -58,7 +58,7 @@ class BMRMRanker(BaseRanker):
           ``ln(1 + exp(z_i - z_j))``, for up to 1000 different relevances.
         - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
           1 / log2(1 + rank). Its time grows with the number of different relevances in
-          a query: round those that are real numbers, such as rates.
+          a query: relevances that are real numbers, such as rates, should be rounded.
         - "mrr": a bound of 1 - 1 / rank of the first row with y > 0.
         - "precision", "recall": bounds of how far the precision or recall of rows with
           y > 0 up to rank ``k`` is from the best possible.
@@ -70,23 +70,22 @@ class BMRMRanker(BaseRanker):
 
         A callable gets the ``Groups`` of rows and returns a ``Loss``.
     k : int or None, default=None
-        Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
-        "ndcg" and for ``score``, and "precision" and "recall" need it.
+        Largest rank in measures, at least 1; ``None`` for all ranks. It applies to
+        "ndcg" and ``score``, and "precision" and "recall" require it.
     empty_queries : {"zero", "one", "skip"}, default="zero"
-        What queries without a row of y > 0 count in the mean NDCG of ``score`` and
-        ``eval_set``: 0, as in :func:`~sklearn.metrics.ndcg_score`; 1, as in LightGBM;
-        or they are left out. It changes nothing about the fit.
+        NDCG of queries without a row of y > 0 in the means of ``score`` and
+        ``eval_set``: "zero" as in :func:`~sklearn.metrics.ndcg_score`, "one" as in
+        LightGBM, or "skip" to exclude such queries. It does not affect the fit.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
         ||w||²``.
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
-        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
-        otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
-        A dict or Series is matched to the features by their
-        names; those that it leaves out have the factor 1.
+        Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
+        ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` otherwise. With
+        ``alpha="auto"`` the factors multiply the scales of the features. A dict or
+        Series is matched by feature names; missing features have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
@@ -104,26 +103,25 @@ class BMRMRanker(BaseRanker):
           "proximal-bundle" and "trust-region-bundle", which stay near the best point,
           and "subgradient", to compare with.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     bundle_size : int or None, default=None
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
-        limit. With penalty="l1" few cuts need not determine the optimum, and the
-        method may end before it is proven, with a warning.
+        limit. With penalty="l1" a small bundle may not suffice to reach ``tol``, and
+        the method may end early with a warning.
     n_iter_no_change : int or None, default=None
-        With an ``eval_set`` the fit ends where its NDCG has not risen for this many
-        iterations, with the coefficients of the best iteration; of several sets, where
-        that of any has not. Where the optimum is proven before, it is kept. ``None``
-        means to go on to the optimum in any case.
+        With an ``eval_set``, the fit ends when its NDCG has not improved for this
+        number of iterations, with the coefficients of the best iteration; with several
+        sets, when the NDCG of any set has not improved. If the optimum is proven
+        earlier, the fit returns it. ``None`` means to continue to the optimum.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         features.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -131,67 +129,67 @@ class BMRMRanker(BaseRanker):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Zero: rankings do not depend on it.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
-        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        Factors f of ``f_j w_j`` in Omega: ``penalty_factor``, times the scales of the
+        features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
         ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
     evals_result_ : dict of dict of list of float
-        With ``eval_set`` NDCG of each set after each iteration, by names of sets,
-        "valid_0" and so on, and of the measure, "ndcg" or "ndcg@5" for ``k=5``.
+        With ``eval_set``, the NDCG of each set after each iteration, by the name of the
+        set, "valid_0" and so on, and of the measure, "ndcg" or "ndcg@5" for ``k=5``.
     best_iteration_ : int
-        With ``eval_set`` the iteration whose coefficients were kept.
+        With ``eval_set``, the iteration of the final coefficients.
     n_queries_ : int
-        Number of queries of the training data; with ``pairs``, of sets of rows that
-        they connect.
+        Number of queries of the training data; with ``pairs``, the number of connected
+        components of rows.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
     BMRMRankerCV : Chooses ``alpha`` by cross-validation.
-    sklearn_subqn.ranking.Ranker : The same model with the parameters of LightGBM's.
+    sklearn_subqn.ranking.Ranker : The same model with LightGBM's parameters.
     BMRMClassifier : Ordered classes and the area under the ROC curve, without queries.
 
     Notes
     -----
-    The losses of measures bound how far the measure is from its best value, for each
-    query. Queries in which all rankings are as good cost nothing, but count in the
-    mean. For a query of m rows, losses of pairs and by assignment take O(m log m) time
-    ("mrr-assignment" O(m²)), the others O(P N) for each level of relevance with P rows
-    of at least that and N below, and as much memory for the largest query.
+    The losses of measures are upper bounds of the measure's distance from its best
+    value, for each query. Queries in which all rankings are equally good have loss
+    zero, but count in the mean. For a query of m rows, losses of pairs and by
+    assignment take O(m log m) time ("mrr-assignment" O(m²)), the others O(P N) for each
+    level of relevance, with P rows of at least this level and N rows below, and memory
+    proportional to this number for the largest query.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------
@@ -214,15 +212,15 @@ class BMRMRanker(BaseRanker):
     >>> round(ranker.score(X, y, qid=qid), 3)
     1.0
 
-    Preferences between rows, of which the first beats the second:
+    Preferences between rows, in pairs of a preferred row and another one:
 
     >>> pairs = [(i, j) for i in range(10) for j in range(10) if y[i] > y[j]]
     >>> BMRMRanker(alpha=1e-3).fit(X, pairs=pairs).coef_.shape
     (3,)
     """
 
-    # Pairs number the rows of all of X, and eval_set holds other data: neither can be
-    # split along with X.
+    # Pairs contain row numbers of X, and eval_set is separate data: metadata routing
+    # cannot split them along with X.
     __metadata_request__fit: ClassVar[dict[str, str]] = {
         "pairs": UNUSED,
         "pair_weight": UNUSED,
@@ -300,51 +298,50 @@ class BMRMRanker(BaseRanker):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy. Of :class:`RowBlocks`, and of Dask arrays and dataframes
-            with ``y``, ``sample_weight`` and ``qid`` in the same blocks or in memory,
-            the rows stay where they are; such data need a loss by name and weights
-            other than zero, and have no ``pairs`` and no ``eval_set``.
+            without a copy. :class:`RowBlocks`, and Dask arrays and dataframes with
+            ``y``, ``sample_weight`` and ``qid`` in the same blocks or in memory, stay
+            where they are; they need a loss by name and nonzero weights, without
+            ``pairs`` and ``eval_set``.
         y : array-like of shape (n_samples,), default=None
-            Relevances: rows with larger ones should have larger scores. Losses of
-            measures need non-negative ones. Either these or ``pairs`` are needed.
+            Relevances: rows with larger relevance should have larger scores. Losses of
+            measures need non-negative relevances. Either y or ``pairs`` is required.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows: one of weight 2 counts as two such rows,
-            one of weight 0 is left out. Queries count as much as before. Losses of
-            measures need equal weights, except for zeros, since rows have ranks there:
-            weigh queries for them.
+            Non-negative weights of the rows: a row of weight 2 is equivalent to two
+            rows, a row of weight 0 to none. The weights of queries are not affected.
+            Losses of measures need equal weights, except for zeros, since rows have
+            ranks; use ``query_weight`` instead.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order.
         group : array-like of shape (n_queries,), default=None
-            In place of ``qid`` the numbers of rows of the queries, one after the other,
-            in the order of the rows; zeros are queries that do not occur. The index of
-            a Series names the queries.
-            Without either all rows belong to one query, with a warning; equal ``qid``
-            say so without one.
+            In place of ``qid``, the number of rows of each query, in the order of the
+            rows; zeros are queries that do not occur. The index of a Series names the
+            queries. Without ``qid`` and ``group`` all rows belong to one query, with a
+            warning; a constant ``qid`` avoids the warning.
         query_weight : array-like of shape (n_samples,) or (n_queries,) or dict
-            Non-negative weights v of the queries: for each row that of its query, which
-            cross-validation can split, or for each query, as a dict or a Series by the
-            names of queries, or in the order of ``group`` or of sorted ``qid``. By
-            default None, all one; with losses of pairs their numbers of pairs
-            make all pairs count alike, instead of all queries.
+            Non-negative weights v of the queries: either the weight of its query for
+            each row, which cross-validation can split; or one weight for each query, as
+            a dict or a Series by the names of queries, or in the order of ``group`` or
+            of sorted ``qid``. None means ones. With losses of pairs, the numbers of
+            pairs as weights give equal weight to all pairs instead of all queries.
         pairs : array-like of int of shape (n_pairs, 2), default=None
-            In place of relevances and queries: numbers of two rows of X each, from
-            zero, of which the first is preferred to the second. The loss must be one of
-            pairs; they are fitted as ``n_pairs`` differences of rows, which are kept in
-            memory. Cross-validation does not split pairs: do so outside, and fit to all
-            of X.
+            In place of relevances and queries: the numbers of two rows of X, from zero,
+            where the first is preferred to the second. The loss must be a loss of
+            pairs. The model is fitted to ``n_pairs`` differences of rows, which are
+            kept in memory. Cross-validation cannot split pairs: split them separately,
+            and pass all of X.
         pair_weight : array-like of shape (n_pairs,), default=None
-            Non-negative weights of the pairs, default one. There is no other factor:
-            "pairwise-linear" is "pairwise" here.
+            Non-negative weights of the pairs, by default ones. "pairwise-linear" then
+            has no further factor and equals "pairwise".
         eval_set : list of tuples (X, y), or one tuple, default=None
-            Other data, with relevances between 0 and 500, of which NDCG is computed
-            after each iteration for ``evals_result_``, and by which
-            ``n_iter_no_change`` ends the fit. Each iteration takes one product more.
+            Held-out data with relevances between 0 and 500. Their NDCG after each
+            iteration is stored in ``evals_result_`` and used by ``n_iter_no_change``.
+            Each iteration takes one more product.
         eval_qid, eval_group : list of array-like, or one, default=None
-            ``qid`` or ``group`` of each of ``eval_set``, with which one of them is
-            needed.
+            ``qid`` or ``group`` for each data set in ``eval_set``; one of them is
+            required.
         coef_init : array-like of shape (n_features,), default=None
-            Coefficients to start from; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients. They take precedence over a warm start. They affect
+            the time of the fit, not the solution.
 
         Returns
         -------
@@ -354,17 +351,17 @@ class BMRMRanker(BaseRanker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows, or there are
-            no queries although ``set_fit_request`` asks for ``qid``. A previously
-            fitted estimator stays as it was.
+            If parameters or data are invalid, the fit overflows, or ``qid`` is missing
+            although ``set_fit_request`` requests it. A previously fitted estimator
+            stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead. Or
-            if no query has rows of different relevance, or neither queries nor pairs
+            If the optimum does not use the features; the message says what to change.
+            Or if no query has rows of different relevance, or neither queries nor pairs
             are given.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
@@ -424,7 +421,7 @@ class BMRMRanker(BaseRanker):
             self.evals_result_, self.best_iteration_ = problems.watch.end(self)
 
     def _preferences(self, X: Any, pairs: Any, pair_weight: Any) -> LinearProblems:
-        """Return the problem of the differences of the rows of pairs."""
+        """Return the problem for the differences of the rows in pairs."""
         if callable(self.loss) or self.loss not in _OF_DIFFERENCES:
             raise ValueError(
                 f"pairs need a loss among {', '.join(map(repr, _OF_DIFFERENCES))}; got "
@@ -432,7 +429,7 @@ class BMRMRanker(BaseRanker):
             )
         chosen = PreferredRows.of(X.shape[0], pairs, pair_weight)
         self.n_queries_, self._has_pairs = chosen.n_components, True
-        # Differences of single precision may take more digits than that has.
+        # Differences of float32 numbers may need more digits than float32 has.
         rows = X[chosen.better].astype(np.float64)
         rows = rows - X[chosen.worse].astype(np.float64)
         loss = BINARY_LOSSES[_OF_DIFFERENCES[self.loss]]

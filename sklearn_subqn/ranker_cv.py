@@ -1,4 +1,4 @@
-"""Cross-validated choice of the regularization of a linear ranker along warm paths."""
+"""Cross-validated choice of the regularization of a linear ranker, with warm starts."""
 
 from __future__ import annotations
 
@@ -35,41 +35,42 @@ from .ranker import BMRMRanker
 class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 
-    Queries are held out as wholes. On each fold the problem is solved from the largest
-    ``alpha`` to the smallest, each starting from the solution of the one before; the
-    best ``alpha`` by mean NDCG at rank ``k`` is then refitted on all queries.
+    Folds consist of complete queries. On each fold the problem is solved from the
+    largest ``alpha`` to the smallest, each starting at the previous solution; the best
+    ``alpha`` by mean NDCG at rank ``k`` is then refitted on all queries.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
-        The grid, or its size. Then it falls in geometric progression: from 1e-2 to 1e-6
-        with L2, and with an L1 norm over three powers of ten, from the value for which
-        all coefficients are zero.
+        The grid, or its size. A grid of a given size is geometric: from 1e-2 to 1e-6
+        with L2, and with an L1 norm over three powers of ten, down from the smallest
+        value with all coefficients zero.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split: an integer is the number of folds of whole queries, ``None`` means
-        5. A generator gets the queries as groups. No query may be in a training part
-        and its test part, unless there is one query only: then its rows are split.
+        Cross-validation splits: an integer is the number of folds of complete queries,
+        ``None`` means 5. A generator gets the queries as groups. No query may be in
+        both parts of a fold, except if there is a single query, whose rows are then
+        split.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean NDCG better than the best one found by more than
-        this. For ``penalty="l2"``.
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean NDCG that exceeds the best one by more than
+        ``search_tol``. For ``penalty="l2"``.
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all queries with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all queries with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     loss : str or callable, default="pairwise-linear"
         As in :class:`BMRMRanker`.
     k : int or None, default=None
-        Rank at which measures end, at least 1, in losses and in the scores by which
-        ``alpha`` is chosen; ``None`` for all ranks.
+        Largest rank in measures, at least 1, in losses and in the scores for the choice
+        of ``alpha``; ``None`` for all ranks.
     empty_queries : {"zero", "one", "skip"}, default="zero"
-        What queries without a row of y > 0 count in the mean NDCG of these scores, as
-        in :class:`BMRMRanker`.
+        NDCG of queries without a row of y > 0 in these scores, as in
+        :class:`BMRMRanker`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         As in :class:`BMRMRanker`.
     l1_ratio : float, default=0.5
@@ -86,9 +87,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -98,24 +99,25 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,)
-        The grid, from the largest value to the smallest.
+        The grid in descending order.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
-        Mean NDCG of the queries left out, as of ``score``.
+        Mean NDCG of the held-out queries, as in ``score``.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more; at most ``search_tol``, unless a warning says so.
+        With ``search_tol``: bound of how much the mean score of any ``alpha`` of the
+        interval exceeds ``best_score_``; at most ``search_tol``, unless a warning was
+        raised.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between these.
@@ -142,7 +144,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     True
     """
 
-    # Groups go to the splitter of a search around this one.
+    # ``groups`` cannot be routed from a surrounding search, whose splitter uses them.
     _one_alpha = BMRMRanker
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
@@ -210,7 +212,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Relevances, non-negative since NDCG takes them.
+            Relevances, non-negative as in NDCG.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Weights of the rows, in fits and in scores, as in :class:`BMRMRanker`.
         qid, group : array-like, default=None
@@ -218,8 +220,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
             Weights of the queries, in fits and in the means of scores.
         groups : array-like of shape (n_samples,), default=None
-            What the splitter keeps together, by default the queries: for example the
-            users who asked several. They are given beside ``qid`` or ``group``.
+            Groups for the splitter, by default the queries: for example users with
+            several queries. They are given in addition to ``qid`` or ``group``.
 
         Returns
         -------
@@ -229,16 +231,16 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, a fold cuts a query or has no
-            rows of positive weight, or a fit overflows.
+            If parameters or data are invalid, a fold divides a query or has no rows of
+            positive weight, or a fit overflows.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead. Or
-            if no queries are given.
+            If the optimum does not use the features; the message says what to change.
+            Or if no queries are given.
         """
         self._check_parameters()
         if groups is not None and qid is None and group is None:
@@ -273,7 +275,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     def _folds(
         self, X: Any, y: Floats, queries: Queries, groups: Any
     ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-        """Return the rows with weights of the training and test parts."""
+        """Return the rows of positive weight in the training and test parts."""
         n = len(y)
         codes = queries.codes if queries.codes.max() > 0 else np.arange(n)
         if codes.max() == 0:
@@ -308,7 +310,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         alphas: npt.NDArray[np.float64],
         report: FoldReport,
     ) -> FoldPath:
-        """Fit the path on one training part and score it on the rest."""
+        """Fit the path on one training part and score it on the test part."""
         model = self._for_fold()
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out, X_test, y_test = queries.take(test), X[test], y[test]
@@ -329,12 +331,12 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         train: npt.NDArray[np.intp],
         test: npt.NDArray[np.intp],
     ) -> ProvenFold:
-        """Return a fold whose NDCG has bounds."""
+        """Return a fold with bounds of its NDCG."""
         model = model_of_fold(self)
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out = queries.take(test)
         groups = held_out.groups
-        # Ranks depend on differences from the mean row of a query.
+        # Ranks depend only on differences from the query's mean row.
         places = np.arange(len(test)), groups.codes
         member = sparse.csr_array((np.ones(len(test)), places))
         share = sparse.csr_array((1.0 / np.bincount(places[1])[places[1]], places))

@@ -1,4 +1,4 @@
-"""Structured support vector machines with a proven distance from the optimum."""
+"""Structured support vector machines with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ._structures.structure_oracle import StructureOracle
 
 _PENALTIES = ("l2", "l1", "elasticnet")
 
-# The automatic strength in units of the sizes of joint features: about that of C = 1
-# for ten features of size one.
+# Automatic strength in units of the sizes of joint features; it corresponds to about C
+# = 1 for ten features of size one.
 _K = 0.1
 
 
 class StructuredSVM(Estimator):
-    """Support vector machine for structures of one's own, with a proven gap.
+    """Support vector machine for user-defined structures, with a proven gap.
 
     Structures y, such as sequences, matchings, segmentations or trees, are predicted
     as the maximizers of ``<w, joint_feature(x, y)>``. Minimizes
@@ -43,7 +43,7 @@ class StructuredSVM(Estimator):
     loss(y_i, y) + <w, joint_feature(x_i, y) - joint_feature(x_i, y_i)>``
 
     sample weights s, and the maximum over all structures that x_i may have, and reports
-    a bound on how far the result is from the optimum.
+    a proven bound on the distance from the optimum.
 
     Parameters
     ----------
@@ -53,76 +53,78 @@ class StructuredSVM(Estimator):
         dict from indices to values, which needs ``n_joint_features``.
     loss_augmented_argmax : callable
         ``loss_augmented_argmax(x, y, w)`` returns the structure ``y_hat`` with the
-        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``, or as ``rescaling``
-        says. With ``y=None``, as for predictions, the loss is left out. w is a
-        read-only array of shape (d,). The maximum has to be exact, as the proofs rest
-        on it. Structures that break hard constraints are simply not considered; true
-        ones have to obey these.
+        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``, or of the objective
+        that ``rescaling`` defines. With ``y=None``, for predictions, the loss is
+        omitted. w is a read-only array of shape (d,). The maximum has to be exact,
+        since the bounds depend on it. The function may exclude structures that violate
+        hard constraints; true structures have to satisfy the constraints.
     loss : callable or None, default=None
-        ``loss(y, y_hat)`` returns what ``y_hat`` costs in place of the true structure
-        y, zero for the latter itself and never negative. ``None`` means one unless
-        they are equal.
+        ``loss(y, y_hat)`` returns the non-negative loss of predicting ``y_hat`` for the
+        true structure y, zero if both are equal. ``None`` means one unless they are
+        equal.
     rescaling : {"margin", "slack"} or callable, default="margin"
-        ``rescaling(y, y_hat)`` returns the factor of a difference of scores, not
-        negative: ``loss_i = max_y loss(y_i, y) + rescaling(y_i, y) * <w,
+        ``rescaling(y, y_hat)`` returns the non-negative factor of a difference of
+        scores: ``loss_i = max_y loss(y_i, y) + rescaling(y_i, y) * <w,
         joint_feature(x_i, y) - joint_feature(x_i, y_i)>``. ``loss_augmented_argmax``
         has to find that maximum. With "margin" the factor is 1, with "slack" the loss.
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive. ``C = 1 / (n *
-        alpha)`` for n samples, where other packages sum the losses. "auto" is ``0.1 m /
-        n`` for squares and ``0.1 sqrt(m / n)`` for the L1 norm, where n is the sum of
-        the weights and m the mean of ``||joint_feature(x_i, y_i)||²``.
+        Strength of the penalty relative to the *mean* loss, positive. It corresponds to
+        ``C = 1 / (n * alpha)`` with n samples in packages that sum the losses. "auto"
+        is ``0.1 m / n`` for squares and ``0.1 sqrt(m / n)`` for the L1 norm, where n is
+        the sum of the weights and m the mean of ``||joint_feature(x_i, y_i)||²``.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        Omega: ``||w||² / 2``, ``||w||_1``, or ``l1_ratio`` times the latter plus ``1 -
-        l1_ratio`` times the former.
+        Omega: ``||w||² / 2``, ``||w||_1``, or ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
+        * ||w||²``.
     l1_ratio : float, default=0.5
         Share of the L1 norm in the elastic net, between 0 and 1.
     solver : {"auto", "n-slack", "bmrm", "ls-bmrm", "bmrm-aggregated", \
             "proximal-bundle", "trust-region-bundle"}, default="auto"
-        "n-slack", which "auto" is, remembers the structures found for each sample, and
-        minimizes the risk of these between calls of ``loss_augmented_argmax``. It
-        needs 20 to 60 calls for each sample, mostly. The others remember a mean over
-        the samples each time, which takes less memory and ten times the calls, or more;
-        the last three are for the L2 penalty.
+        "n-slack", the default, keeps the structures found for each sample, and
+        minimizes the objective over these structures between calls of
+        ``loss_augmented_argmax``. It typically needs 20 to 60 calls for each sample.
+        The other solvers keep one cut for each iteration, the mean over the samples,
+        which takes less memory and at least ten times as many calls; the last three
+        need the L2 penalty.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
-        Limit on the number of iterations, at least 1. Each calls
-        ``loss_augmented_argmax`` once for every sample with "n-slack" and "bmrm", and
-        several times with the others.
+        Limit on the number of iterations, at least 1. Each iteration calls
+        ``loss_augmented_argmax`` for every sample, once with "n-slack" and "bmrm", and
+        several times with the other solvers.
     bundle_size : int or None, default=None
         Number of cuts that "n-slack", "bmrm" and "ls-bmrm" keep, at least 2; ``None``
         for no limit.
     n_joint_features : int or None, default=None
-        Number d of joint features; ``None`` for that of arrays or sparse rows.
+        Number d of joint features; ``None`` for the length of arrays or sparse rows.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if it has as many features.
+        Whether to start from the previous solution, if it has the same number of
+        features.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
-        Number of threads in which structures are found; the model does not depend on
-        it. They help where ``loss_augmented_argmax`` releases the interpreter's lock.
-        ``None`` means 1 unless in a :func:`joblib.parallel_config` context, which may
-        also ask for processes; ``-1`` means all processors.
+        Number of threads that call ``loss_augmented_argmax``; the model does not depend
+        on it. Threads help if this function releases the interpreter's lock. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context, which may also ask
+        for processes; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at every iteration if
+        larger.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_joint_features,)
         The weights w.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     objective_ : float
         Objective at the weights.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
@@ -130,19 +132,19 @@ class StructuredSVM(Estimator):
         Objective, lower bound, passes and seconds after each iteration; a pass finds a
         structure for every sample. See :class:`ConvergenceDisplay`.
     plan_ : str
-        How "auto" chose to solve the problem, or the solver.
+        The plan that solver="auto" chose, or the solver.
 
     See Also
     --------
-    LinearChainCRF : Sequences of labels, with ``loss="hinge"`` as such a machine.
+    LinearChainCRF : Sequences of labels, a structured SVM with ``loss="hinge"``.
     MulticlassHingeClassifier, MultilabelHingeClassifier : Where structures are classes
         or sets of labels, much faster.
 
     Notes
     -----
-    There is no intercept: a joint feature that is always the same has no effect.
-    Hamming losses, and others that add up over the parts of a structure, are maximized
-    like the scores: cost and score of each part are added.
+    There is no intercept: a constant joint feature has no effect. A loss that is a sum
+    over the parts of a structure, such as the Hamming loss, is maximized like the
+    scores: the loss of each part is added to its score.
 
     References
     ----------
@@ -154,7 +156,7 @@ class StructuredSVM(Estimator):
 
     Examples
     --------
-    Three classes as structures: the joint features are x in the place of its class.
+    Three classes as structures: the joint features are x in the block of its class.
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
@@ -227,12 +229,12 @@ class StructuredSVM(Estimator):
         Parameters
         ----------
         X : sequence of n objects
-            Samples of any kind: a list, an array or a sparse matrix by its rows, or a
-            DataFrame by its rows.
+            Samples of any type: a list, or the rows of an array, a sparse matrix or a
+            DataFrame.
         y : sequence of n objects
-            True structures of any kind.
+            True structures of any type.
         sample_weight : array-like of shape (n,), default=None
-            Non-negative weights; default one. Samples of weight zero are left out.
+            Non-negative weights, by default ones. Samples of weight zero are ignored.
 
         Returns
         -------
@@ -242,14 +244,14 @@ class StructuredSVM(Estimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or what a callable returns, for
-            one, a structure that is worse than the true one. Errors name the sample. A
-            previously fitted estimator stays as it was.
+            If parameters, data, or results of a callable are invalid, for example a
+            structure with a smaller value than the true structure. Errors name the
+            sample. A previously fitted estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         """
         return self._fit(X, y, sample_weight)
 
@@ -259,12 +261,12 @@ class StructuredSVM(Estimator):
         Parameters
         ----------
         X : sequence of n objects
-            Inputs, of which the functions of the constructor know what to make.
+            Samples, as in ``fit``.
 
         Returns
         -------
         y : list of n structures
-            For each input its best structure, as ``inference`` returns it.
+            For each sample its best structure, a result of ``loss_augmented_argmax``.
         """
         check_is_fitted(self)
         w = read_only(self.coef_)
@@ -277,12 +279,12 @@ class StructuredSVM(Estimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return one minus the mean loss of the predictions.
 
-        That is the share of correct structures where ``loss`` is None.
+        This is the share of correct structures if ``loss`` is None.
 
         Parameters
         ----------
         X : sequence of n objects
-            Inputs, as in ``predict``.
+            Samples, as in ``predict``.
         y : sequence of n objects
             True structures.
         sample_weight : array-like of shape (n,), default=None
@@ -305,7 +307,7 @@ class StructuredSVM(Estimator):
         return 1.0 - float(weights @ np.array(losses, dtype=float))
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
+        """Raise for invalid parameters."""
         for name in ("joint_feature", "loss_augmented_argmax", "loss"):
             value = getattr(self, name)
             if not callable(value) and (name != "loss" or value is not None):
@@ -365,7 +367,7 @@ class StructuredSVM(Estimator):
         return StructureProblem(self, oracle, weights[used], penalty)
 
     def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float:
-        """Return ``alpha``, or a strength by the sizes of joint features."""
+        """Return ``alpha``, or a strength from the sizes of joint features."""
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
@@ -376,7 +378,7 @@ class StructuredSVM(Estimator):
 
     @property
     def _l1_ratio(self) -> float:
-        """The share of the L1 norm in the penalty."""
+        """Share of the L1 norm in the penalty."""
         return {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
 
     def _regularizer(self, n: int) -> Regularizer:
@@ -384,7 +386,7 @@ class StructuredSVM(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Samples are objects of the user's own.
+        # Samples are objects of any type.
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         tags.no_validation = True

@@ -1,4 +1,4 @@
-"""Linear support vector machines with a proven distance from the optimum."""
+"""Linear support vector machines with a proven optimality gap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOSSES: dict[str, DualLoss] = {
 
 
 class BaseLinearSVC(LinearClassifier):
-    """What linear support vector machines share."""
+    """The base of linear support vector machines."""
 
     _solvers = SOLVERS
 
@@ -53,36 +53,36 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i loss_i / sum_i s_i`` with the hinge or
-    squared hinge loss, one class against the rest where there are more than two, and
-    reports a bound on how far the result is from the optimum.
+    squared hinge loss, one class against the rest for more than two classes, and
+    reports a proven bound on the distance from the optimum.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
-        :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
-        With "auto" it follows from the shape of the data, and the penalty measures each
-        feature in a scale of its own, so that no unit matters; from 200 samples on,
-        some of them are held out to choose a multiple of it, and whether sparse
-        features keep their own units: see ``alpha_``, ``penalty_factor_``,
+        Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
+        of :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
+        With "auto", a rule chooses it from the size and sparsity of the data, and each
+        feature is penalized in its own scale, so that units do not matter. With 200
+        samples or more, held-out samples then select a multiple of this strength, and
+        whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
         ``auto_scores_`` and the notes.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, which becomes
-        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty ``alpha / 2 * sum_j f_j w_j²``, by
+        default ones. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for the hinge a start by the shape of the data (dual coordinate ascent
-          where less than 1 % of the entries are stored, else a sample of the rows where
-          there are at least 1024 for each feature, else none where there are at most 4,
-          else "sublbfgs" while its progress is fast), then "alm", on tall data with the
-          rows near the kink; for the squared hinge "newton-cg", after dual coordinate
-          ascent on such sparse data. Problems small enough for it to take milliseconds
-          are solved to nearly machine precision, whatever ``tol`` is.
+        - "auto": for the hinge a start that depends on the shape of the data (dual
+          coordinate ascent where less than 1 % of the entries are stored, else a sample
+          of the rows where there are at least 1024 for each feature, else none where
+          there are at most 4, else "sublbfgs" while its progress is fast), then "alm",
+          on tall data with the rows near the kink; for the squared hinge "newton-cg",
+          after dual coordinate ascent on such sparse data. Problems small enough for it
+          to take milliseconds are solved to nearly machine precision, whatever ``tol``
+          is.
         - "sublbfgs": limited-memory subgradient BFGS.
         - "subbfgs": the same with a full matrix of n_features² entries, for few
           features.
@@ -102,8 +102,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
         Limit on the number of iterations per binary problem, at least 1.
     class_weight : dict, "balanced" or None, default=None
@@ -115,47 +114,47 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         Number of displacement pairs from which limited-memory methods estimate
         curvature, at least 1.
     direction_tol : float, default=1e-5
-        Tolerance of the search for a descent direction at kinks, relative to the
-        objective, of "sublbfgs" and "subbfgs"; "auto" has its own.
+        Tolerance of the search for a descent direction at kinks in "sublbfgs" and
+        "subbfgs", relative to the objective; "auto" ignores it.
     direction_max_iter : int, default=100
-        Limit on the number of iterations of that search, at least 1.
+        Limit on the number of iterations of the search for a descent direction, at
+        least 1.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
-        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems these numbers are those of the problem at hand.
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True. With
+        several problems the numbers belong to the problem being solved.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
-        at each if larger, after lines that say why the problem is solved as ``plan_``
-        names it.
+        If 1, print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds;
+        if larger, at every iteration, after lines that explain the choice of ``plan_``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     alpha_ : float
-        The strength of the penalty that was used.
+        Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
-        times squared scales of the features with ``alpha="auto"``.
+        Factors f in the penalty ``sum_j f_j w_j² / 2``: ``penalty_factor``, times the
+        squared scales of the features with ``alpha="auto"``.
     auto_scores_ : list of tuple
-        With ``alpha="auto"``, what was tried on samples that were held out: multiples
-        of the strength of the rule, whether features had scales of their own, and the
-        mean loss, that of probabilities or else the share of errors.
+        With ``alpha="auto"``, the choices that were tried on held-out samples: the
+        multiple of the strength by rule, whether features had their own scales, and the
+        mean loss (log loss if the model has probabilities, else the error rate).
     objective_ : float or ndarray of shape (n_classes,)
-        Objective at the coefficients; one per class beyond two classes.
+        Objective at the coefficients; one for each class if there are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations, the largest of all binary problems.
@@ -163,12 +162,12 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         For each binary problem the objective, lower bound, passes over the data and
         seconds after each iteration. See :class:`ConvergenceDisplay`.
     plan_ : str or list of str
-        How "auto" chose to solve the problem, or the solver; one for each of several
+        The plan that solver="auto" chose, or the solver; one for each of several
         problems.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -177,7 +176,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
     Notes
     -----
-    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+    A sample of weight 2 is equivalent to two samples, a sample of weight 0 to none.
 
     Fitting takes memory beyond X for about 20 vectors of n_samples and
     2 * (memory + 5) vectors of n_features numbers, for the lower bound up to 40 more
@@ -186,12 +185,12 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     than features "alm" and "newton-cg" keep the products of rows with each other, where
     they take no more memory than X.
 
-    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
-    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
-    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
-    weights of the samples, d the mean number of entries of one that are not zero, and k
-    depends on the loss; the user guide has the numbers.
-    Large dense data are not copied for these scales, and entries of sparse ones are.
+    With ``alpha="auto"`` the squared scale of a feature is its variance divided by the
+    share of nonzero entries. ``alpha_`` is ``k d / n`` for an L2 penalty and ``k
+    sqrt(ln(n_features) / n)`` for an L1 penalty, where n is the sum of the sample
+    weights, d the mean number of nonzero entries of a sample, and k depends on the
+    loss; the user guide lists k. Large dense data are not copied for the scales, but
+    the entries of sparse data are.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Cross-validated choice of the regularization of a linear SVM along a warm path."""
+"""Cross-validated choice of the regularization of a linear SVM, with warm starts."""
 
 from __future__ import annotations
 
@@ -16,45 +16,43 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """Linear SVM with cross-validation over a path of regularization strengths.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting from the solution and the dual point of the one before; this takes a
-    fraction of the time of a grid search. The best ``alpha`` is then refitted on all
-    samples.
+    each starting at the previous solution and its dual point; this takes a fraction of
+    the time of a grid search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
-        The grid, or its size: then the values lie between 1e-2 and 1e-6 in geometric
-        progression, divided by the median of the positive factors of
-        ``penalty_factor``.
+        The grid, or its size. A grid of a given size is geometric between 1e-2 and
+        1e-6, divided by the median of the positive penalty factors.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
-        What to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
-        are passed to the scorer if there are any.
+        Score to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
+        are passed to the scorer if given.
     error_score : "raise" or float, default=nan
-        Score of a fold on which the scorer raises an error, such as one without a
-        class. Folds without any finite score are left out of the means, with a warning.
+        Score of a fold on which the scorer raises an error, for example if a class is
+        missing. Folds without any finite score are excluded from the means, with a
+        warning.
     search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, in place of a grid, and prove that
-        no ``alpha`` in it has a mean score better than the best one found by more than
-        this. For both losses, and the scores "accuracy",
-        "balanced_accuracy" and "neg_hinge_loss".
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean score that exceeds the best one by more than
+        ``search_tol``. For both losses, and the scores "accuracy", "balanced_accuracy"
+        and "neg_hinge_loss".
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
+        each ``alpha`` that is solved on the folds counts as one, and so do ten
+        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
+        the search ends with the gap proven so far and a warning. The first 13 values
+        are always solved.
     refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
-        means over the folds, for which there is no objective or gap.
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Factors f >= 0 of the features in the penalty, which becomes
-        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names; those
-        that it leaves out have the factor 1.
+        Factors f >= 0 of the features in the penalty ``alpha / 2 * sum_j f_j w_j²``, by
+        default ones. A dict or Series is matched by feature names; missing features
+        have the factor 1.
     solver : str, default="auto"
         As in :class:`SubLBFGSLinearSVC`.
     fit_intercept : bool, default=True
@@ -71,11 +69,12 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         Tolerance of the search for a descent direction at kinks, of "sublbfgs" and
         "subbfgs".
     direction_max_iter : int, default=100
-        Limit on the number of iterations of that search, at least 1.
+        Limit on the number of iterations of the search for a descent direction, at
+        least 1.
     solver_options : dict or None, default=None
-        Further options of the solver, such as those of its publication, by name. Which
-        ones each solver takes, with their ranges and defaults, is in the table of
-        `docs/methods.md`; others are refused.
+        Further options of the solver by name, such as the parameters in its
+        publication. The table in `docs/methods.md` lists the options of each solver,
+        with ranges and defaults; unknown options raise an error.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -85,22 +84,22 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
         ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
 
     Attributes
     ----------
     alphas_ : ndarray of shape (n_alphas,)
-        The grid, from the largest value to the smallest.
+        The grid in descending order.
     alpha_ : float
-        The value with the best mean score; the largest of them if there are several.
+        The value with the best mean score, the largest one if several are equal.
     best_score_ : float
         The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
-        Scores on the left-out samples, ``error_score`` where there are none.
+        Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
-        With ``search_tol``: no ``alpha`` of the interval has a mean score better than
-        ``best_score_`` by more, up to rounding.
+        With ``search_tol``: proven bound of how much the mean score of any ``alpha`` of
+        the interval exceeds ``best_score_``, up to rounding.
     score_bounds_ : ndarray of shape (n_intervals, 4)
         With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
         score for all values between them.

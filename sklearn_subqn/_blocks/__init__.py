@@ -1,5 +1,5 @@
-"""Data in blocks of rows: in this process, read for each use, or on workers of Dask.
+"""Data in blocks of rows: in memory, read for each use, or on workers of Dask.
 
-This room makes risks of parts out of blocks and runs fits on them. It may import
-problems, solving, features, checks and the core.
+This subpackage builds a risk from blocks of rows and runs fits on the blocks. Problems,
+solving, features, checks and the core may be imported here.
 """

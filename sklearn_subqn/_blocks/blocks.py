@@ -1,8 +1,9 @@
-"""Fits to data in blocks of rows that stay where they are.
+"""Fits to data in blocks of rows, which stay in their places.
 
-A few rows stand here for all of them: one of each class, with the weight of the class,
-or two numbers with the mean and variance of the targets. Estimators make of these the
-same problems as of any data, only that the risks are those of all blocks.
+In this process, a few representative rows replace all rows: one for each class, with
+the weight of the class, or two numbers with the mean and variance of the targets. From
+these rows estimators make their usual problems, whose risks are replaced by the risk of
+all blocks.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ Floats = npt.NDArray[np.float64]
 
 _Result = TypeVar("_Result")
 
-# A fit goes on after three losses of places, and gives up at the fourth.
+# A fit resumes after three losses of places, and fails at the fourth.
 _MOST_LOSSES = 3
 
 
 class Summary(NamedTuple):
-    """What is known of the rows of a block.
+    """Size, type and targets of the rows of a block.
 
     Attributes
     ----------
     n_rows, n_features : int
     dtype : dtype
-        Of X.
+        Type of X.
     labels : ndarray of shape (k,) or None
-        Those that occur, sorted; None where targets are numbers.
+        Sorted labels that occur in the block; None for numeric targets.
     sums : ndarray of shape (k,), or (3,) or (3, n_targets)
-        Weights of the labels; of numbers the sum of the weights, the mean, and the
-        weighted sum of squared distances from it.
+        Weights of the labels; for numeric targets the sum of the weights, the mean, and
+        the weighted sum of squared deviations from it.
     """
 
     n_rows: int
@@ -63,7 +64,7 @@ class Summary(NamedTuple):
 
 
 class RowBlock:
-    """Some of the rows.
+    """A block of rows in memory.
 
     Parameters
     ----------
@@ -76,23 +77,23 @@ class RowBlock:
         self._X, self._y, self._weights = X, y, weights
 
     def rows(self) -> Any:
-        """Return the rows of X, validated once they have been."""
+        """Return the rows of X, validated after ``checked``."""
         return self._X
 
     def keep(self, X: Any) -> None:
-        """Keep validated rows of X."""
+        """Store the validated rows of X."""
         self._X = X
 
     def set_type(self, dtype: Any) -> None:
-        """Set the type in which rows are needed."""
+        """Set the type to which rows are converted."""
         self._X = self._X.astype(dtype, copy=False)
 
     def release(self, problems: LinearProblems, shift: Shift | None) -> None:
-        """Release the rows, of which problems are made."""
+        """Release the rows after the problems have been made."""
         self._X = None
 
     def checked(self, estimator: Any, weight: float) -> Summary:
-        """Validate the rows, of a weight if they have none; say what they are."""
+        """Validate the rows, with a default weight, and return their summary."""
         X = self.rows()
         n = X.shape[0]
         for name, given in (("y", self._y), ("sample_weight", self._weights)):
@@ -121,24 +122,25 @@ class RowBlock:
         return self._y
 
     def weigh(self, dtype: Any, labels: Any, factors: Floats) -> None:
-        """Set the type of X, and multiply weights, by the factors of the labels."""
+        """Set the type of X, and multiply weights by the factors of the labels."""
         self.set_type(dtype)
         if labels is None:
             each = factors
         else:
-            # Blocks may hold integers of other types, or texts of other lengths.
+            # Blocks may have integers of different sizes, or strings of different
+            # lengths.
             self._y = self._y.astype(labels.dtype)
             each = factors[np.searchsorted(labels, self._y)]
         self._weights = self._weights * each
 
     def column_sums(self, shift: Shift | None) -> Floats:
-        """Return the sums of columns of which scales are made."""
+        """Return the sums over columns from which scales are computed."""
         X = self.rows()
         X = X if shift is None else shift.subtracted(X)
         return column_sums(X, self._weights)
 
     def relative_sums(self, columns: npt.NDArray[np.intp], about: Floats) -> Floats:
-        """Return the sums of columns of which the shift is made."""
+        """Return the sums over columns from which the shift is computed."""
         return relative_sums(self.rows(), columns, about, self._weights)
 
     def problems(
@@ -153,20 +155,20 @@ class RowBlock:
         return problems
 
     def run(self, problems: LinearProblems) -> RunHere:
-        """Return what solves the problems here, where the rows are all there are."""
+        """Return a solver of the problems in this process, which has all rows."""
         return RunHere(problems)
 
 
 class ReadBlock(RowBlock):
-    """Some of the rows, which are read for each use.
+    """A block of rows that are read for each use.
 
     Parameters
     ----------
     read : callable
-        Returns X.
+        Reads and returns X.
     y, weights : as of ``RowBlock``
     shelf : Shelf
-        Common to all blocks.
+        The cache of all blocks.
     """
 
     _dtype: Any = None
@@ -204,21 +206,21 @@ class ReadBlock(RowBlock):
 
 
 class Source(Protocol):
-    """Where blocks come from.
+    """A source of blocks.
 
     Attributes
     ----------
     holds_rows : bool
-        Whether blocks are in memory as long as the session is open.
+        Whether blocks stay in memory while the session is open.
     """
 
     holds_rows: bool
 
     def open(self) -> Session:
-        """Return a session whose parts are all blocks with rows."""
+        """Return a session whose parts are all non-empty blocks."""
 
     def close(self) -> None:
-        """Release what the session holds."""
+        """Release the resources of the session."""
 
 
 class Collection:
@@ -227,23 +229,24 @@ class Collection:
     Parameters
     ----------
     estimator : LinearEstimator
-        With ``n_features_in_``.
+        Estimator with ``n_features_in_``.
     source : Source
     names : ndarray or None
         Names of the columns of y.
     weight : float
-        Of rows of blocks without weights.
+        Weight of the rows in blocks without weights.
 
     Attributes
     ----------
     problems : LinearProblems
     y, weights : ndarray
-        The rows that stand for all of them, with their weights as they were given.
+        Representative rows of all rows, with their original weights.
     """
 
-    # Whether columns may be moved for a loss of differences of scores.
+    # Whether the loss depends on differences of scores only, so that columns may be
+    # shifted.
     _movable = False
-    # What weights of rows are multiplied by, for each label if there are any.
+    # Labels, and the factors of their row weights; without labels one factor.
     _labels: Any
     _factors: Any
 
@@ -283,7 +286,7 @@ class Collection:
         self.problems.elsewhere = self
 
     def _stand_in(self, estimator: Any, summaries: list[Summary]) -> Floats:
-        """Set a few rows that stand for all of them, and return their shares."""
+        """Set the representative rows, and return their normalized weights."""
         numbers_of_columns = {
             1 if each.labels is not None or each.sums.ndim == 1 else each.sums.shape[1]
             for each in summaries
@@ -315,7 +318,7 @@ class Collection:
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:
-        """Find columns far from zero, and scales where the penalty asks for them."""
+        """Find columns far from zero, and the scales for an automatic strength."""
         self._shift, self._scales = None, None
         movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
         auto = getattr(estimator, "alpha", None) == AUTO
@@ -344,12 +347,12 @@ class Collection:
     def solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        """Return the solutions; go on from the best points where places were lost."""
+        """Return the solutions; resume from the best points after a loss of places."""
         problems.watch = _KeepBest()
         return self.asked(lambda: self._solve(problems, alpha, task))
 
     def asked(self, step: Callable[[], _Result]) -> _Result:
-        """Return the result of a step, which is made again where places were lost."""
+        """Return the result of a step, which is repeated after a loss of places."""
 
         def again() -> None:
             problems = self.problems
@@ -371,14 +374,14 @@ class Collection:
         return Problems.solve(problems, alpha, task)
 
     def close(self) -> None:
-        """Release what is held elsewhere."""
+        """Release the resources of the source."""
         self._source.close()
 
 
 def while_places_last(
     step: Callable[[], _Result], again: Callable[[], None]
 ) -> _Result:
-    """Return the result of a step, before which again places are opened if lost."""
+    """Return the result of a step; after a loss, open places again and repeat it."""
     for _ in range(_MOST_LOSSES):
         try:
             return step()
@@ -388,7 +391,7 @@ def while_places_last(
 
 
 class _KeepBest:
-    """Watches a run so that its problems know the best point so far."""
+    """A callback that never stops; with a callback, runs store their best points."""
 
     chosen: Floats | None = None
 
@@ -397,9 +400,9 @@ class _KeepBest:
 
 
 def copy_for_blocks(estimator: Any) -> Any:
-    """Return an estimator with the same parameters, for rows elsewhere."""
+    """Return a copy of an unfitted estimator for rows in other processes."""
     parameters = estimator.get_params(deep=False)
-    # Searches have splitters and scorers, which may be of this process, too.
+    # Splitters and scorers of searches may be bound to this process.
     others = "callback", "n_jobs", "cv", "scoring"
     local = {name: None for name in others if name in parameters}
     copied = type(estimator)(**{**parameters, **local})
@@ -410,10 +413,10 @@ def copy_for_blocks(estimator: Any) -> Any:
 
 
 def without_callbacks(estimator: Any) -> Any:
-    """Return a fitted estimator for other processes; callbacks are of this one.
+    """Return a copy of a fitted estimator for other processes, without callbacks.
 
-    It has all that a pickled one would have, except for the dual points of the rows of
-    its last fit, from which only another fit could start.
+    It has all pickled attributes except the dual points of the last fit, which only
+    another fit could use.
     """
     copied = copy_for_blocks(estimator)
     left_out = {"_duals", *estimator.get_params(deep=False)}
@@ -423,7 +426,7 @@ def without_callbacks(estimator: Any) -> Any:
 
 
 def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
-    """Return all labels, and their weights."""
+    """Return all labels, and their total weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
     same = len({labels.dtype.kind for labels in parts}) == 1
     every: Any = [label for labels in parts for label in labels.tolist()]
@@ -436,9 +439,9 @@ def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
 
 
 def _moments(summaries: list[Summary]) -> tuple[Floats, Floats, Floats]:
-    """Return two numbers of the mean and variance of all, their weights and shares.
+    """Return two numbers with the mean and variance of all targets, and their weights.
 
-    Blocks are added by the formula of Chan, Golub and LeVeque (1983).
+    The moments of blocks are combined by the formula of Chan, Golub and LeVeque (1983).
     """
     total, mean, square = summaries[0].sums
     for summary in summaries[1:]:

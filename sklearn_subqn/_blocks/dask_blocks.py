@@ -1,4 +1,4 @@
-"""Blocks of Dask collections on the workers where they are, as places of a session."""
+"""Blocks of Dask collections on the workers that hold them, as places of a session."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from .dask_workers import (
     without_workers,
 )
 
-# A fit waits at most 30 seconds until blocks of lost workers are computed elsewhere.
+# A fit waits at most 30 seconds until blocks of lost workers are recomputed.
 _REPLACEMENT = 30.0
 
-# A fit that waits for blocks looks for them every 0.2 seconds.
+# A waiting fit checks every 0.2 seconds whether blocks are available again.
 _INTERVAL = 0.2
 
-# Blocks come to one worker only where X takes at most an eighth of its memory. The
-# worker will also hold a copy in one piece, and perhaps one in other units.
+# All blocks are moved to one worker only if X takes at most an eighth of its memory:
+# the worker also needs a contiguous copy, and perhaps a copy in other units.
 _SHARE_OF_MEMORY = 0.125
 
-# Dense blocks with more bytes than these are not brought to one worker, since products
-# with them take longer than messages to two workers. docs/constants.md has the figures.
+# Dense blocks of over 128 MiB are not moved to one worker, since products with them
+# take longer than messages to two workers. docs/constants.md has the figures.
 _FEW_BYTES = 2**27
 
 
 class PlaceOfBlocks(Place):
-    """The blocks of a worker; those without rows are left out.
+    """The non-empty blocks of a worker.
 
     Parameters
     ----------
     X, y, weights : list
         One entry for each block; weights may be None.
     is_all : bool
-        Whether these are all blocks, which then are put together.
+        Whether these are all blocks; they are then concatenated.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class PlaceOfBlocks(Place):
 
 
 def _fit_together(blocks: list[Any]) -> bool:
-    """Whether blocks may be put together; errors are found in them one by one."""
+    """Whether blocks can be concatenated; errors are detected in each block."""
     kinds = {
         (tuple(getattr(X, "columns", range(X.shape[1]))), sparse.issparse(X))
         for X, *_ in blocks
@@ -81,7 +81,7 @@ def _fit_together(blocks: list[Any]) -> bool:
 
 
 def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """Return the rows of several blocks, of y and of weights, in one of each."""
+    """Return the rows of several blocks, concatenated."""
     rows = rows_together(X)
     others = [
         None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
@@ -91,14 +91,14 @@ def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 
 def rows_together(X: Any) -> Any:
-    """Return the rows of several arrays, sparse matrices or data frames in one."""
+    """Return several arrays, sparse matrices or data frames, concatenated."""
     if sparse.issparse(X[0]):
         return sparse.vstack(X, format="csr")
     return concat(X) if hasattr(X[0], "columns") else np.concatenate(X)
 
 
 def _sizes(keys: list[Any], address: str, dask_scheduler: Any) -> tuple[int, int]:
-    """Return the bytes of results, and the memory of a worker, zero if unlimited."""
+    """Return the bytes of results, and a worker's memory limit, zero if unlimited."""
     worker = dask_scheduler.workers.get(address)
     tasks = dask_scheduler.tasks
     sizes = [tasks[key].nbytes for key in keys if key in tasks]
@@ -106,20 +106,21 @@ def _sizes(keys: list[Any], address: str, dask_scheduler: Any) -> tuple[int, int
 
 
 class BlocksOnWorkers:
-    """Where the blocks of collections come from.
+    """The blocks of collections, as a source.
 
     Parameters
     ----------
     blocks : tuple of list
-        Of X, y and weights, one entry for each block; weights may be None.
+        Blocks of X, y and weights, one entry for each block; weights may be None.
     collections : list
-        What the blocks are of, kept as long as these are needed.
+        The collections of the blocks, kept while the blocks are needed.
     client : distributed.Client or None
-        Without one the blocks come to this process, one after the other.
+        Client of the workers; without one the blocks are computed in this process, one
+        after the other.
     stack : ExitStack
-        What is closed with the blocks.
+        Context managers that are closed with the blocks.
     kind : type
-        Of places: made of lists of the blocks of X, y and weights of each.
+        Class of places, constructed from lists of blocks of X, y and weights.
     """
 
     holds_rows = True
@@ -140,7 +141,7 @@ class BlocksOnWorkers:
         self._futures: list[Any] = []
 
     def open(self) -> Session:
-        """Return a session whose parts are the blocks with rows."""
+        """Return a session whose parts are the non-empty blocks."""
         if self._client is None:
             blocks = [dask.compute(*each) for each in zip(*self._blocks, strict=True)]
             place = self._kind(*map(list, zip(*blocks, strict=True)))
@@ -151,8 +152,9 @@ class BlocksOnWorkers:
                 return self._opened()
             except PlaceLost:
                 self._release()
-                # Blocks of a silent worker that Dask counts on are not computed anew;
-                # that a worker has ended it knows a moment later.
+                # Dask does not recompute blocks of a silent worker that it still
+                # expects to answer. If the worker has ended, Dask detects that a moment
+                # later.
                 seen = last_seen(self._client)
                 known = self._lost & seen.keys()
                 silent = any(is_silent(seen, address) for address in known)
@@ -161,10 +163,10 @@ class BlocksOnWorkers:
                 time.sleep(_INTERVAL)
 
     def close(self) -> None:
-        """Release all that is held on workers."""
+        """Release all resources on workers."""
         with self._stack:
             self._release()
-            # Tracebacks of errors may refer to futures and lists for long.
+            # Tracebacks of errors may keep references to futures and lists.
             if self._client is not None:
                 held = distributed.futures_of(self._collections)
                 for future in (*self._futures, *held):
@@ -182,12 +184,12 @@ class BlocksOnWorkers:
         self._place()
         numbers = [worker.open() for worker in self._workers]
         used = [(w, n) for w, n in zip(self._workers, numbers, strict=True) if n]
-        # Calls of a run in one place have to be made when they are asked for.
+        # With a single part, each call of a run is made only when its result is needed.
         early = sum(numbers) > 1
         return _session([w for w, _ in used], [n for _, n in used], early=early)
 
     def _place(self) -> None:
-        """Begin places on the workers where the blocks of X are."""
+        """Start places on the workers that hold the blocks of X."""
         weights, n = self._blocks[2], len(self._blocks[0])
         futures = self._computed()
         where = self._client.who_has(futures[:n])
@@ -220,7 +222,7 @@ class BlocksOnWorkers:
             self._workers.append(Worker(self._client, place, address, self._lost))
 
     def _fits(self, X: list[Any], address: str) -> bool:
-        """Whether the blocks of X come to one worker."""
+        """Whether all blocks of X should be moved to one worker."""
         keys = [future.key for future in X]
         n_bytes, memory = self._client.run_on_scheduler(_sizes, keys, address)
         if n_bytes <= _FEW_BYTES:
@@ -231,17 +233,17 @@ class BlocksOnWorkers:
         try:
             return bool(kind.result())
         except (OSError, *CANCELLED):
-            # Lost blocks are found when places begin.
+            # Lost blocks are detected when places are started.
             return False
 
     def _computed(self) -> list[Any]:
-        """Return futures of blocks once these are computed; raise their errors."""
+        """Return futures of the blocks after they are computed; raise their errors."""
         check_scheduler(self._client)
         before = list(self._futures)
         self._futures[:] = self._client.compute(
             [each for some in self._blocks for each in some if each is not None]
         )
-        # Tracebacks of what was lost may refer to these for long.
+        # Tracebacks of errors may keep references to the lost futures.
         for future in before:
             future.release()
         futures = self._futures
@@ -256,7 +258,7 @@ class BlocksOnWorkers:
                 elif time.monotonic() > end:
                     raise without_workers("compute") from None
             except distributed.CancelledError:
-                # The scheduler cancels nothing, but its end does.
+                # If the scheduler itself has ended, this call raises a clearer error.
                 last_seen(self._client)
                 raise
         failed = [i for i, future in enumerate(futures) if future.status == "error"]

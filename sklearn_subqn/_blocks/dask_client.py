@@ -1,4 +1,4 @@
-"""The client of Dask that computes blocks, and waits for its results."""
+"""The Dask client that computes blocks, and waiting for its results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import distributed
 
 from .dask_workers import check_scheduler
 
-# A client that is being connected is looked at in such intervals of seconds.
+# The state of a connecting client is checked every 0.02 seconds.
 _INTERVAL = 0.02
 
 
 def current_client() -> Any:
-    """Return the current client, which is the worker's in a task, or None."""
+    """Return the current client (in a task the worker's client), or None."""
     try:
         return distributed.get_client()
     except ValueError:
@@ -28,15 +28,15 @@ def current_client() -> Any:
 def waiting_for(client: Any) -> Iterator[None]:
     """Let this thread wait for results of a client, if there is one.
 
-    In a task of a worker the thread leaves the worker's pool meanwhile, in which
-    results may need its place.
+    A thread of a worker leaves the worker's thread pool while waiting, since the
+    results may need its slot.
 
     Raises
     ------
     RuntimeError
-        In the event loop of the client, which has to go on.
+        In the client's event loop, which must not be blocked.
     ConnectionError
-        If the client has lost its scheduler, or does not reach it in time.
+        If the client has lost its scheduler, or cannot connect in time.
     """
     if client is None:
         yield
@@ -58,7 +58,7 @@ def waiting_for(client: Any) -> Iterator[None]:
 
 
 def _connect(client: Any) -> None:
-    """Wait for the connection of a client, which another thread may have begun."""
+    """Wait for the connection of a client, perhaps started in another thread."""
     limit = dask.config.get("distributed.comm.timeouts.connect")
     end = time.monotonic() + dask.utils.parse_timedelta(limit)
     while client.status in ("newly-created", "connecting") and time.monotonic() < end:
@@ -72,13 +72,13 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
         results: list[Any] = client.gather(futures)
         return results
     finally:
-        # Tracebacks of errors may refer to these for long.
+        # Tracebacks of errors may keep references to the futures.
         for future in futures:
             future.release()
 
 
 def computed(delayed: Iterable[Any]) -> list[Any]:
-    """Return what delayed objects are, by the current client if there is one."""
+    """Return the results of delayed objects, computed by the current client if any."""
     client = current_client()
     with waiting_for(client):
         if client is None:

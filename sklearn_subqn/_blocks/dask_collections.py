@@ -1,7 +1,7 @@
-"""Dask collections: fits where their blocks are, and predictions that stay lazy.
+"""Dask collections: fits in place, and lazy predictions.
 
-Only this file and those of blocks and of workers import Dask. They are imported when a
-Dask collection is given.
+Only this file and the other files named after Dask import Dask. They are imported when
+the user passes a Dask collection.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
     estimator : LinearEstimator
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
-        Or an array in memory, where X is an array of known size.
+        Arrays in memory are accepted as well, if X is an array of known size.
     sample_weight : as y, a number, or None
     """
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def opened_with_queries(
 ) -> QueriesInBlocks:
     """Return the rows of Dask collections for a fit of a ranker.
 
-    Relevances, weights and queries come to this process, as the scores will.
+    Relevances, weights, queries and scores are collected in this process.
 
     Parameters
     ----------
@@ -108,11 +108,12 @@ def opened_with_queries(
 
 
 def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[Any]:
-    """Return delayed blocks of other sizes of the same rows, as many."""
+    """Return delayed blocks of the same rows and number, with other sizes."""
     firsts, ends = (np.cumsum([0, *each]).tolist() for each in (sizes, wanted))
     cut = []
     for first, end in pairwise(ends):
-        # Each part is a block and the first and the end of the rows taken from it.
+        # Each part is a tuple: number of a block, first row and end of a slice of the
+        # block.
         parts = [
             (i, max(first - a, 0), min(end, b) - a)
             for i, (a, b) in enumerate(pairwise(firsts))
@@ -128,13 +129,13 @@ def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[An
 
 
 def _rows_between(parts: list[tuple[Any, int, int]]) -> Any:
-    """Return rows from one number to another of each of some blocks, in one."""
+    """Return slices of several blocks, concatenated."""
     rows = [rows_at(block, slice(a, b)) for block, a, b in parts]
     return rows[0] if len(rows) == 1 else rows_together(rows)
 
 
 def _like_rows(X: Any, sizes: tuple[int, ...], numbers: Any) -> Any:
-    """Return numbers of the rows of blocks, as a collection of the kind of X."""
+    """Return an array over all rows as a collection of the kind of X."""
     if not hasattr(X, "columns"):
         return dask.array.from_array(numbers, chunks=(sizes,))
     parts = np.split(numbers, np.cumsum(sizes)[:-1])
@@ -151,7 +152,7 @@ def _as_series(numbers: Any) -> Any:
 def _given(
     estimator: Any, stack: ExitStack, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Any, float, dict[str, Any], Any]:
-    """Return client, weight of rows without one, collections, and names of y."""
+    """Return the client, the default weight, the collections, and the names of y."""
     client = current_client()
     stack.enter_context(waiting_for(client))
     X, y = _joined("X", X), _joined("y", y)
@@ -164,7 +165,7 @@ def _given(
 
 
 def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWorkers:
-    """Return the blocks of collections, with what is to be closed after them."""
+    """Return the source of the collections' blocks, with the resources to close."""
     collections = list(given.values())
     if client is not None:
         collections = list(client.persist(collections))
@@ -173,7 +174,7 @@ def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWor
 
 
 class SplitCollection(SplitRows):
-    """The rows of Dask collections, whose blocks are computed once.
+    """The rows of Dask collections for a search; blocks are computed once.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ class SplitCollection(SplitRows):
         super().__init__(X, y, np.concatenate(parts), weights)
 
     def close(self) -> None:
-        # References among objects of a search may last for long.
+        # Objects of a search may keep references for long.
         for future in distributed.futures_of([self._X, self._given]):
             future.release()
 
@@ -212,7 +213,7 @@ class SplitCollection(SplitRows):
     def _results(
         self, method: Callable[..., Any], estimator: Any, rows: list[Any]
     ) -> list[Any]:
-        # One message holds the estimator for all blocks.
+        # The estimator is sent in one message for all blocks.
         model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
         applied = dask.delayed(_applied_to_some)
         return computed(
@@ -223,12 +224,12 @@ class SplitCollection(SplitRows):
 
 
 def _applied_to_some(model: Any, name: str, block: Any, rows: Any) -> Any:
-    """Return what a method returns for some rows of a block."""
+    """Return the result of a method for some rows of a block."""
     return getattr(model, name)(rows_at(block, rows))
 
 
 def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> Source:
-    """Return where sequences of Dask are, for a fit.
+    """Return the source of sequences in Dask, for a fit.
 
     Parameters
     ----------
@@ -237,12 +238,12 @@ def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> S
     sample_weight : as y, dask.array.Array or None
         One number for each sequence.
     kind : type
-        Of the places that hold the sequences.
+        Class of the places that hold the sequences.
 
     Raises
     ------
     TypeError, ValueError
-        If they are given otherwise, or in other blocks.
+        If the data have other types, or other blocks.
     """
     client = current_client()
     with ExitStack() as stack:
@@ -284,7 +285,7 @@ def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...
 
 
 def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any], ...]:
-    """Return blocks of X, y and weights, which have to be equally many."""
+    """Return the blocks of X, y and weights; raise if their numbers differ."""
     n = len(blocks[0])
     for name, each in zip(names, blocks, strict=True):
         if len(each) != n:
@@ -298,9 +299,9 @@ def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any
 
 
 def _joined(name: str, x: Any) -> Any:
-    """Return a list of delayed blocks as a collection, and else what is given.
+    """Return a list of delayed blocks as a collection, other data unchanged.
 
-    The first block is computed where the others will be, and says what they are.
+    The first block is computed where all blocks will be, to find its type and columns.
     """
     if not isinstance(x, (list, tuple)) or not x:
         return x
@@ -326,7 +327,7 @@ def _no_rows(block: Any) -> Any:
 
 
 def _collections(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-    """Return the collections by their names, in the same blocks of whole rows."""
+    """Return the collections by name, with the same blocks of complete rows."""
     if isinstance(X, dask.array.Array) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     given = {"X": X, "y": _aligned("y", y, X)}
@@ -347,7 +348,7 @@ def _row_like(X: Any) -> Any:
 
 
 def _aligned(name: str, y: Any, X: Any) -> Any:
-    """Return a collection in blocks of the rows of X, as far as blocks are known."""
+    """Return a collection with the same blocks as X, if block sizes are known."""
     if isinstance(X, dask.array.Array):
         known = not np.isnan(X.shape[0])
         if not hasattr(y, "__dask_graph__") and known:
@@ -373,12 +374,12 @@ def _delayed(x: Any) -> list[Any]:
 
 
 def mapped(estimator: Any, method: str, X: Any) -> Any:
-    """Return the results of a method for the rows of a collection, in its blocks.
+    """Return the lazy results of a method for the rows of a collection.
 
     Parameters
     ----------
     estimator : estimator instance
-        Fitted.
+        Fitted estimator.
     method : str
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     """
@@ -405,21 +406,21 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
 def score(
     estimator: Any, X: Any, y: Any, sample_weight: Any, power: float | None
 ) -> float:
-    """Return the accuracy, or the share of a deviance that predictions explain.
+    """Return the accuracy, or the explained share of the deviance.
 
     Parameters
     ----------
     estimator : estimator instance
-        Fitted.
+        Fitted estimator.
     X, y, sample_weight
-        As of ``opened``.
+        See ``opened``.
     power : float or None
-        Of the deviance, zero for squares; None for classes.
+        Power of the deviance, zero for squares; None for classes.
     """
     X, y = _joined("X", X), _joined("y", y)
     given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
     blocks = list(zip(*map(_delayed, given), strict=True))
-    # One message holds the estimator for all blocks.
+    # The estimator is sent in one message for all blocks.
     model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
 
     def total(function: Any, *args: Any) -> Any:
@@ -441,18 +442,18 @@ def score(
 
 
 def rows_mapped(X: Any, y: Any, sample_weight: Any, function: Any) -> list[Any]:
-    """Return what a function of rows, targets and weights returns for each block.
+    """Return the results of a function of rows, targets and weights for each block.
 
     Parameters
     ----------
     X, y, sample_weight
-        As of ``opened``.
+        See ``opened``.
     function : callable
     """
     X, y = _joined("X", X), _joined("y", y)
     given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
     blocks = list(zip(*map(_delayed, given), strict=True))
-    # One message holds the function for all blocks.
+    # The function is sent in one message for all blocks.
     shared = dask.delayed(function, pure=False, traverse=False)
     return computed([shared(*block, *[None] * (3 - len(block))) for block in blocks])
 
@@ -474,7 +475,7 @@ def _correct(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
 
 def _sums(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Return the sum of the weights, and weighted sums of the columns of y."""
+    """Return the sum of the weights, and the weighted sums of the columns of y."""
     weights = _weights(X, sample_weight)
     if not len(weights):
         return np.zeros(1)
@@ -485,7 +486,7 @@ def _sums(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 def _deviances(
     model: Any, mean: Any, power: float, X: Any, y: Any, sample_weight: Any = None
 ) -> Any:
-    """Return sums of deviances from predictions and from means, for each column."""
+    """Return deviances from predictions and from means, summed for each column."""
     weights = _weights(X, sample_weight)
     if not weights.sum() > 0.0:
         return np.zeros((2, len(mean)))

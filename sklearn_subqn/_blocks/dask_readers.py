@@ -22,14 +22,15 @@ from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
 
 class PlaceOfReaders(Place):
-    """The blocks that a worker reads; those without rows are left out.
+    """The non-empty blocks that a worker reads.
 
     Parameters
     ----------
     given : tuple of list
-        Readers, targets and weights, these None of blocks that return their own.
+        Readers, targets and weights; targets and weights are None for blocks that
+        return their own.
     names : list or None
-        Of the columns of dataframes.
+        Column names of data frames.
     """
 
     def __init__(self, given: tuple[list[Any], ...], names: Any) -> None:
@@ -48,8 +49,8 @@ class PlaceOfReaders(Place):
         super().__init__(blocks)
 
     def __del__(self) -> None:
-        # Vectors of few rows are in the heap of glibc, which keeps it, and a worker
-        # whose memory is almost full waits for ever to begin anything else.
+        # glibc keeps the freed memory of small vectors. A worker that seems almost full
+        # would then never start another task.
         vars(self).clear()
         gc.collect()
         if sys.platform == "linux":
@@ -63,23 +64,23 @@ def _rows(reader: Reader, names: Any) -> Any:
     try:
         return reader.read(names)
     except OSError as error:
-        # Without that it would be taken for an error of the way to the worker.
+        # An OSError would be mistaken for a lost connection to the worker.
         kind = type(error).__name__
         raise RuntimeError(f"A worker cannot read a block: {kind}: {error}") from error
 
 
 class ReadersOnWorkers(BlocksOnWorkers):
-    """Where the blocks come from: each worker reads its share of them for each use.
+    """A source of blocks, of which each worker reads its share for each use.
 
     Parameters
     ----------
     blocks : tuple of list
-        Readers, targets and weights, one entry for each block, None where it returns
-        its own.
+        Readers, targets and weights, one entry for each block; targets and weights are
+        None where a block returns its own.
     names : list or None
     client : distributed.Client
     stack : ExitStack
-        What is closed with the blocks.
+        Context managers that are closed with the blocks.
     """
 
     holds_rows = False
@@ -95,7 +96,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
         self._names = names
 
     def _place(self) -> None:
-        """Begin places on all workers."""
+        """Start places on all workers."""
         alive = sorted(last_seen(self._client).keys() - self._lost)
         if not alive:
             raise without_workers("read")
@@ -136,7 +137,7 @@ def opened_by_workers(
     ----------
     estimator : LinearEstimator
     X : RowBlocks
-        With a client.
+        Blocks with a client.
     y, sample_weight : array-like, or a number, or None
     """
     with ExitStack() as stack:
@@ -160,7 +161,7 @@ def opened_with_queries(
     ----------
     estimator : BaseRanker
     X : RowBlocks
-        With a client.
+        Blocks with a client.
     y, sample_weight : array-like, or a number, or None
     **queries : array-like or None
         ``qid``, ``group`` and ``query_weight``.

@@ -1,4 +1,4 @@
-"""The way of messages to workers of Dask, and how long is waited for their answers."""
+"""Messages to workers of Dask, and the limits on waiting for answers."""
 
 from __future__ import annotations
 
@@ -14,45 +14,44 @@ import distributed
 
 from .._core.places.places import Answer, Message, PlaceLost
 
-# Futures raise these errors when their workers or their scheduler are gone.
+# Futures raise these errors if their workers or their scheduler are gone.
 CANCELLED = (
     distributed.CancelledError,
     distributed.client.FutureCancelledError,
     distributed.scheduler.KilledWorker,
 )
 
-# A wait for an answer is cut into pieces of half a second, and after each of them the
-# scheduler is checked, which may be gone.
+# Waiting for an answer is interrupted every half second to check the scheduler.
 GLANCE = 0.5
 
-# The last sign of life of a worker is looked up every 5 seconds without an answer.
+# After 5 seconds without an answer, the worker's last heartbeat is checked.
 _PATIENCE = 5.0
 
-# Dask gives these states to workers that it retires or closes.
+# States of workers that Dask is retiring or closing.
 _LEAVING = (
     distributed.Status.closing_gracefully,
     distributed.Status.closing,
     distributed.Status.closed,
 )
 
-# A worker is lost when its last sign of life is 20 seconds old.
+# A worker is lost if its last heartbeat is 20 seconds old.
 _SILENCE = 20.0
 
 
 class Worker:
-    """The way to a place on a worker.
+    """The connection to a place on a worker.
 
-    Dask takes workers with actors for idle, which adaptive clusters close. So a task
-    stays on the worker for as long as the place is there.
+    Dask considers a worker that only has actors as idle, and adaptive clusters close
+    idle workers. A task therefore runs on the worker as long as the place exists.
 
     Parameters
     ----------
     client : distributed.Client
     future : distributed.Future
-        Of the place, an actor.
+        Future of the place, an actor.
     address : str
     lost : set of str
-        Addresses of lost workers, to which this one may be added.
+        Addresses of lost workers, extended if this worker is lost.
     """
 
     def __init__(self, client: Any, future: Any, address: str, lost: set[str]) -> None:
@@ -64,8 +63,8 @@ class Worker:
         )
 
     def open(self) -> int:
-        """Wait for the place; return how many blocks it holds."""
-        # Handles of actors look for their client, which need not be the current one.
+        """Wait for the place, and return its number of blocks."""
+        # Handles of actors use the current client, which may be another one.
         with self._client.as_current():
             self._place = self._awaited(self._opened)
         return int(self._awaited(self._call("n_parts")))
@@ -76,18 +75,18 @@ class Worker:
         except UnboundLocalError:
             if self._future.status == "error":
                 raise
-            # Dask has cancelled the question while its time ended.
+            # Dask has cancelled the request at its timeout.
             raise TimeoutError from None
 
     def close(self) -> None:
         """Release the place."""
-        # Dask's handles of actors are in cycles, and would keep it for a while.
+        # Handles of actors are in reference cycles, and would keep the place alive.
         if self._client.status == "running":
             self._client.cancel([self._stay, self._future])
         self._place = None
 
     def send(self, message: Message) -> Callable[[], Answer]:
-        """Send a message; return what waits for the answer."""
+        """Send a message, and return a function that waits for the answer."""
         call = self._call("answer", message)
         return lambda: self._awaited(call)
 
@@ -95,7 +94,7 @@ class Worker:
         try:
             method = getattr(self._place, name)
         except RuntimeError as error:
-            # Dask raises this for actors of workers that it knows to be lost.
+            # Dask raises this for actors of workers that it considers lost.
             raise _loss(self._address, self._lost) from error
         result: Callable[..., Any] = method(*args).result
         return result
@@ -112,7 +111,7 @@ def _loss(address: str, lost: set[str]) -> PlaceLost:
 def _awaited(
     client: Any, address: str, lost: set[str], result: Callable[..., Any]
 ) -> Any:
-    """Return what a worker answers; raise PlaceLost if it is gone or silent."""
+    """Return the answer of a worker; raise PlaceLost if it is gone or silent."""
     asked = time.monotonic()
     while True:
         try:
@@ -131,12 +130,11 @@ def _awaited(
 def import_there(
     client: Any, addresses: Iterable[str], module: str, lost: set[str]
 ) -> None:
-    """Import a module on workers, in a thread of each, and wait for that.
+    """Import a module on workers, in a thread of each worker, and wait.
 
-    A worker that receives an object imports its module in its event loop, and gives no
-    sign of life meanwhile. On a busy machine this takes up to half a minute, after
-    which the worker would be taken for lost. Workers that are paused start no tasks,
-    and are left out.
+    A worker that receives an object imports its module in the event loop, and sends no
+    heartbeat meanwhile. On a busy machine this may take half a minute, after which the
+    worker would count as lost. Paused workers start no tasks, and are skipped.
 
     Raises
     ------
@@ -161,7 +159,7 @@ def import_there(
 
 
 def _stay(place: Any) -> None:
-    """Run, without a thread of the worker's pool, until the place is released."""
+    """Run until the place is released, without occupying a thread of the pool."""
     released = threading.Event()
     actor = distributed.get_worker().state.actors[place.key]
     weakref.finalize(actor, released.set)
@@ -188,9 +186,9 @@ def without_workers(use: str) -> PlaceLost:
 
 
 def last_seen(client: Any) -> dict[str, float]:
-    """Return when the scheduler last heard of each worker that is to stay.
+    """Return the time of the last heartbeat of each worker that is not closing.
 
-    One that is being retired takes no new tasks, but goes on to report.
+    A worker that is being retired takes no new tasks, but still sends heartbeats.
     """
     check_scheduler(client)
     try:
@@ -205,7 +203,7 @@ def is_silent(seen: dict[str, float], address: str) -> bool:
 
 
 def check_scheduler(client: Any) -> None:
-    """Raise ConnectionError where a client has lost its scheduler, with all results."""
+    """Raise ConnectionError if a client has lost its scheduler and all results."""
     if client.status != "running":
         raise _without_scheduler()
 

@@ -1,8 +1,8 @@
-"""Rows in blocks as samples that a search splits: fits to, and predictions of, some.
+"""Rows in blocks as samples of a search: fits to, and predictions for, subsets of rows.
 
-A fold is numbers of rows, in the order of the blocks. A fit to some rows is one to all
-of them in which the others have weight zero, so that no rows are copied; predictions
-look at the rows of each block that are asked for.
+A fold is an array of row numbers, in the order of the blocks. A fit to a subset of the
+rows is a fit to all rows in which the other rows have weight zero, so that no rows are
+copied. Predictions read only the selected rows of each block.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .row_blocks import WITHOUT_TARGETS, ChosenRows, RowBlocks
 
 
 class SplitRows(ABC):
-    """Data in blocks of which targets and weights are in this process.
+    """Data in blocks whose targets and weights are in this process.
 
     Parameters
     ----------
     X : collection
     y : array-like or collection
-        As fits take it.
+        Targets in the form that ``fit`` takes.
     targets : ndarray of shape (n,) or (n, n_targets)
-        The same, in one array.
+        The same targets, in one array.
     weights : ndarray of shape (n,) or None
 
     Attributes
@@ -43,43 +43,43 @@ class SplitRows(ABC):
         self.y, self.weights = targets, weights
 
     def opened(self, estimator: Any, weights: Floats) -> Collection:
-        """Return the rows for a fit of an estimator, with other weights."""
+        """Return the rows for a fit of an estimator, with the given weights."""
         rows: Collection = estimator._opened(
             self._X, self._given, self._as_collection(weights)
         )
         return rows
 
     def some(self, rows: npt.NDArray[np.intp], n_features: int) -> ChosenRows:
-        """Return some of the rows, for predictions."""
+        """Return a subset of the rows, for predictions."""
         return ChosenRows(rows, n_features, self._sizes(), self._results)
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held for all fits."""
+        """Release the resources shared by all fits."""
 
     def _as_collection(self, weights: Floats) -> Any:
-        """Return numbers of all rows as a fit takes them."""
+        """Return weights of all rows in the form that ``fit`` takes."""
         return weights
 
     @abstractmethod
     def _sizes(self) -> Sequence[int]:
-        """Return the numbers of rows of the blocks."""
+        """Return the number of rows of each block."""
 
     @abstractmethod
     def _results(
         self, method: Callable[..., Any], estimator: Any, rows: list[Any]
     ) -> list[Any]:
-        """Return results of a method for some rows of each block that has any."""
+        """Return the results of a method for each non-empty selection of rows."""
 
 
 class SplitRowBlocks(SplitRows):
-    """The rows of ``RowBlocks``.
+    """The rows of ``RowBlocks``, for a search.
 
     Parameters
     ----------
     X : RowBlocks
     y, sample_weight : array-like or None
-        Where the blocks have none of their own; a weight may be a number.
+        Targets and weights if the blocks have none; a weight may be a number.
     """
 
     def __init__(self, X: RowBlocks, y: Any, sample_weight: Any) -> None:
@@ -106,12 +106,12 @@ class SplitRowBlocks(SplitRows):
 
 
 def split_rows(X: Any, y: Any, sample_weight: Any) -> SplitRows:
-    """Return data in blocks as rows to split.
+    """Return data in blocks for a search.
 
     Parameters
     ----------
     X, y, sample_weight
-        As fits take them.
+        Data in the form that ``fit`` takes.
     """
     if isinstance(X, RowBlocks):
         return SplitRowBlocks(X, y, sample_weight)

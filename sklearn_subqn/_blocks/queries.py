@@ -1,4 +1,4 @@
-"""Fits to queries in blocks of rows: sums of each place, or of all scores in one."""
+"""Fits to queries in blocks of rows: sums over blocks, or all scores in one place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .blocks import Collection, Floats, Source, Summary
 
 
 class RankingOfBlock:
-    """Makes problems of the rows of a block that has whole queries.
+    """Makes problems from the rows of a block with complete queries.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class RankingOfBlock:
     y : ndarray of shape (n,)
         Relevances.
     codes : ndarray of shape (n,)
-        Queries of the rows, by any numbers or labels.
+        Query of each row, as numbers or labels.
     """
 
     def __init__(self, estimator: Any, y: Floats, codes: npt.NDArray[Any]) -> None:
@@ -35,7 +35,7 @@ class RankingOfBlock:
     def _problems(
         self, X: Any, y: Any, weights: Floats, names: Any = None
     ) -> LinearProblems:
-        """Return the problems of the rows; y are numbers of them among all."""
+        """Return the problems of the rows; y has their numbers among all rows."""
         codes = np.unique(self._codes, return_inverse=True)[1].astype(np.intp)
         loss = self._estimator._loss(Groups(codes))
         problems: LinearProblems = self._estimator._problems(
@@ -45,16 +45,16 @@ class RankingOfBlock:
 
 
 def sizes_between_queries(codes: npt.NDArray[Any], sizes: list[int]) -> list[int]:
-    """Return sizes of blocks that end where queries end, next to some sizes.
+    """Return block sizes that end where queries end, close to the given sizes.
 
-    They are the same where rows of a query do not follow one another.
+    If rows of a query are not contiguous, the given sizes are returned.
 
     Parameters
     ----------
     codes : ndarray of shape (n,)
-        Queries of the rows.
+        Query of each row.
     sizes : list of int
-        Numbers of rows of blocks.
+        Number of rows of each block.
     """
     changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     if len(changes) + 1 > len(np.unique(codes)):
@@ -66,22 +66,22 @@ def sizes_between_queries(codes: npt.NDArray[Any], sizes: list[int]) -> list[int
 
 
 class QueriesInBlocks(Collection):
-    """Rows in blocks, of which a loss compares those of each query.
+    """Rows in blocks, with a loss that compares rows within each query.
 
-    Where all queries are whole in a block, the loss is a sum over blocks, and numbers
-    of rows stay in their places (Teo et al. 2010, A.3.4). Otherwise the rows of X stay
-    there, and scores, targets and weights are one array each.
+    If every query is within a block, the loss is a sum over blocks, and row-wise
+    quantities stay in their places (Teo et al. 2010, A.3.4). Otherwise the rows of X
+    stay in their places, and scores, targets and weights are single arrays.
 
     Parameters
     ----------
     estimator : BaseRanker
-        With ``n_features_in_``.
+        Estimator with ``n_features_in_``.
     source : Source
-        Its blocks have the numbers of their rows for y, and no weights.
+        Blocks whose y are the numbers of their rows, without weights.
     y : ndarray of shape (n,)
-        Relevances, in the order of these numbers.
+        Relevances, in the order of the row numbers.
     queries : Queries
-        Of the same rows.
+        Queries of the same rows.
     """
 
     _movable = True
@@ -96,7 +96,7 @@ class QueriesInBlocks(Collection):
         return np.ones(1)
 
     def _weigh(self) -> None:
-        # Blocks may have other places than before, and so another order.
+        # After a loss, blocks may be in other places, and so in another order.
         numbers = self._blocks.results("targets")
         order = np.concatenate(numbers).astype(np.intp)
         queries = self._queries.take(order)

@@ -24,7 +24,7 @@ WITHOUT_TARGETS = (
     "The blocks have no y: give y to RowBlocks, or to fit after it, or let functions "
     "return (X, y)."
 )
-# Numbers of each row, in the order in which functions return them after X.
+# Names of row data, in the order in which functions return them after X.
 _NUMBERS = ("y", "sample_weight", "qid")
 _WITHOUT_ROWS = "X has no rows: all of its blocks are empty."
 
@@ -32,63 +32,64 @@ _WITHOUT_ROWS = "X has no rows: all of its blocks are empty."
 class RowBlocks:
     """Samples in blocks of rows, which are read for each use.
 
-    For data that do not fit into memory: ``fit``, ``predict``, ``decision_function``,
-    ``predict_proba`` and ``score`` of :class:`SubLBFGSLinearSVC`,
-    :class:`L1LogisticOWLQN`, :class:`MulticlassHingeClassifier`,
-    :class:`MultilabelHingeClassifier`, :class:`BMRMClassifier`,
-    :class:`BMRMRegressor` and :class:`BMRMRanker`, and :func:`dual_gap`, take such an
-    object in place of X. A few blocks are in memory at a time, and the targets. The
-    result of a fit is that of a fit in memory, with a gap proven for all rows.
+    For data that do not fit into memory. Methods ``fit``, ``predict``,
+    ``decision_function``, ``predict_proba`` and ``score`` of
+    :class:`SubLBFGSLinearSVC`, :class:`L1LogisticOWLQN`,
+    :class:`MulticlassHingeClassifier`, :class:`MultilabelHingeClassifier`,
+    :class:`BMRMClassifier`, :class:`BMRMRegressor` and :class:`BMRMRanker`, and
+    :func:`dual_gap`, take a ``RowBlocks`` in place of X. A few blocks and all targets
+    are in memory at a time. The result is the same as in a fit in memory, with a gap
+    that is proven for all rows.
 
     Parameters
     ----------
     X : array, path, callable, or list of them
-        Where the rows come from, those of a list one below the other:
+        Sources of the rows; a list stacks its sources:
 
-        - an array with a shape and slices of rows that are read when they are taken: a
-          memory map, a dataset of h5py, an array of Zarr. NumPy arrays and CSR matrices
-          are accepted, too;
+        - an array with a shape and slices of rows, which are read on access: a memory
+          map, a dataset of h5py, an array of Zarr. NumPy arrays and CSR matrices are
+          accepted as well;
         - the path of an ``.npy`` file, which is read in blocks;
-        - a function without arguments that returns a block: ``X``, ``(X, y)`` or
-          ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe,
-          or ``(X, y, sample_weight, qid)``; what is not there is None. Each time it
-          must return the same.
+        - a function without arguments that returns a block: ``X``, ``(X, y)``,
+          ``(X, y, sample_weight)`` or ``(X, y, sample_weight, qid)``, where X is an
+          array, a CSR matrix or a dataframe, and missing entries are None. Each call
+          must return the same block.
     y : array-like, path, or list of arrays and paths, default=None
-        Labels or targets of all rows, or a list with those of each entry of the list X,
-        unless functions return them.
+        Labels or targets of all rows, or a list with the targets of each source, unless
+        functions return them.
     sample_weight : as ``y``, default=None
         Non-negative weights.
     qid : as ``y``, default=None
         Query of each row, for rankers.
     block_size : int, default=20000
-        Number of rows that are read from arrays and files at a time. Functions choose
-        that themselves.
+        Number of rows that are read from arrays and files at a time. It does not apply
+        to functions.
     client : distributed.Client, default=None
-        Workers of Dask that read the blocks, each of them its share, for data that are
-        larger than the memory of all workers. Paths and functions are sent to them, so
-        that files must be where they find them. By default the process that calls
-        ``fit`` reads.
+        Dask client whose workers read the blocks, each worker a share, for data that
+        are larger than the memory of all workers. Paths and functions are sent to the
+        workers, so that files must be accessible there. By default the process that
+        calls ``fit`` reads all blocks.
 
     Raises
     ------
     TypeError, ValueError
-        If there is something else among the sources, or numbers of rows differ.
+        If a source is of another type, or numbers of rows differ.
 
     See Also
     --------
-    dual_gap : Bound on how far a model is from the optimum, over these rows, too.
+    dual_gap : Bound of a model's distance from the optimum, also over blocks.
     OnlineLBFGSClassifier : Trained on batches that are seen once, without a bound.
 
     Notes
     -----
-    A fit reads all blocks four times at first, and then once for each pass over X,
-    which ``history_`` counts; blocks of at most a megabyte in all then stay in memory.
-    Products with some of the rows look at these alone in memory maps and files, and
-    read whole blocks of other sources. In memory are, besides the targets, about 25
-    vectors of n_samples numbers, times the number of scores of a sample for joint
-    losses, three blocks, and what the solver needs for its coefficients. With
-    ``client`` that is so on each worker for its share of the rows, and functions are
-    called once more, for the targets.
+    A fit reads all blocks four times at the start, and then once for each pass over X,
+    which ``history_`` counts; blocks of at most a megabyte in total stay in memory.
+    Products with a subset of the rows read only these rows from memory maps and files,
+    and whole blocks from other sources. Besides the targets, memory holds about 25
+    vectors of n_samples numbers (times the number of scores of a sample for joint
+    losses), three blocks, and the solver's vectors of coefficients. With ``client``
+    this applies to each worker and its share of the rows, and functions are called once
+    more for the targets.
 
     Examples
     --------
@@ -149,15 +150,16 @@ class RowBlocks:
     ) -> RowBlocks:
         """Return the rows of Parquet files, whose row groups are the blocks.
 
-        Reading them takes many times as long as reading arrays: where there is room
-        for a copy, convert them to ``.npy`` files once. Needs pyarrow.
+        Reading Parquet takes many times as long as reading arrays: if a copy is
+        possible, convert the files to ``.npy`` once. Needs pyarrow.
 
         Parameters
         ----------
         paths : path or list of paths
-            Of files with the same columns.
+            Paths of files with the same columns.
         y : str or list of str, default=None
-            Name of the column with the targets; a list of names makes several columns.
+            Name of the column with the targets; a list of names selects several
+            columns.
         sample_weight, qid : str, default=None
             Names of the columns with the weights and queries.
         columns : list of str, default=None
@@ -187,12 +189,12 @@ class RowBlocks:
         return cls(functions, client=client)
 
     def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
-        """Return the rows for a fit, with targets and weights where they lack them."""
+        """Return the rows for a fit, with targets and weights if blocks lack them."""
         *given, number = self._checked(estimator, y, sample_weight)
         return Collection(estimator, self._source(*given), None, number)
 
     def _source(self, readers: Any, targets: Any, weights: Any) -> _InThisProcess:
-        """Return the blocks with rows, which this process reads."""
+        """Return the non-empty blocks, which this process reads."""
         shelf = Shelf()
         return _InThisProcess(
             [
@@ -209,7 +211,8 @@ class RowBlocks:
     ) -> tuple[Any, Any]:
         """Return blocks for a fit of a ranker, and its relevances and queries.
 
-        The blocks have numbers of rows for targets: all scores come to one place.
+        The targets of the blocks are row numbers, since all scores are compared in one
+        place.
         """
         *_, number = self._checked(estimator, y, sample_weight)
         one = sample_weight is not None and np.ndim(sample_weight) == 0
@@ -233,15 +236,14 @@ class RowBlocks:
     def _opened_with_queries(
         self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
     ) -> QueriesInBlocks:
-        """Return the rows for a fit of a ranker that reads them here."""
+        """Return the rows for a fit of a ranker, which this process reads."""
         blocks, ranking = self._with_queries(estimator, y, sample_weight, **queries)
         return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
-        """Return readers, targets, weights and the weight of all for a fit.
+        """Return readers, targets, weights and the default weight for a fit.
 
-        Targets and weights that functions return beside X are not there if these are
-        called by workers.
+        If workers call the functions, their targets and weights are not known here.
         """
         one = sample_weight is not None and np.ndim(sample_weight) == 0
         number = float(sample_weight) if one else 1.0
@@ -261,7 +263,7 @@ class RowBlocks:
         return readers, *own, number
 
     def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
-        """Return the results of a method of an estimator for the rows of all blocks."""
+        """Return the results of an estimator's method for the rows of all blocks."""
         if self._client is None:
             blocks = (self._read(reader) for reader in self._each())
             results = [method(estimator, X) for X in blocks if X.shape[0]]
@@ -276,7 +278,7 @@ class RowBlocks:
     def _of_some(
         self, method: Callable[..., Any], estimator: Any, rows: list[Any]
     ) -> list[Any]:
-        """Return the results of a method for some rows of each block that has any."""
+        """Return the results of a method for the selected rows of each block."""
         some = [each for each in zip(self._each(), rows, strict=True) if len(each[1])]
         if self._client is None:
             return [
@@ -289,7 +291,7 @@ class RowBlocks:
     def _with_targets(
         self, y: Any, sample_weight: Any, function: Callable[..., Any]
     ) -> list[Any]:
-        """Return what a function of X, y and sample_weight returns for each block."""
+        """Return the results of a function of X, y and sample_weight for each block."""
         readers = list(self._each())
         targets = self._own("y", y), self._own("sample_weight", sample_weight)
         if any(each is None for each in targets[0]):
@@ -300,14 +302,14 @@ class RowBlocks:
         return list(self._called(partial(_called_with, function), blocks))
 
     def _all(self, name: str, given: Any) -> Any:
-        """Return targets or weights of all rows, in one array, or None."""
+        """Return targets or weights of all rows in one array, or None."""
         own = self._own(name, given)
         if any(each is None for each in own):
             return None
         return np.concatenate(own)
 
     def _without_targets(self) -> RowBlocks:
-        """Return the same rows, whose targets and weights are given with them."""
+        """Return the same rows without targets and weights."""
         rows = copy(self)
         rows._y = rows._weights = rows._qid = None
         rows._readers = [list(map(_alone, readers)) for readers in self._readers]
@@ -324,7 +326,7 @@ class RowBlocks:
         return X
 
     def _look(self) -> None:
-        """Call functions for the numbers of rows, targets and weights."""
+        """Call functions to get their numbers of rows, targets and weights."""
         unknown = [reader for reader in self._each() if reader.n_rows is None]
         if self._client is None:
             for reader in unknown:
@@ -337,7 +339,7 @@ class RowBlocks:
                 setattr(reader, name, numbers)
 
     def _called(self, function: Callable[..., Any], each: Any, **others: Any) -> Any:
-        """Return what workers return for each of some arguments."""
+        """Return the results of workers, one for each argument."""
         # Needs Dask.
         from .dask_client import gathered, waiting_for
 
@@ -346,7 +348,7 @@ class RowBlocks:
             return gathered(self._client, calls)
 
     def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
-        """Return targets or weights of each block, None where there are none."""
+        """Return targets or weights of each block, None if there are none."""
         own = {"y": self._y, "sample_weight": self._weights, "qid": self._qid}[name]
         if use == "fit" and self._client is not None and own is None and given is None:
             return [None] * len(list(self._each()))
@@ -367,21 +369,21 @@ class RowBlocks:
 
 
 class Reader:
-    """Reads a block.
+    """A reader of a block.
 
     Parameters
     ----------
     source : object
-        With slices of rows, or a function that returns the block.
+        An object with slices of rows, or a function that returns the block.
     rows : slice or None
-        None of a function.
+        The slice of rows; None for a function.
 
     Attributes
     ----------
     n_rows : int or None
-        None as long as a function has not been called.
+        Number of rows; None until a function is called.
     y, sample_weight, qid : ndarray or None
-        What the function has returned beside X.
+        Row data that the function has returned after X.
     """
 
     def __init__(self, source: Any, rows: slice | None) -> None:
@@ -391,15 +393,15 @@ class Reader:
 
     @property
     def source_rows(self) -> slice | None:
-        """The rows of the source, None of a function."""
+        """The slice of the source; None for a function."""
         return self._rows
 
     def of_rows(self, rows: slice) -> Reader:
-        """Return a reader of other rows of the source, an array."""
+        """Return a reader of another slice of the source, an array."""
         return Reader(self._source, rows)
 
     def first_row(self) -> Any:
-        """Return a row of X, None if there is none."""
+        """Return a row of X, None if the block is empty."""
         if self._rows is not None:
             return self._taken(slice(self._rows.start, self._rows.start + 1))
         X = self.read()
@@ -407,7 +409,7 @@ class Reader:
         return head[:1] if X.shape[0] else None
 
     def read(self, names: list[Any] | None = None) -> Any:
-        """Return the rows of X; raise where its columns have other names."""
+        """Return the rows of X; raise if the column names differ from ``names``."""
         X = self._any()
         if hasattr(X, "columns") and names not in (None, list(X.columns)):
             raise ValueError(
@@ -417,11 +419,11 @@ class Reader:
         return X
 
     def _taken(self, rows: slice | None) -> Any:
-        """Return rows of an array, or what a function returns."""
+        """Return rows of an array, or the result of a function."""
         try:
             return self._source() if rows is None else self._source[rows]
         except StopIteration as error:
-            # Where generators read blocks, it would end them without a word.
+            # In a generator that reads blocks, StopIteration would end it silently.
             raise ValueError(
                 "Blocks are read several times, and a source of them raised "
                 "StopIteration. Functions must return the same block each time, which "
@@ -465,7 +467,7 @@ def _alone(reader: Reader) -> Reader:
 
 
 def _between_queries(readers: list[Reader], codes: Any) -> list[Reader]:
-    """Return readers of the rows of a source, of whole queries if it is an array."""
+    """Return readers of a source; blocks of an array end where queries end."""
     if readers[0].source_rows is None:
         return list(map(_alone, readers))
     sizes = sizes_between_queries(codes, [reader.n_rows or 0 for reader in readers])
@@ -474,7 +476,7 @@ def _between_queries(readers: list[Reader], codes: Any) -> list[Reader]:
 
 
 def _first_row(readers: Iterable[Reader]) -> Any:
-    """Return a row of the first block that has rows, None if there is none."""
+    """Return a row of the first non-empty block, None if all are empty."""
     rows = (reader.first_row() for reader in readers)
     row = next((row for row in rows if row is not None), None)
     # The row is copied, since it may be a view of a file.
@@ -482,47 +484,47 @@ def _first_row(readers: Iterable[Reader]) -> Any:
 
 
 def _looked(reader: Reader) -> tuple[Any, ...]:
-    """Return the number of rows that a function returns, and numbers of each row."""
+    """Return the number of rows and the row data that a function returns."""
     reader.read()
     return reader.n_rows, *(getattr(reader, name) for name in _NUMBERS)
 
 
 def _called_with(function: Callable[..., Any], block: tuple[Reader, Any, Any]) -> Any:
-    """Return what a function returns for the rows of a block, targets and weights."""
+    """Return the result of a function for a block's rows, targets and weights."""
     reader, *targets = block
     return function(reader.read(), *targets)
 
 
 def _applied(reader: Reader, name: str, estimator: Any) -> Any:
-    """Return what a method returns for a block, None for none without rows."""
+    """Return the result of a method for a block, None if the block is empty."""
     X = reader.read()
     return getattr(estimator, name)(X) if X.shape[0] else None
 
 
 def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> Any:
-    """Return what a method returns for some rows of a block."""
+    """Return the result of a method for the selected rows of a block."""
     reader, rows = block
     return getattr(estimator, name)(rows_at(reader.read(), rows))
 
 
 def rows_at(X: Any, rows: npt.NDArray[np.intp] | slice) -> Any:
-    """Return some rows of an array, a sparse matrix or a data frame."""
+    """Return a subset of the rows of an array, a sparse matrix or a data frame."""
     return (X.iloc if hasattr(X, "iloc") else X)[rows]
 
 
 class ChosenRows:
-    """Some of the rows of data in blocks, of which models predict.
+    """A subset of the rows of data in blocks, for predictions.
 
     Parameters
     ----------
     rows : ndarray of shape (m,)
-        Their numbers, in any order.
+        Row numbers, in any order.
     n_features : int
     sizes : sequence of int
-        Numbers of rows of the blocks.
+        Number of rows of each block.
     results : callable
-        From a method, an estimator and the rows of each block to a list of results of
-        the blocks that have any.
+        Returns the results for the non-empty selections, given a method, an estimator
+        and the selected rows of each block.
 
     Attributes
     ----------
@@ -545,7 +547,7 @@ class ChosenRows:
         self._results = results
 
     def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
-        """Return the results of a method of an estimator for the rows."""
+        """Return the results of an estimator's method for the selected rows."""
         found = np.concatenate(self._results(method, estimator, self._rows))
         results = np.empty_like(found)
         results[self._order] = found
@@ -553,7 +555,7 @@ class ChosenRows:
 
 
 class _File:
-    """The array in an ``.npy`` file, slices of which are mapped while they live."""
+    """The array in an ``.npy`` file, of which each slice is a memory map."""
 
     def __init__(self, path: Any) -> None:
         self._path = path
@@ -606,7 +608,7 @@ class _RowGroup:
 
 
 class _InThisProcess:
-    """Where the blocks of a fit come from: all of them are parts of one place."""
+    """The source of a fit whose blocks are all read by this process."""
 
     holds_rows = False
 
@@ -628,7 +630,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _source(source: Any) -> Any:
-    """Return an object with slices of rows, or a function, from what a user gives."""
+    """Return an object with slices of rows, or a function, from the user's source."""
     if _is_path(source):
         source = _File(source)
     if callable(source):
@@ -653,7 +655,7 @@ def _readers(source: Any, size: int) -> list[Reader]:
 
 
 def _numbers(given: Any, n_sources: int) -> Any:
-    """Return targets or weights: an array, or a list of them for several sources."""
+    """Return targets or weights: one array, or one for each of several sources."""
     if given is None:
         return None
     several = isinstance(given, (list, tuple)) and 0 < n_sources == len(given)
@@ -663,7 +665,7 @@ def _numbers(given: Any, n_sources: int) -> Any:
 
 
 def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:
-    """Return the numbers of all rows of each of some blocks."""
+    """Return an array over all rows, split at the ends of the blocks."""
     sizes = [reader.n_rows or 0 for reader in readers]
     if len(numbers) != sum(sizes):
         raise ValueError(

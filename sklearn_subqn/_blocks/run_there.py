@@ -1,8 +1,9 @@
-"""Runs on rows that are all in one place elsewhere: there, with reports to here.
+"""Runs in another process that has all rows, with reports to this process.
 
-Calls of single rows would be too many to travel. So the whole run is made where the
-rows are, in a thread; what it reports is asked for, and iterations wait for the answer
-if anybody listens. It ends where nobody asks any more.
+A run makes too many calls to send each of them as a message. The whole run is therefore
+made in a thread of the process with the rows, which this process polls for news. If
+there are listeners, iterations wait for their answer. A run that is no longer polled
+ends.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Progress, Solution
 
-# The caller waits for a report for one second at a time.
+# The caller waits for news for one second at a time.
 _WAIT = 1.0
 
-# A run that nobody has asked about for 60 seconds is abandoned.
+# A run that is not polled for 60 seconds is abandoned.
 _SILENCE = 60.0
 
 
 class News(NamedTuple):
-    """What is known of a run.
+    """The state of a run.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
-        Parameters so far.
+        Present parameters.
     progress : Progress or None
-        Of an iteration that waits for an answer.
+        Progress of an iteration that waits for an answer.
     solution : Solution or None
-        At the end, without numbers of each row.
+        The solution at the end, without row-wise quantities.
     """
 
     w: Floats
@@ -47,29 +48,29 @@ class News(NamedTuple):
 
 
 class Abandoned(Exception):
-    """Nobody asks for a run any more."""
+    """The run is no longer polled."""
 
 
 class RunHere:
-    """A run on rows in this process, for others elsewhere.
+    """A run on the rows in this process, controlled by another process.
 
     Parameters
     ----------
     problems : LinearProblems
-        Of all rows.
+        Problems with all rows.
     """
 
-    # There is no news before the first iteration after the start.
+    # There are no parameters before the first iteration.
     chosen: Floats | None = None
 
     def __init__(self, problems: LinearProblems) -> None:
         self._problems = problems
 
     def begin(self, index: int, start: Start, alpha: float, listened: bool) -> None:
-        """Begin to solve a problem; iterations wait for answers if ``listened``."""
+        """Start to solve a problem; iterations wait for answers if ``listened``."""
         if not np.array_equal(start.w, self._problems.starts[index].w):
             self._problems.starts[index] = start
-        # Otherwise it goes on from where it has ended, with the dual point there.
+        # If the start is the last solution, its dual point is used as well.
         self._w, self._listened, self._ends = start.w, listened, False
         self._heard = time.monotonic()
         self._news: queue.SimpleQueue[News | BaseException] = queue.SimpleQueue()
@@ -78,7 +79,7 @@ class RunHere:
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def news(self, answer: bool | None) -> News:
-        """Return news, after an answer to the last one if that has waited for it."""
+        """Return the news, after passing on the answer to the last progress."""
         self._heard = time.monotonic()
         if answer is not None:
             self._answers.put(answer)
@@ -104,7 +105,7 @@ class RunHere:
             self._news.put(error)
 
     def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
-        """Keep the parameters so far."""
+        """Store the present parameters."""
         self._w = w
         return False
 
@@ -114,7 +115,7 @@ class RunHere:
             raise Abandoned
         if not self._listened:
             return False
-        # The point of the iteration stays where the rows are.
+        # The point of the iteration stays in this process.
         self._news.put(News(self._w, Progress(*progress)))
         try:
             return self._answers.get(timeout=_SILENCE)
@@ -125,14 +126,14 @@ class RunHere:
 def solve_there(
     runs: Parts, problems: LinearProblems, alpha: Any, task: FitTask
 ) -> list[Solution]:
-    """Return the solutions of problems whose rows are elsewhere.
+    """Return the solutions of problems whose rows are in another process.
 
     Parameters
     ----------
     runs : Parts
         A single ``RunHere``.
     problems : LinearProblems
-        Those of the user, without the rows.
+        The problems of this process, without the rows.
     alpha : float or sequence of float
     task : FitTask
     """

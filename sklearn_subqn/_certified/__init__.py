@@ -1,4 +1,5 @@
-"""What fitted models minimize, by their parameters: of this package and of others.
+"""The objectives of fitted models of this package and of other packages.
 
-``dual_gap`` asks this room for objectives. It may import the public estimators.
+``dual_gap`` takes the objectives from this subpackage, which may import the public
+estimators.
 """

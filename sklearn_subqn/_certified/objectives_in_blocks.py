@@ -1,8 +1,8 @@
-"""Objectives of drop-ins over data in blocks, by the estimators that take blocks.
+"""Objectives of drop-ins over data in blocks, as estimators that take blocks.
 
-Both are the same up to a factor: ``Omega(w) + C * sum_i s_i loss_i`` is C S times
-``alpha * Omega(w)`` plus the mean loss for ``alpha = 1 / (C * S)``, where the weights
-have the sum S, which is known once the blocks have been looked at.
+Both objectives are equal up to a factor: ``Omega(w) + C * sum_i s_i loss_i`` is C * S
+times ``alpha * Omega(w)`` plus the mean loss for ``alpha = 1 / (C * S)``. S is the sum
+of the weights, which is known after one pass over the blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..svm import LinearSVC, LinearSVR
 
 
 def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
-    """Return an estimator that takes data in blocks, and C.
+    """Return an estimator that takes data in blocks and has the same objective, and C.
 
     Parameters
     ----------
@@ -30,10 +30,11 @@ def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
     Returns
     -------
     estimator : LinearEstimator
-        With the same objective, or that divided by C and the sum of the weights once
-        its ``alpha`` is one over these.
+        An estimator with the same objective. If C is returned, ``alpha`` has to be set
+        to 1 / (C * S), and the objective is then divided by C * S, with the sum S of
+        the weights.
     C : float or None
-        None where the objective is the same.
+        The drop-in's C, None where the objectives are equal.
     """
     if not isinstance(estimator, DropIn):
         return estimator, None
@@ -46,7 +47,7 @@ def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
     if isinstance(estimator, LinearSVC):
         if estimator.multi_class == "crammer_singer":
             return MulticlassHingeClassifier(1.0, **given), estimator.C
-        # With several classes each of them has weights of its own.
+        # With several classes, class weights differ between the binary problems.
         if estimator.class_weight is None or not several:
             given |= {"loss": estimator.loss, "penalty": estimator.penalty}
             return BMRMClassifier(1.0, **given), estimator.C

@@ -1,4 +1,4 @@
-"""What models minimize, of this package and of scikit-learn, by their parameters."""
+"""Objectives of models of this package and of scikit-learn, by parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..linear_model import (
 )
 from ..svm import LinearSVC, LinearSVR
 
-# Some losses of SGDClassifier and SGDRegressor have the same names here.
+# Losses of SGDClassifier and SGDRegressor that have the same names in this package.
 _LOSSES_OF_SGD = {
     "classifier": ["hinge", "log_loss", "modified_huber", "squared_hinge"],
     "regressor": [
@@ -38,7 +38,7 @@ _LOSSES_OF_SGD = {
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last step of a pipeline and what it gets of X; else both as given."""
+    """Return the last step of a pipeline and its input, other models as given."""
     if not isinstance(model, Pipeline):
         return model, X
     check_is_fitted(model)
@@ -48,7 +48,7 @@ def last_step(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def has_objective(estimator: Any) -> bool:
-    """Whether parameters of an estimator say what it minimizes, given X and y."""
+    """Whether the parameters of an estimator define its objective, given X and y."""
     if not isinstance(estimator, LinearEstimator):
         return False
     one_strength = {"alpha", "C"} & estimator.get_params(deep=False).keys()
@@ -59,11 +59,11 @@ def has_objective(estimator: Any) -> bool:
 
 
 def objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
-    """Return an estimator with the objective that a model was trained for."""
+    """Return an unfitted estimator with the objective that a model was fitted for."""
     chosen = model._of_chosen() if isinstance(model, LinearEstimator) else model
     if has_objective(chosen):
         return chosen
-    # A class that scikit-learn derives from another has an objective of its own.
+    # A subclass of a known class has the objective of its base class.
     ours = ("sklearn.", "sklearn_subqn.")
     kinds = (kind for kind in type(model).__mro__ if kind.__module__.startswith(ours))
     name = next(kinds, object).__name__
@@ -84,7 +84,7 @@ def _same_parameters(kind: Any) -> Callable[..., Any]:
 
     def objective(model: Any, y: Any, sample_weight: Any) -> Any:
         known, given = kind().get_params(deep=False), model.get_params(deep=False)
-        # What only chooses a method leaves the objective as it is.
+        # Parameters of the method do not change the objective.
         without = {"max_iter", "verbose", *kind._without_effect}
         same = {name: given[name] for name in known if name in given.keys() - without}
         return kind(**same)
@@ -93,9 +93,9 @@ def _same_parameters(kind: Any) -> Callable[..., Any]:
 
 
 def _logistic_cv(model: Any, y: Any, sample_weight: Any) -> Any:
-    """Return the objective of the strength that LogisticRegressionCV has chosen."""
+    """Return the objective for the strength that LogisticRegressionCV selected."""
     strengths = np.unique(model.C_)
-    # The ratios are None, one for each class, where none was to be chosen.
+    # The ratios are None, one for each class, if no ratio was selected.
     ratios = {each for each in np.ravel(model.l1_ratio_).tolist() if each is not None}
     if len(strengths) > 1 or len(ratios) > 1:
         return None
@@ -109,7 +109,7 @@ def _logistic_cv(model: Any, y: Any, sample_weight: Any) -> Any:
 
 
 def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
-    """Return the objective of SGDClassifier and SGDRegressor, if it is one of ours."""
+    """Return the objective of SGDClassifier or SGDRegressor, None if unknown."""
     classifies = hasattr(model, "classes_")
     weights = sample_weight
     given = {"loss": model.loss, "penalty": model.penalty}
@@ -117,11 +117,12 @@ def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
         given["l1_ratio"] = model.l1_ratio
     if classifies:
         if model.class_weight is not None and len(model.classes_) > 2:
-            # Each class against the rest then has weights of its own.
+            # Class weights differ between the one-versus-rest problems.
             return None
         class_weight = model.class_weight
         if isinstance(class_weight, str) and class_weight == "balanced":
-            # SGDClassifier balances numbers of rows, whatever these weigh.
+            # SGDClassifier balances the classes by number of rows, ignoring sample
+            # weights.
             of_classes = compute_class_weight(
                 class_weight, classes=model.classes_, y=np.asarray(y)
             )
@@ -143,19 +144,19 @@ def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
 
 
 def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
-    """Return the objective of Lasso, ElasticNet and Ridge, if that has a penalty."""
+    """Return the objective of Lasso, ElasticNet or Ridge, None without a penalty."""
     given: dict[str, Any] = {"fit_intercept": model.fit_intercept}
     if np.any(np.asarray(model.alpha) <= 0.0) or np.ndim(model.alpha):
         return None
     if getattr(model, "positive", False):
-        # The L1 norm alone has no bound of coefficients beside it.
+        # The pure L1 penalty cannot be combined with bounds of the coefficients.
         if getattr(model, "l1_ratio", 0.0) == 1.0:
             return None
         given["positive"] = True
     if hasattr(model, "l1_ratio"):
         given |= {"penalty": "elasticnet", "l1_ratio": model.l1_ratio}
         return BMRMRegressor(model.alpha, **given)
-    # Ridge has the sum of squares, and no factors of one half.
+    # Ridge minimizes the sum of squares, without factors of one half.
     total = _mean(sample_weight, y) * len(y)
     return BMRMRegressor(model.alpha / total, **given)
 

@@ -1,4 +1,4 @@
-"""Checks of parameters, data and weights, and the errors that name what is accepted."""
+"""Checks of parameters, data and weights, with errors that name the accepted values."""
 
 from .arrays import (
     as_numpy,

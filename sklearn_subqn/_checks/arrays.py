@@ -15,18 +15,19 @@ from .._core import lapack
 from .._core.names import Axis, by_name, in_order
 from .text import has_times
 
-# Squared sums over a row of this size still are finite.
+# The sum of squares of a row with entries of this size is still finite.
 LARGEST_VALUE = 1e140
 
-# Error messages show at most 100 characters of a value that is not acceptable.
+# Error messages show at most 100 characters of an invalid value.
 _LONGEST_SHOWN = 100
 
 
 def as_numpy(values: Any) -> Any:
-    """Return arrays of other libraries as arrays of NumPy, all else as it is.
+    """Return arrays of other libraries as NumPy arrays, everything else unchanged.
 
-    What scikit-learn does with ``array_api_dispatch`` is not wanted: compiled loops
-    take arrays of NumPy. Arrays on other devices refuse, in the words of their library.
+    Unlike with scikit-learn's ``array_api_dispatch``, the result is always an array of
+    NumPy, which compiled loops need. Arrays on other devices raise the error of their
+    library.
     """
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
         return values
@@ -34,9 +35,9 @@ def as_numpy(values: Any) -> Any:
 
 
 def check_unmasked(name: str, data: Any) -> None:
-    """Raise ValueError if an array, or one of a list of arrays, has masked entries.
+    """Raise ValueError if an array, or an array in a list, has masked entries.
 
-    NumPy's conversions drop the mask, and bring back the numbers that it hides.
+    NumPy's conversions drop the mask, and so expose the masked numbers.
     """
     if sparse.issparse(data):
         data = getattr(data, "data", None)
@@ -52,16 +53,16 @@ def check_unmasked(name: str, data: Any) -> None:
 def check_no_file(
     name: str, data: Any, accepted: str = "an array, a sparse matrix or a data frame"
 ) -> None:
-    """Raise TypeError if data are the path of a file, an open file, or one text.
+    """Raise TypeError if data are a path, an open file, or a single text.
 
     Parameters
     ----------
     name : str
-        Of the data, for the error.
+        Name of the data, for the error.
     data : object
-        As the user gave them.
+        Data as given by the user.
     accepted : str
-        What may be given.
+        The accepted types, for the error.
     """
     if not isinstance(data, (str, bytes, os.PathLike, io.IOBase)):
         return
@@ -78,17 +79,16 @@ def check_no_file(
 
 
 def check_targets(y: Any) -> npt.NDArray[np.float64]:
-    """Return numbers to be predicted as a new array of finite float64.
+    """Return targets as a new array of finite float64.
 
-    Numbers among objects are converted only here.
+    Objects that are numbers are converted.
 
     Raises
     ------
     TypeError
-        If they are times: their numbers depend on the unit that they are stored in.
-        Or other objects.
+        For times, whose numbers would depend on their unit, and for other objects.
     ValueError
-        If they are no numbers, or not finite.
+        If the targets are no numbers, or not finite.
     """
     check_no_times(y)
     try:
@@ -96,7 +96,7 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must be numbers: {error}.") from error
     if not np.isfinite(targets).all():
-        # The message is scikit-learn's, whose check takes ten times as long.
+        # scikit-learn's check gives the message, but takes ten times as long.
         assert_all_finite(targets, input_name="y")
     return targets
 
@@ -104,7 +104,7 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
 def check_no_times(values: Any, name: str = "y") -> None:
     """Raise TypeError for dates, times or durations, which NumPy would convert.
 
-    The numbers would depend on the unit that they happen to be stored in.
+    The resulting numbers would depend on the unit in which times are stored.
     """
     array = np.asarray(values)
     if has_times(array):
@@ -116,12 +116,12 @@ def check_no_times(values: Any, name: str = "y") -> None:
 
 
 def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
-    """Return a number, or one for each sample, to be added to scores, in shape (n,).
+    """Return offsets of shape (n,), from one number or one for each sample.
 
     Raises
     ------
     TypeError, ValueError
-        If they are not numbers, not finite, or of another shape.
+        If offsets are not numbers, not finite, or of another shape.
     """
     offsets = _real_numbers("offset", offset)
     if not offsets.ndim:
@@ -140,15 +140,15 @@ def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
 
 
 def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
-    """Return the cost of the second label in place of the first, for all pairs.
+    """Return the cost of predicting the second label of a pair instead of the first.
 
-    ``None`` means one off the diagonal.
+    ``None`` means cost one for every two different labels.
 
     Raises
     ------
     ValueError
-        If costs are of the wrong shape, not finite, negative, or not zero on the
-        diagonal, or have names of other labels.
+        If costs have the wrong shape, are not finite, negative, or nonzero on the
+        diagonal, or their names are not the labels.
     """
     if label_cost is None:
         return 1.0 - np.eye(len(labels.labels))
@@ -161,13 +161,13 @@ def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
 def check_rescaling(
     rescaling: Any, costs: npt.NDArray[np.float64], labels: Axis
 ) -> str | npt.NDArray[np.float64]:
-    """Return the way to scale margins of labels that have costs.
+    """Return the scaling of margins with label costs: its name or a matrix of rates.
 
     Raises
     ------
     ValueError
-        If rates are of the wrong shape, not finite, negative, or zero beside a cost, or
-        have names of other labels.
+        If rates have the wrong shape, are not finite, negative, or zero where a cost is
+        positive, or their names are not the labels.
     """
     if isinstance(rescaling, str):
         return rescaling
@@ -197,12 +197,12 @@ def _checked_costs(
 def check_matrix(
     name: str, values: Any, shape: tuple[int, ...]
 ) -> npt.NDArray[np.float64]:
-    """Return a parameter of finite numbers as a new array of a shape.
+    """Return a parameter of finite numbers as a new array with the given shape.
 
     Raises
     ------
     TypeError, ValueError
-        If it is not acceptable; names the parameter.
+        If the value is invalid; the message names the parameter.
     """
     check_unmasked(name, values)
     try:
@@ -222,7 +222,7 @@ def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
     Raises
     ------
     TypeError, ValueError
-        If these are no real numbers: texts that look like numbers are none.
+        If the values are no real numbers; texts of digits do not count as numbers.
     """
     check_unmasked(name, values)
     try:
@@ -237,15 +237,15 @@ def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
 def check_start(
     name: str, values: Any, shape: tuple[int, ...], axis: Axis
 ) -> npt.NDArray[np.float64]:
-    """Return coefficients or intercepts to start from, of the shape of the attribute.
+    """Return initial coefficients or intercepts, with the shape of the attribute.
 
-    Where that has one row, the row itself is accepted, and a number for an array of
-    one. Values with names come in the order of an axis, the last one.
+    If that shape has one row, the row itself is accepted, and a number for an array of
+    one entry. Named values are put in the order of the last axis.
 
     Raises
     ------
     TypeError, ValueError
-        If they are no finite numbers, or of another shape.
+        If the values are no finite numbers, or have another shape.
     """
     if sparse.issparse(values):
         values = values.toarray()
@@ -264,16 +264,16 @@ def check_start(
 
 
 def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
-    """Return margins of irrelevant and of relevant labels, or costs of their pairs.
+    """Return margins of irrelevant and of relevant labels, or costs of pairs of labels.
 
-    Of shape (2, n_labels), or (n_labels, n_labels) where that is another one. ``None``
-    means margins of one half.
+    Margins have shape (2, n_labels), costs of pairs (n_labels, n_labels); for two
+    labels (2, 2) means margins. ``None`` means margins of one half.
 
     Raises
     ------
     ValueError
-        If they are of the wrong shape, not finite, negative or too large, or have names
-        of other labels.
+        If values have the wrong shape, are not finite, negative or too large, or their
+        names are not the labels.
     """
     n_labels = len(labels.labels)
     if label_cost is None:
@@ -295,13 +295,13 @@ def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64
 def check_metric(
     name: str, matrix: Any, n: int, axis: Axis, *, definite: bool
 ) -> npt.NDArray[np.float64]:
-    """Return a symmetric matrix of shape (n, n), both axes of which are the same.
+    """Return a symmetric matrix of shape (n, n), whose two axes have the same names.
 
     Raises
     ------
     ValueError
-        If it is of another shape, not symmetric, or not positive (semi)definite, or has
-        other names than the axis.
+        If the matrix has another shape, is not symmetric, or not positive
+        (semi)definite, or its names are not the names of the axis.
     """
     M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):

@@ -1,4 +1,4 @@
-"""Who called: the user's line for warnings, and searches that try parameters."""
+"""The call stack: the user's line for warnings, and searches of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FIT_OF_FOLD = ("_validation", "_fit_and_score")
 
 
 def user_level() -> int:
-    """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
+    """Return the ``stacklevel`` of the first caller outside of the libraries."""
     level, frame = 0, inspect.currentframe()
     ours = (__package__, "sklearn", "joblib")
     while frame is not None and frame.f_globals.get("__name__", "").startswith(ours):
@@ -17,9 +17,9 @@ def user_level() -> int:
 
 
 def in_search() -> bool:
-    """Whether this is a fit by which a search of scikit-learn tries parameters.
+    """Whether this fit is one of a search by scikit-learn.
 
-    Others are to follow: the best ones are fitted again.
+    The search fits the best parameters once more, which may then warn.
     """
     names = _of_model_selection()
     searching = any(module.startswith("_search") for module, _ in names)
@@ -27,12 +27,12 @@ def in_search() -> bool:
 
 
 def in_cross_validation() -> bool:
-    """Whether this is a fit to the training part of a fold, by scikit-learn."""
+    """Whether this fit is on the training part of a fold of scikit-learn."""
     return _FIT_OF_FOLD in _of_model_selection()
 
 
 def _of_model_selection() -> set[tuple[str, str]]:
-    """Return modules and functions of scikit-learn's model selection that called."""
+    """Return the functions of scikit-learn's model selection on the call stack."""
     names = set()
     frame = inspect.currentframe()
     while frame is not None:

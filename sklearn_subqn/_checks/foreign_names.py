@@ -1,4 +1,4 @@
-"""Names that people know from other packages, and what they are called here."""
+"""Names of parameters and losses in other packages, with their names here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from .._core.losses import BINARY_LOSSES, regression_losses
 
-#: Where the documentation is.
+#: Address of the documentation.
 SITE = "https://sklearn-subqn.github.io/sklearn-subqn/"
 
-# Parameters that a migration page translates, with the name of that page.
+# Parameters that a migration page translates, with the name of the page.
 _PAGES: dict[str, str] = {
     "dual": "linear_svc",
     "intercept_scaling": "linear_svc",
@@ -29,9 +29,9 @@ _PAGES: dict[str, str] = {
     "q": "statsmodels_quantreg",
 }
 
-# Messages for unknown parameters that no page translates, or whose translation depends
-# on the class that they are given to. The first entry whose parameter the class has, or
-# that needs none, is used.
+# Messages for unknown parameters without a migration page, or with a translation that
+# depends on the class. The first entry is used whose parameter the class has, or which
+# needs no parameter.
 _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     "C": [
         (
@@ -99,7 +99,7 @@ _PARAMETERS |= {
     "n_iter": _PARAMETERS["num_iterations"],
 }
 
-# Names of losses elsewhere. Of their names here the first that the class has is used.
+# Names of losses in other packages. The first translation that the class has is used.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "mae": ("absolute_error", "quantile"),
     "l1": ("absolute_error",),
@@ -144,7 +144,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "elastic-net": ("elasticnet",),
 }
 
-# Losses of one score per sample, by the classes that have them.
+# Losses of one score per sample, by the classes that take them.
 _LOSSES: dict[str, Collection[str]] = {
     "BMRMClassifier": BINARY_LOSSES,
     "BMRMRegressor": regression_losses(),
@@ -152,7 +152,7 @@ _LOSSES: dict[str, Collection[str]] = {
 
 
 def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> str:
-    """Return a sentence on what to give in place of an unknown parameter.
+    """Return a sentence with advice on an unknown parameter.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     return did_you_mean(name, known)
 
 
-# Messages for data that methods do not take.
+# Messages for arguments with data that methods do not take.
 _DATA: dict[str, list[tuple[str | None, str]]] = {
     "exposure": [
         (
@@ -189,7 +189,7 @@ _DATA: dict[str, list[tuple[str | None, str]]] = {
 
 
 def check_data(method: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise TypeError for data that a method of some parameters has by another name."""
+    """Raise TypeError for data that a method takes under another name."""
     for name in given:
         for needed, text in _DATA.get(name, ()) if name not in known else ():
             if needed is None or needed in known:
@@ -197,9 +197,9 @@ def check_data(method: str, given: Iterable[str], known: Collection[str]) -> Non
 
 
 def did_you_mean(name: Any, known: Iterable[str], *, of_losses: bool = False) -> str:
-    """Return a sentence that proposes the known name nearest to an unknown one.
+    """Return a sentence that proposes the known name closest to an unknown one.
 
-    With ``of_losses`` also the estimator that has such a loss.
+    With ``of_losses`` the sentence may also propose an estimator with the loss.
     """
     options, given = {option.lower(): option for option in known}, str(name).lower()
     near = [option for option in _OPTIONS.get(given, ()) if option in options]

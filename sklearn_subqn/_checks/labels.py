@@ -12,10 +12,10 @@ from .arrays import as_numpy, check_unmasked
 
 
 def check_labels(y: Any) -> None:
-    """Raise ValueError if y has missing entries that are not numbers, or lists NUL.
+    """Raise ValueError if y has missing entries, or a list has labels ending with NUL.
 
-    scikit-learn finds NaN among numbers, but turns it into the label "nan" among
-    strings, fails with other errors at None and at NA of pandas, and drops masks.
+    scikit-learn detects NaN among numbers. Among strings it turns NaN into the label
+    "nan", it raises unclear errors at None and at NA of pandas, and it drops masks.
     """
     check_unmasked("y", y)
     if hasattr(y, "isna"):  # pandas
@@ -36,22 +36,22 @@ def check_labels(y: Any) -> None:
 
 
 def exact_names(values: Any) -> Any:
-    """Return names of classes or queries as an array that keeps different ones apart.
+    """Return names of classes or queries as an array in which different names differ.
 
-    NumPy makes one type of the entries of a list, and scikit-learn of the integers of
-    pandas with missing values: large integers become equal numbers, numbers become
-    texts.
+    NumPy converts the entries of a list to one type, and scikit-learn does so with
+    integers of pandas with missing values: large integers may become equal, and numbers
+    may become strings.
 
     Parameters
     ----------
     values : array-like
-        Without missing entries.
+        Names without missing entries.
 
     Returns
     -------
     names : ndarray
-        Of objects where no other type holds all entries. Tables of several columns, and
-        sparse matrices, are returned as they are.
+        An array of objects if no other type holds all entries. Tables of several
+        columns, and sparse matrices, are returned unchanged.
     """
     if hasattr(values, "__array__") and not hasattr(values, "shape"):
         values = np.asarray(values)
@@ -73,7 +73,7 @@ def exact_names(values: Any) -> Any:
 def names_of_rows(
     name: str, values: Any, n: int, instead: str = ""
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """Return the sorted distinct names of rows, and for each row its place there.
+    """Return the sorted distinct names of rows, and the position of each row's name.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def names_of_rows(
     values : array-like of shape (n,)
     n : int
     instead : str
-        Follows the message where the number of entries is not n.
+        Text that is appended to the message if the number of entries is not n.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def names_of_rows(
     if given.dtype == np.dtype(object):
         missing = any(map(is_missing, given))
     else:
-        # Missing values of any type are the only ones that differ from themselves.
+        # Only missing values, of any type, differ from themselves.
         missing = bool(np.any(given != given))
     if missing or (given.dtype.kind == "f" and np.any(np.isinf(given))):
         raise ValueError(f"{name} must not contain NaN, None or infinity.")
@@ -115,14 +115,14 @@ def names_of_rows(
 
 
 def exact_labels(name: str, values: Any) -> Any:
-    """Return labels of classes as an array in which different ones still differ.
+    """Return labels of classes as an array in which different labels differ.
 
-    Numbers among texts become texts, as everywhere in scikit-learn.
+    Numbers among strings become strings, as in scikit-learn.
 
     Raises
     ------
     ValueError
-        If no array of numbers or of texts holds them.
+        If no array of numbers or of strings can hold the labels.
     """
     labels = exact_names(values)
     if not isinstance(values, (list, tuple)) or labels is values:
@@ -144,7 +144,7 @@ def exact_labels(name: str, values: Any) -> Any:
 
 
 def check_classes(classes: Any) -> npt.NDArray[Any]:
-    """Return the sorted labels that a stream is going to have.
+    """Return the sorted labels that a stream may contain.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def check_classes(classes: Any) -> npt.NDArray[Any]:
 
 
 def check_no_nul(labels: Iterable[Any]) -> None:
-    """Raise ValueError if a label ends with NUL, which arrays of strings leave out."""
+    """Raise ValueError if a label ends with NUL, which arrays of strings drop."""
     for label in labels:
         if isinstance(label, (str, bytes)) and label[-1:] in ("\0", b"\0"):
             raise ValueError(

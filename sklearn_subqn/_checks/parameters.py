@@ -27,12 +27,12 @@ from .values import (
 
 
 def _from(low: float, **limits: Any) -> Callable[[str, Any], None]:
-    """Return the check of a number from ``low`` on, as by ``check_number``."""
+    """Return the check of a number of at least ``low``, by ``check_number``."""
     return functools.partial(check_number, low=low, **limits)
 
 
 def _optional(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
-    """Return the check of what may be None as well."""
+    """Return a check that also accepts None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
@@ -41,7 +41,7 @@ _POSITIVE = _from(0.0, low_included=False)
 _SHARE = _from(0.0, high=1.0)
 _COUNT = _from(1, integer=True)
 
-#: What parameters may be, by their names, which mean the same everywhere.
+#: Checks of parameters by name; a name has the same meaning in all estimators.
 _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
     "alpha": check_strength,
     "tol": _from(0.0),
@@ -79,9 +79,9 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
 
 
 def once(check: Callable[..., Any], *args: Any) -> Any:
-    """Return what a check of plain values returns, which is known if it was made.
+    """Return the result of a check, from memory for a plain value checked before.
 
-    Fits that are repeated, as in searches, have the same parameters.
+    Repeated fits, such as in a search, have the same parameters.
     """
     if type(args[-1]) in _PLAIN:
         return _known(check, *args)
@@ -97,13 +97,13 @@ def _known(check: Callable[..., Any], *args: Any) -> Any:
 
 
 def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
-    """Raise for the first parameter with a rule whose value is not acceptable.
+    """Raise for the first parameter with an invalid value.
 
     Parameters
     ----------
     estimator : estimator instance
     but : collection of str
-        Names of parameters without effect, or with rules of their own.
+        Names of parameters that have no effect, or that are checked elsewhere.
     """
     for name, value in vars(estimator).items():
         check = _PARAMETERS.get(name)
@@ -127,8 +127,8 @@ def warn_of_unused(
     ----------
     estimator : estimator instance
     defaults : dict
-        For each such parameter its default, the parameter that it depends on, and the
-        values of that which use it.
+        For each parameter: its default, the parameter that it depends on, and the
+        values of that parameter for which it has an effect.
     """
     unused = []
     for name, (default, depends_on, users) in defaults.items():
@@ -150,20 +150,20 @@ def warn_of_unused(
 
 
 def _equal(value: Any, default: Any) -> bool:
-    """Whether a parameter, of any type, has its default."""
+    """Whether a parameter, of any type, equals its default."""
     return isinstance(value, type(default) | numbers.Number) and value == default
 
 
 def checked_options(estimator: Any) -> dict[str, Any]:
-    """Return what ``solver_options`` says, by the names that solvers read.
+    """Return ``solver_options``, by the names of the solver's settings.
 
     Raises
     ------
     TypeError
-        If it is no dict, or a value of another type than it must be.
+        If the options are no dict, or a value has the wrong type.
     ValueError
         If the solver does not take an option, a value is out of range or has no effect,
-        or a parameter says something else.
+        or a parameter contradicts an option.
     """
     given = getattr(estimator, "solver_options", None)
     if given is None or "solver_options" in getattr(estimator, "_without_effect", ()):
@@ -202,7 +202,7 @@ def checked_options(estimator: Any) -> dict[str, Any]:
 def check_together(
     where: str, method: str, given: Mapping[str, Any], known: Mapping[str, Option]
 ) -> None:
-    """Raise ValueError where options contradict, or have no effect without others."""
+    """Raise ValueError if options contradict, or need another option."""
     values = {name: option.default for name, option in known.items()} | dict(given)
     for name in given:
         needs = known[name].needs

@@ -1,4 +1,4 @@
-"""What the displays share."""
+"""Common parts of the displays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 def styled(
     defaults: dict[str, Any], given: dict[str, Any] | None, *, area: bool = False
 ) -> dict[str, Any]:
-    """Return keyword arguments of a line or an area; given ones may be short names."""
+    """Return keyword arguments of a line or an area; ``given`` may use short names."""
     from matplotlib import cbook, collections, lines
 
     kind = collections.PolyCollection if area else lines.Line2D
@@ -18,7 +18,7 @@ def styled(
 
 
 def check_matplotlib(name: str) -> Any:
-    """Return pyplot; raise ImportError for what has a name if there is none."""
+    """Return pyplot; raise ImportError, naming the caller, if it is not installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -29,13 +29,13 @@ def check_matplotlib(name: str) -> Any:
 
 
 def axes(display: object, ax: Any) -> Any:
-    """Return the axes given, or new ones; ``display`` is for the error message."""
+    """Return the given axes, or new ones; ``display`` is for the error message."""
     plt = check_matplotlib(type(display).__name__)
     return plt.subplots()[1] if ax is None else ax
 
 
 def check_records(estimator: Any, attribute: str) -> None:
-    """Raise an error unless the estimator is fitted and has what is to be plotted."""
+    """Raise unless the estimator is fitted and has the attribute to be plotted."""
     check_is_fitted(estimator)
     if not hasattr(estimator, attribute):
         raise ValueError(

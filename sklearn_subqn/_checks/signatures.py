@@ -1,4 +1,4 @@
-"""Parameters of functions and classes, read from their signatures once."""
+"""Parameters of functions and classes, with signatures that are read only once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 @lru_cache(maxsize=512)
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a function or a class by their names.
+    """Return the parameters of a function or a class by name.
 
-    Python reads a signature anew each time, which takes as long as many checks of
-    parameters do. Those of a class are of its constructor: early versions of Python
-    3.11 take an inherited ``__new__`` before an inherited ``__init__``.
+    Python parses a signature at each call, which takes as long as many checks. The
+    parameters of a class are those of its constructor: early versions of Python 3.11
+    prefer an inherited ``__new__`` to an inherited ``__init__``.
     """
     if not isinstance(function, type):
         return inspect.signature(function).parameters
@@ -25,6 +25,6 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
 
 @lru_cache(maxsize=512)
 def takes_any(function: Callable[..., Any]) -> bool:
-    """Whether a function takes keyword arguments of any name."""
+    """Whether a function takes arbitrary keyword arguments."""
     kinds = [each.kind for each in parameters_of(function).values()]
     return inspect.Parameter.VAR_KEYWORD in kinds

@@ -1,4 +1,4 @@
-"""Checks of X: how it is stored, its range, and index arrays, which kernels trust."""
+"""Checks of X: its format, its range, and index arrays, which kernels trust."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .weights import NUMERIC
 
 
 def check_sparse_structure(X: Any, name: str = "X") -> None:
-    """Raise ValueError if a sparse X is not two-dimensional or inconsistent in itself.
+    """Raise ValueError if a sparse X is not two-dimensional or is inconsistent.
 
-    SciPy's compiled routines trust index arrays: converting or multiplying a corrupted
-    matrix can crash the interpreter, so this comes before anything else. X is not
-    changed, unlike by SciPy's own ``check_format``, which also lets pass what crashes
-    later.
+    SciPy's compiled routines do not check index arrays: converting or multiplying a
+    corrupted matrix can crash the interpreter, so this check comes first. Unlike
+    SciPy's own ``check_format``, it does not change X, and rejects every matrix that
+    would crash later.
     """
     if not sparse.issparse(X):
         return
@@ -39,18 +39,18 @@ def check_sparse_structure(X: Any, name: str = "X") -> None:
 
 
 def canonical_csr(X: Any, name: str = "X") -> Any:
-    """Return a sparse X as a canonical CSR matrix; everything else as it is.
+    """Return a sparse X as a canonical CSR matrix, everything else unchanged.
 
-    Each entry is stored once, and columns ascend in each row. Arrays are contiguous,
-    index arrays have one type, and the class is SciPy's own, not a subclass, which may
-    have methods of its own. X is never changed: the result shares its arrays if they
-    are canonical, and is made from a copy otherwise. Whether they are is read from the
-    indices, since flags stored in X are wrong if its arrays were edited later.
+    In a canonical matrix each entry is stored once, and columns ascend in each row.
+    Arrays are contiguous, index arrays have one type, and the class is SciPy's own, not
+    a subclass that may override methods. X is never changed: the result shares its
+    arrays if they are canonical, and is a copy otherwise. The indices are read to
+    determine this, since flags stored in X are wrong if its arrays were edited later.
 
     Raises
     ------
     ValueError
-        As by ``check_sparse_structure``, or if entries are masked.
+        As in ``check_sparse_structure``, or if entries are masked.
     """
     if not sparse.issparse(X):
         return X
@@ -61,7 +61,7 @@ def canonical_csr(X: Any, name: str = "X") -> Any:
     arrays = map(np.ascontiguousarray, (rows.data, rows.indices, rows.indptr))
     own = kind(tuple(arrays), shape=X.shape)
     if not own.has_canonical_format:
-        # SciPy does not add numbers of half precision.
+        # SciPy cannot add numbers in half precision.
         dtype = np.float32 if own.dtype == np.float16 else own.dtype
         data = own.data.astype(dtype, copy=True)
         own = kind((data, own.indices.copy(), own.indptr.copy()), shape=X.shape)
@@ -70,20 +70,20 @@ def canonical_csr(X: Any, name: str = "X") -> Any:
 
 
 def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:
-    """Whether scikit-learn's validation would return arrays as they are.
+    """Whether scikit-learn's validation would return the arrays unchanged.
 
-    So it does with matrices of floats, dense or CSR, and with vectors of as many finite
-    numbers; its questions for all other containers take a fifth of the time of a small
-    fit.
+    This holds for matrices of floats, dense or CSR, and for vectors of equally many
+    finite numbers. scikit-learn's tests for other containers take a fifth of the time
+    of a small fit.
 
     Parameters
     ----------
     X : object
-        If it is sparse, from ``canonical_csr``.
+        A sparse X is a result of ``canonical_csr``.
     y : object
         None if there are no targets.
     dtypes : tuple of types
-        What the entries of X may be.
+        Accepted types of the entries of X.
     """
     is_csr = sparse.issparse(X) and X.format == "csr"
     if type(X) is not np.ndarray and not is_csr:
@@ -107,12 +107,12 @@ def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
     ----------
     X : array or sparse matrix of floats
     estimator_name : str
-        For scikit-learn's advice on missing values.
+        Name of the estimator, for scikit-learn's advice on missing values.
     names : ndarray of shape (d,) or None
         Names of the columns.
     """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    # The sum of squares takes one reading, and is enough unless it is large itself.
+    # The sum of squares takes one pass, and suffices unless the sum is large.
     with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= LARGEST_VALUE:
             return
@@ -134,7 +134,7 @@ def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
 
 
 def _fault_of_indices(name: str, indices: Any, length: int, bound: int) -> str | None:
-    """Return what is wrong with index arrays that must lie in [0, bound)."""
+    """Return a description of invalid entries of index arrays, valid in [0, bound)."""
     if fault := _fault_of_integers(name, indices):
         return fault
     if len(indices) != length:
@@ -162,7 +162,7 @@ def _fault_of_values(values: Any, ndim: int) -> str | None:
 
 
 def _fault_of_compressed(X: Any, n_major: int, n_minor: int) -> str | None:
-    """Return what is wrong with the index arrays of CSR, CSC and BSR."""
+    """Return a description of invalid index arrays of CSR, CSC and BSR."""
     indices, indptr = X.indices, X.indptr
     fault = _fault_of_indices("indices", indices, len(X.data), n_minor)
     fault = fault or _fault_of_integers("indptr", indptr)
@@ -253,7 +253,7 @@ def _fault_of_dok(X: Any) -> str | None:
 
 
 def _can_hold(X: Any, values: npt.NDArray[Any]) -> bool:
-    """Return whether X of its dtype can hold the values."""
+    """Return whether the dtype of X can hold the values."""
     kind = values.dtype.kind
     return kind in NUMERIC and (kind != "c" or X.dtype.kind == "c")
 

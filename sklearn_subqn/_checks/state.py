@@ -1,9 +1,10 @@
-"""What estimators are stored as: plain types, which load without private classes.
+"""The state of estimators for files: plain types, which load without private classes.
 
-Files of skops name each class whose objects they hold, and load those alone that their
-reader trusts. So records of this package, dataclasses and named tuples such as
-histories or states of streams, are stored as dicts of their fields, and long lists of
-numbers or of equal words, and tables of names, as arrays, which also take less space.
+Files of skops name each class of stored objects, and load only the classes that the
+reader trusts. Records of this package (dataclasses and named tuples, such as histories
+or states of streams) are therefore stored as dicts of their fields. Long lists of
+numbers or of repeated words, and tables of names, are stored as arrays, which also need
+less space.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from .foreign_names import check_data
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-# Key that no dict of an estimator has, under which the kind of what was replaced is.
+# Key of the type of a replaced value; no dict of an estimator has this key.
 _KIND = "sklearn_subqn kind"
 
 
 def plain(value: Any) -> Any:
-    """Return a value without records of this package, and in few and large pieces."""
+    """Return a value without records of this package, with lists packed into arrays."""
     kind = type(value)
     if kind is dict:
         if value and _is_enumeration(value):
@@ -51,7 +52,7 @@ def plain(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """Return the value that ``plain`` has returned this for."""
+    """Return the value from which ``plain`` made ``value``."""
     kind = type(value)
     if kind is list:
         return [restored(each) for each in value]
@@ -75,14 +76,14 @@ def restored(value: Any) -> Any:
 
 
 def _record(name: str, fields: Any) -> Any:
-    """Return the record of a name with given fields.
+    """Return the record with the given name and fields.
 
     Raises
     ------
     ValueError
-        If there is none of that name, as in files of other versions.
+        If there is no record of that name, as in files of other versions.
     """
-    # Earlier versions wrote the module of the class in front.
+    # Earlier versions stored the module of the class before its name.
     kind = RECORDS.get(name.rpartition(".")[2])
     if kind is None:
         raise ValueError(
@@ -91,7 +92,7 @@ def _record(name: str, fields: Any) -> Any:
         )
     if issubclass(kind, tuple):
         return kind(**fields)
-    # The constructor and its checks are left out, as for copies of any object.
+    # The constructor and its checks are not called, as in copies of any object.
     record = kind.__new__(kind)
     if hasattr(record, "__setstate__"):
         record.__setstate__(fields)
@@ -101,7 +102,7 @@ def _record(name: str, fields: Any) -> Any:
 
 
 def _is_enumeration(value: dict[Any, Any]) -> bool:
-    """Whether keys are words, and values their numbers from zero."""
+    """Whether keys are words, numbered from zero in order."""
     return all(
         type(name) is str and type(at) is int and at == i
         for i, (name, at) in enumerate(value.items())
@@ -109,7 +110,7 @@ def _is_enumeration(value: dict[Any, Any]) -> bool:
 
 
 def _packed(names: dict[str, int]) -> dict[str, Any]:
-    """Return the letters of all names, and where each ends."""
+    """Return the bytes of all names, and the position where each name ends."""
     letters = [name.encode("utf-8", "surrogatepass") for name in names]
     text = np.frombuffer(b"".join(letters), dtype=np.uint8)
     return {"text": text, "ends": np.array([*accumulate(map(len, letters))])}
@@ -125,9 +126,9 @@ def _unpacked(text: Any, ends: Any) -> dict[str, int]:
 
 
 def unchanged_on_failure(method: _Method) -> _Method:
-    """Make a method that raises leave the estimator's attributes as they were.
+    """Return a method that restores the estimator's attributes if it raises.
 
-    Of data that it has by another name, the error says so.
+    If data are given under another name, the error says so.
     """
     known = frozenset(inspect.signature(method).parameters)
 

@@ -1,4 +1,4 @@
-"""Columns of tables that are not numbers, or are so of several types."""
+"""Columns of tables that are not numeric, or have several numeric types."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from .._core.names import listed
 
-# What names of types of columns of times contain, in pandas, polars and pyarrow.
+# Parts of the names of time types in pandas, polars and pyarrow.
 _TIMES = re.compile("date|time|duration|period")
 
-# Times that arrays of objects and lists may hold; those of pandas are among them.
+# Types of times in arrays of objects and in lists; the types of pandas are subclasses.
 _OBJECTS = (
     np.datetime64,
     np.timedelta64,
@@ -27,20 +27,20 @@ _OBJECTS = (
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Say where text is, and what to do, if the conversion to numbers fails.
+    """Name the columns with text, with advice, if the conversion to numbers fails.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        As the user gave it. If there is no text in it, y has some.
+        X as given by the user. If it has no text, y has.
 
     Raises
     ------
     ValueError
-        In place of that of NumPy, whose message it contains. Or of pandas, if columns
-        are sparse around another number than zero.
+        In place of NumPy's error, whose message it contains. Also in place of the error
+        of pandas, if columns are sparse with another fill value than zero.
     TypeError
-        In place of that of NumPy, for objects that are no numbers.
+        In place of NumPy's error, for objects that are no numbers.
     """
     try:
         yield
@@ -74,10 +74,10 @@ def naming_text(X: Any) -> Iterator[None]:
 
 
 def with_sparse_floats(X: Any) -> Any:
-    """Return a data frame of sparse columns of several types as one of floats.
+    """Return a data frame with sparse columns of several types as floats.
 
-    The type that pandas finds for both truth values and numbers is that of objects,
-    of which there are no sparse matrices. All else is returned as it is.
+    The common type of booleans and numbers is object in pandas, for which no sparse
+    matrices exist. Everything else is returned unchanged.
     """
     types = [of for _, of in _types(X)]
     kinds = {getattr(getattr(of, "subtype", None), "kind", None) for of in types}
@@ -89,14 +89,14 @@ def with_sparse_floats(X: Any) -> Any:
 
 
 def check_no_times_in(X: Any) -> None:
-    """Raise TypeError if some of the features are dates, times or durations.
+    """Raise TypeError if any feature is a date, time or duration.
 
-    NumPy converts them to numbers of the unit that they happen to be stored in.
+    NumPy would convert it to a number in the unit in which it is stored.
 
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n, d)
-        As the user gave it.
+        X as given by the user.
     """
     names = [
         repr(name)
@@ -114,7 +114,7 @@ def check_no_times_in(X: Any) -> None:
 
 
 def _types(table: Any) -> list[tuple[Any, Any]]:
-    """Return the names and the types of the columns of a data frame, if it is one."""
+    """Return names and types of the columns of a data frame, none for other types."""
     if hasattr(table, "schema") and hasattr(table.schema, "types"):  # pyarrow
         return list(zip(table.schema.names, table.schema.types, strict=True))
     if not hasattr(table, "columns") or not hasattr(table, "dtypes"):
@@ -123,14 +123,14 @@ def _types(table: Any) -> list[tuple[Any, Any]]:
 
 
 def _are_times(of: Any) -> bool:
-    """Whether a type of values, or that of their categories, is one of times."""
+    """Whether a type, or the type of its categories, is a type of times."""
     categories = getattr(of, "categories", None)
     of = getattr(categories, "dtype", of)
     return _TIMES.search(str(of).lower()) is not None
 
 
 def has_times(X: Any) -> bool:
-    """Whether there are times in an array or in lists."""
+    """Whether an array or a list contains times."""
     if isinstance(X, (list, tuple)):
         try:
             X = np.asarray(X)
@@ -143,13 +143,13 @@ def has_times(X: Any) -> bool:
 
 
 def _columns_of_others(X: Any) -> list[str]:
-    """Return the names of the columns of a data frame that are not numbers."""
+    """Return the names of the columns of a data frame that are not numeric."""
     columns = getattr(X, "columns", ())
     return [repr(name) for name in columns if not _are_numbers(X[name])]
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether all values are real numbers, or texts that read like these."""
+    """Whether all values are real numbers, or texts of real numbers."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         return False

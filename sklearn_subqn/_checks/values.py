@@ -10,7 +10,7 @@ import numpy as np
 
 from .foreign_names import did_you_mean
 
-#: What ``alpha`` may be besides numbers.
+#: Value of ``alpha`` that selects a strength by rule.
 AUTO = "auto"
 
 
@@ -29,9 +29,9 @@ def check_number(
     Raises
     ------
     TypeError
-        If it is no number, or no integer where one is needed.
+        If the value is no number, or no integer where an integer is needed.
     ValueError
-        If it is too small or too large, infinite or NaN.
+        If the value is too small or too large, infinite or NaN.
     """
     kind = numbers.Integral if integer else numbers.Real
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
@@ -56,7 +56,7 @@ def check_number(
 
 
 def check_strength(name: str, value: Any, *, may_be_zero: bool = False) -> None:
-    """Raise unless ``value`` is a positive number, perhaps zero, or "auto"."""
+    """Raise unless ``value`` is "auto" or a positive number; zero only if allowed."""
     if isinstance(value, str):
         if value != AUTO:
             raise TypeError(
@@ -111,7 +111,7 @@ def check_n_jobs(name: str, value: Any) -> None:
 
 
 def check_callback(name: str, value: Any) -> None:
-    """Raise TypeError unless ``value`` is None or can be called."""
+    """Raise TypeError unless ``value`` is None or callable."""
     if value is not None and not callable(value):
         raise TypeError(
             f"{name} must be callable or None, got {value!r} of type "

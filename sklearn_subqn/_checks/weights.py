@@ -1,4 +1,4 @@
-"""Classes of labels, and weights of samples and classes: checked, and normalized."""
+"""Checks and normalization of class labels, and of weights of samples and classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .arrays import as_numpy, check_no_times, check_unmasked
 
-#: Kinds of dtypes that count as numbers: bool, integers, floats, complex. The last are
-#: refused by scikit-learn's check.
+#: Kinds of numeric dtypes: bool, integers, floats, complex. scikit-learn's check
+#: rejects complex numbers.
 NUMERIC = "biufc"
 
 
@@ -24,10 +24,10 @@ def check_weights(
     y: npt.NDArray[Any],
     class_weight: Any,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes that have any; checks labels too.
+    """Return normalized row weights and the classes with positive weight; check labels.
 
-    Parameters and errors are those of ``weights_of_classes``, with a matrix X of
-    n_samples rows.
+    Parameters and errors are as in ``weights_of_classes``, with a matrix X of n_samples
+    rows.
     """
     classes = distinct_classes(y)
     return weights_of_classes(sample_weight, X.shape[0], y, classes, class_weight)
@@ -40,13 +40,13 @@ def weights_of_classes(
     classes: npt.NDArray[Any],
     class_weight: Any,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes that have any.
+    """Return normalized row weights and the classes with positive weight.
 
     Parameters
     ----------
     sample_weight : None, number or array-like of shape (n_samples,)
     n : int
-        n_samples.
+        Number of samples.
     y : ndarray of shape (n_samples,)
     classes : ndarray
         The sorted distinct labels.
@@ -57,7 +57,7 @@ def weights_of_classes(
     Returns
     -------
     weights : ndarray of shape (n_samples,)
-        Sum to one. A row of weight zero has no influence.
+        Weights that sum to one. A row of weight zero has no effect.
     classes : ndarray
         Sorted classes of the rows with positive weight.
 
@@ -94,7 +94,7 @@ def weights_of_classes(
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
-    """Return row weights of shape (n,), normalized to sum to one.
+    """Return row weights of shape (n,) that sum to one.
 
     Raises
     ------
@@ -108,14 +108,14 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
         raise ValueError(
             "Sample weights must contain at least one non-zero number; all are zero."
         )
-    # Dividing by the largest one first keeps the sum from overflow or underflow.
+    # Division by the largest weight first avoids overflow and underflow of the sum.
     weights = weights / weights.max()
     weights /= weights.sum()
     return weights
 
 
 def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
-    """Return ``sample_weight`` as a new array of shape (n,), with any sum.
+    """Return ``sample_weight`` as a new array of shape (n,), not normalized.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Raise ValueError unless it is "balanced" or a dict to non-negative numbers."""
+    """Raise ValueError unless the value is "balanced" or a dict to numbers >= 0."""
     if not isinstance(class_weight, dict):
         if not isinstance(class_weight, str) or class_weight != "balanced":
             raise ValueError(
@@ -192,9 +192,9 @@ def class_factors(
     Parameters
     ----------
     class_weight : None, "balanced" or dict
-        Checked.
+        A checked class weight.
     classes : ndarray of shape (k,)
-        With positive weight.
+        Classes with positive weight.
     y, sample_weight : ndarray of shape (n,)
     """
     if class_weight is None:
@@ -215,12 +215,12 @@ def row_weights(
     y: npt.NDArray[Any],
     sample_weight: Any,
 ) -> npt.NDArray[np.float64]:
-    """Return the weights of rows, with factors of their classes, of any sum.
+    """Return row weights times the factors of their classes, not normalized.
 
     Parameters
     ----------
     class_weight, classes, y
-        As of ``class_factors``.
+        See ``class_factors``.
     sample_weight : None, number or array-like of shape (n,)
     """
     weights = as_sample_weights(sample_weight, len(y))
@@ -240,15 +240,15 @@ def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         check_classification_targets(y)
         return distinct(y)
     classes = distinct(y)
-    # scikit-learn's check takes longer, and refuses what is not whole; it warns if
-    # there are many classes for the number of labels, as twenty are not.
+    # scikit-learn's check takes longer. It rejects continuous labels, and warns if many
+    # of the labels are different, which is unnecessary up to twenty classes.
     if len(classes) > 20 or np.any(classes != np.rint(classes)):
         check_classification_targets(y)
     return classes
 
 
 def distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the sorted distinct entries, without sorting all where two are numbers."""
+    """Return the sorted distinct entries, without sorting if only two numbers occur."""
     if y.dtype.kind in NUMERIC:
         low, high = y.min(), y.max()
         if np.count_nonzero(y == low) + np.count_nonzero(y == high) >= len(y):

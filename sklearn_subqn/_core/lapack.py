@@ -1,7 +1,7 @@
-"""Decompositions by LAPACK that refuse infinite entries and NaN.
+"""Decompositions by LAPACK that reject infinite entries and NaN.
 
-For these LAPACK writes lines to the terminal, past Python's own streams. The whole
-package calls these routines here.
+For such entries LAPACK writes messages to the terminal, bypassing Python's streams. The
+whole package calls the routines of this file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Routine = TypeVar("_Routine", bound=Callable[..., Any])
 
 
 def _of_finite(routine: _Routine) -> _Routine:
-    """Return the routine with a FloatingPointError if an array is not finite."""
+    """Return the routine, raising FloatingPointError if an array is not finite."""
 
     @wraps(routine)
     def checked(*arrays: Any, **options: Any) -> Any:

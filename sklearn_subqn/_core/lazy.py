@@ -1,4 +1,4 @@
-"""Attributes that are computed when first asked for."""
+"""Attributes that are computed on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ _T = TypeVar("_T")
 
 
 class cached_property(functools.cached_property[_T]):
-    """``functools.cached_property`` without a lock, which Python 3.11 still has.
+    """``functools.cached_property`` without the lock that Python 3.11 still has.
 
-    There each property has one lock for all instances in the process: fits in several
-    threads would wait for each other, and the child of a fork for threads that it does
-    not have. Threads that ask at the same time compute the same value twice at worst.
+    In 3.11 each property has one lock for all instances of the process: fits in several
+    threads would wait for each other, and a forked child could wait forever for a
+    thread that it lacks. Without the lock, threads may at worst compute the same value
+    twice.
     """
 
     @overload
@@ -27,7 +28,7 @@ class cached_property(functools.cached_property[_T]):
     def __get__(
         self, instance: object | None, owner: type[Any] | None = None
     ) -> cached_property[_T] | _T:
-        """Return the value, from now on an attribute of the instance."""
+        """Return the value, and store it as an attribute of the instance."""
         if instance is None:
             return self
         value = self.func(instance)

@@ -1,7 +1,7 @@
-"""Tables with names on their axes, such as data frames, in the order of what they name.
+"""Tables with names on their axes, such as data frames, in the order of given labels.
 
-A table without names, and a data frame with the default index or the default column
-names of its library on an axis, is in that order already.
+A table without names is in that order already. So is a data frame with the default
+index or default column names of its library.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-#: Names that messages show.
+#: Largest number of names in a message.
 MOST_NAMED = 5
 
 
 class Axis(NamedTuple):
-    """What the rows or the columns of a table stand for.
+    """The labels of the rows or the columns of a table.
 
     Attributes
     ----------
     what : str
-        Its name for messages, such as "classes".
+        Kind of the labels, for messages, such as "classes".
     labels : sequence or None
-        In the order that is wanted; None if these have no names.
+        Labels in the required order; None if there are no labels.
     more : bool
-        Whether the table may have others besides, which are left out.
+        Whether the table may have further names, which are ignored.
     how : str
-        How users give names where there are none, for messages.
+        Advice to users without names, for messages.
     """
 
     what: str
@@ -38,17 +38,17 @@ class Axis(NamedTuple):
 
 
 def classes_axis(classes: Any) -> Axis:
-    """Return the axis of classes; classes that are not in the data are left out."""
+    """Return the axis of classes; names of absent classes are ignored."""
     return Axis("classes", classes, more=True)
 
 
 def features_axis(estimator: Any) -> Axis:
-    """Return the axis of the features that an estimator has seen."""
+    """Return the axis of the features of an estimator's fit."""
     return Axis("features", getattr(estimator, "feature_names_in_", None))
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """Return the names of the columns of a data frame, None where there are none."""
+    """Return the column names of a data frame, None if there are none."""
     columns = getattr(table, "columns", None)
     if columns is None or getattr(table, "ndim", 2) != 2:
         return None
@@ -58,26 +58,26 @@ def column_names(table: Any) -> list[Any] | None:
 
 
 def by_name(name: str, table: Any, rows: Axis, columns: Axis) -> Any:
-    """Return a table in the order of the labels of its axes, if it has names.
+    """Return a table in the order of the labels of its axes, if the table has names.
 
     Parameters
     ----------
     name : str
-        Of the parameter, for messages.
+        Name of the parameter, for messages.
     table : array-like
-        Such as a data frame, of pandas with names on both axes.
+        Table, such as a data frame of pandas with names on both axes.
     rows, columns : Axis
 
     Returns
     -------
     table : array-like
-        The same, or an array of its values in order.
+        The table, or an array of its values in the required order.
 
     Raises
     ------
     ValueError
-        If names are not those of the axes, occur twice, or are missing on one of two
-        axes that stand for the same.
+        If names do not match the labels, occur twice, or are on only one of two axes
+        with the same labels.
     """
     if not hasattr(table, "columns") or getattr(table, "ndim", 2) != 2:
         return table
@@ -106,7 +106,7 @@ def by_name(name: str, table: Any, rows: Axis, columns: Axis) -> Any:
 
 
 def named(given: Any) -> tuple[Any, list[Any] | None, str]:
-    """Return values, their names if they have any, and what the names are on.
+    """Return values, their names if there are any, and where the names were found.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def named(given: Any) -> tuple[Any, list[Any] | None, str]:
     if isinstance(given, Mapping):
         return list(given.values()), list(given), "keys"
     index = getattr(given, "index", None)
-    # The attribute ``index`` of lists and tuples is a method.
+    # Lists and tuples have a method ``index``.
     if index is None or callable(index) or is_default(index):
         return given, None, ""
     return np.asarray(given), list(index), "index"
@@ -127,15 +127,15 @@ def in_order(name: str, given: Any, axis: Axis) -> Any:
     Parameters
     ----------
     name : str
-        Of the parameter, for messages.
+        Name of the parameter, for messages.
     given : array-like, dict, Series or data frame
-        Rows of a data frame have no names.
+        Values; rows of a data frame have no names.
     axis : Axis
 
     Raises
     ------
     ValueError
-        If names are not those of the axis.
+        If names do not match the labels of the axis.
     """
     if hasattr(given, "columns"):
         how = "give a data frame without an index of its own"
@@ -147,15 +147,15 @@ def in_order(name: str, given: Any, axis: Axis) -> Any:
 
 
 def check_same_rows(X: Any, **given: Any) -> None:
-    """Raise ValueError if what is given for each row has the names of other rows.
+    """Raise ValueError if row-wise data have another index than X.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, d)
     **given : array-like of shape (n,), number or None
-        By their names. Where either of X and these has no index of its own, rows are in
-        the same order; numbers that pandas gives itself say so as well, unless the
-        other ones are the same numbers in another order.
+        Row-wise data by name. If X or the data have no index, rows correspond by order.
+        This also holds for a default index of pandas, unless the other index is a
+        permutation of it.
     """
     index = _index(X)
     if index is None:
@@ -184,14 +184,14 @@ def _index(table: Any) -> Any:
 
 
 def is_default(index: Any) -> bool:
-    """Whether an index has the numbers that pandas gives to rows and columns itself."""
+    """Whether an index is the default index of pandas."""
     return type(index).__name__ == "RangeIndex" and list(index) == list(
         range(len(index))
     )
 
 
 def places(name: str, names: list[Any], axis: Axis, where: str) -> npt.NDArray[np.intp]:
-    """Return where each label of an axis is among the names of a table."""
+    """Return the position of each label of an axis among the names of a table."""
     if axis.labels is None:
         raise ValueError(
             f"{name} has names on its {where}, but the {axis.what} have none: "
@@ -201,7 +201,7 @@ def places(name: str, names: list[Any], axis: Axis, where: str) -> npt.NDArray[n
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
         raise ValueError(f"{name} has the name {twice!r} twice on its {where}.")
-    # Names of columns are strings in many a file and library, whatever they name.
+    # Column names are strings in many files and libraries, even for numeric labels.
     as_strings = {str(each): place for place, each in enumerate(names)}
     at = {each: place for place, each in enumerate(names)}
     if not set(labels) <= set(at) and len(as_strings) == len(names):
@@ -229,11 +229,11 @@ def _without(names: Iterable[Any], found: list[Any]) -> list[Any]:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return the first names as they are shown in sentences."""
+    """Return the first names, separated by commas."""
     shown = list(map(str, names))
     return ", ".join([*shown[:MOST_NAMED], *["..."] * (len(shown) > MOST_NAMED)])
 
 
 def _shown(labels: list[Any]) -> str:
-    """Return the first labels as users write them."""
+    """Return the first labels as Python literals."""
     return listed(map(repr, labels))

@@ -1,4 +1,4 @@
-"""Options of solvers, declared where the solver is: name, default, range, meaning."""
+"""Options of solvers, declared with the solver: name, default, range, meaning."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Option:
-    """An option that a solver takes besides the parameters of estimators.
+    """An option of a solver that is not a parameter of the estimators.
 
     Attributes
     ----------
     meaning : str
-        What it is, with its symbol and source.
+        Meaning of the option, with its symbol and source.
     default : object
-        Taken where neither the option nor a parameter gives a value. None, where that
-        is accepted, has a meaning of its own.
+        Value that is used if neither the option nor a parameter is set. None, where it
+        is accepted, has a special meaning.
     low, high : float
         The range of a number.
     low_included, high_included : bool
-        Whether these are in the range.
+        Whether the ends of the range are included.
     integer : bool
-        Whether it is an integer.
+        Whether the value is an integer.
     choices : tuple of str
-        What it may be, if it is no number.
+        Accepted strings, if the option is no number.
     flag : bool
-        Whether it is True or False.
+        Whether the value is True or False.
     optional : bool
-        Whether it may be None.
+        Whether the value may be None.
     below : str
-        Name of an option of the same solver that has to be larger.
+        Name of an option of the same solver that must have a larger value.
     needs : tuple of (str, object), optional
-        Name and value of an option without which this one has no effect.
+        Name and value of another option that this option requires.
     parameter : str
-        Name of the estimators' parameter that it takes the place of, where there is
-        one.
+        Name of the estimators' parameter that the option replaces, if there is one.
     setting : str
-        Name under which the solver reads it, if that is another one.
+        Name of the solver's setting, if different.
     """
 
     meaning: str
@@ -58,7 +57,7 @@ class Option:
 
     @property
     def range(self) -> str:
-        """What it may be, in words."""
+        """The accepted values, in words."""
         if self.choices:
             accepted = " or ".join(map(repr, self.choices))
         elif self.flag:
@@ -73,12 +72,12 @@ class Option:
 
 
 def option(meaning: str, default: Any, **limits: Any) -> Any:
-    """Return a field of a dataclass that is an option, with its default."""
+    """Return a field of a dataclass that declares an option with its default."""
     declared = Option(meaning, default, **limits)
     return field(default=default, metadata={"option": declared})
 
 
 def options_of(method: Any) -> Mapping[str, Option]:
-    """Return the options of a dataclass by their names."""
+    """Return the options of a dataclass by name."""
     found = {each.name: each.metadata.get("option") for each in fields(method)}
     return {name: declared for name, declared in found.items() if declared is not None}

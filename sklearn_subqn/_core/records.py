@@ -1,7 +1,7 @@
-"""Records that fitted estimators are stored with, known by names that stay the same.
+"""Records within fitted estimators that are stored in files, with permanent names.
 
-A stored estimator names its records by their classes, not by the modules that hold
-them: files may be moved, and what was stored before is still read.
+Stored estimators refer to records by class name and not by module, so that files of
+earlier versions remain readable after a class has moved.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import TypeVar
 
 _Record = TypeVar("_Record", bound=type)
 
-#: The classes of records by their names.
+#: The classes of records by name.
 RECORDS: dict[str, type] = {}
 
 
 def stored(kind: _Record) -> _Record:
-    """Make a dataclass or named tuple known as one that estimators are stored with.
+    """Register a dataclass or named tuple as a record of stored estimators.
 
     Raises
     ------
     ValueError
-        If another record has that name.
+        If another record has the same name.
     """
     name = kind.__name__
     if name in RECORDS:

@@ -1,9 +1,9 @@
-"""What counts as rounding: one policy for all files.
+"""Bounds of rounding errors: one policy for all files.
 
-A sum is off by ``rounding(n)`` times the size of what it sums, and bounds are lowered
-by that. Numbers that are made in several steps, by the solution of a system or a
-search, are compared up to ``ROUNDED`` times the size of what they are made of; and what
-comes from outside or from a method that only converges, up to ``CLOSE``.
+The error of a sum of n terms is at most ``rounding(n)`` times the sum of the absolute
+terms, and bounds are lowered by this error. Results of several steps, such as solutions
+of systems or of searches, are equal if they differ by less than ``ROUNDED`` times the
+size of their input. Results of users or of iterative methods are equal up to ``CLOSE``.
 """
 
 from __future__ import annotations
@@ -11,38 +11,39 @@ from __future__ import annotations
 import math
 import sys
 
-#: The rounding unit of float64: rounding changes a number by less than EPS times it.
+#: The machine epsilon of float64: rounding changes a number by less than EPS times it.
 EPS = sys.float_info.epsilon
 
-#: The smallest normal number, which divisors are no less than.
+#: The smallest normal number, a lower limit of divisors.
 TINY = sys.float_info.min
 
-#: Coefficients in float32 are rounded by about this fraction of themselves.
+#: Rounding to float32 changes coefficients by about this fraction.
 ROUNDED_32 = 2.0**-21
 
-#: A difference below 1e-12 of what it is computed from is taken for a rounding error.
+#: A relative difference below 1e-12 of the input counts as a rounding error.
 ROUNDED = 1e-12
 
-#: Numbers that differ by less than 1e-9 of what they are computed from count as equal.
+#: Numbers with a relative difference below 1e-9 of their input count as equal.
 CLOSE = 1e-9
 
-#: A loop that halves an interval, or converges faster, is done after at most 60 steps:
-#: an interval between numbers of one size has 2**52 of them.
+#: A loop that halves an interval, or converges faster, ends after at most 60 steps: an
+#: interval between numbers of similar size has 2**52 floating-point numbers.
 MOST_STEPS = 60
 
 
 def rounding(n_terms: float) -> float:
-    """Return by what share of its terms' absolute sum a computed sum is off.
+    """Return a bound of a sum's rounding error, relative to the sum of absolute terms.
 
-    Rounding errors of n terms add up to about the root of n of them (Higham and Mary
-    2019), to n at most; up to 16 terms this is the worst case.
+    The errors of n terms sum to about sqrt(n) roundings (Higham and Mary 2019), and to
+    at most n; up to 16 terms the result covers this worst case.
     """
     return 2.0 * EPS * (1.0 + math.sqrt(n_terms))
 
 
 def running_rounding(n_terms: float) -> float:
-    """Return ``rounding`` for a sum from term to term, of terms that may be equal.
+    """Return ``rounding`` for a running sum of terms that may be equal.
 
-    Equal terms are rounded alike, so that errors add up to as many as there are terms.
+    Equal terms have equal rounding errors, so that errors grow with the number of
+    terms.
     """
     return rounding(n_terms) + EPS * n_terms

@@ -1,4 +1,4 @@
-"""Fits of a fold by C, each from where the one before ended, and the choice of C."""
+"""Warm-started fits of a fold by C, and the choice of C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._solving.solution import Floats
 
 
 class LogisticPath(NamedTuple):
-    """What a fold gives for one ``l1_ratio``, by C in the order of ``Cs_``."""
+    """The results of a fold for one ``l1_ratio``, by C in the order of ``Cs_``."""
 
     coefs: Floats
     scores: Floats
@@ -40,12 +40,12 @@ def fold_path(
     l1_ratio: float,
     report: FoldReport,
 ) -> LogisticPath:
-    """Fit all of ``Cs`` on one training part, and score them on the rest."""
+    """Fit all ``Cs`` on one training part, and score the fits on the test part."""
     report.begin()
     if not weights[train].any():
         raise ValueError("A training part of cv has no samples of positive weight.")
     if scored is not None:
-        # Samples of weight zero count as missing, and so do their classes.
+        # Samples of weight zero count as absent, and so do their classes.
         test = np.arange(len(y))[test]
         test = test[scored[test] > 0.0]
     keywords = _check_method_params(X, of_score, indices=test)
@@ -55,7 +55,7 @@ def fold_path(
     data = X[train], y[train], weights[train], classes
     problems = model._problems_of(*data, free=free)
     found: dict[int, Any] = {}
-    # The smallest C first, each from where the one before ended.
+    # The fit for the smallest C is first; each fit starts at the previous solution.
     for place in np.argsort(Cs, kind="stable"):
         solutions = problems.solve(float(Cs[place]), FitTask.silent())
         for name, fitted in problems.attributes().items():
@@ -87,7 +87,7 @@ def fold_path(
 
 
 def knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer for data that need not have all of the classes."""
+    """Return a scorer for data in which some classes may be absent."""
     score = getattr(scorer, "_score_func", None)
     if score is None or "labels" not in (known := signature(score).parameters):
         return scorer
@@ -100,12 +100,12 @@ def knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
 
 
 def note(l1_ratio: float) -> str:
-    """Return the note that distinguishes a fold from one of another ``l1_ratio``."""
+    """Return the note that precedes the name of a fold for an ``l1_ratio``."""
     return f"l1_ratio {l1_ratio:g}, "
 
 
 def best_place(scores: Floats, Cs: Floats) -> int:
-    """Return the flat place of the largest score, with the smallest C of equal ones."""
+    """Return the flat index of the largest score, with the smallest C among ties."""
     ranked = np.where(np.isfinite(scores), scores, -np.inf)
     smallest = np.where(ranked == ranked.max(), Cs, np.inf)
     if np.isinf(smallest).all():

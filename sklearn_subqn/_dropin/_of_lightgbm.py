@@ -1,4 +1,4 @@
-"""What scripts written for LightGBM's ranker give besides data: names and callbacks."""
+"""Arguments of scripts for LightGBM's ranker other than data: names and callbacks."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ OF_TREES: dict[str, Any] = {
     "importance_type": "split",
 }
 
-# LightGBM's own names of the strengths of penalties.
+# Aliases in LightGBM for strengths of penalties and ranks of NDCG.
 OTHER_NAMES = {
     "reg_alpha": ("lambda_l1", "l1_regularization"),
     "reg_lambda": ("lambda_l2", "lambda", "l2_regularization"),
     "eval_at": ("eval_at", "ndcg_eval_at", "ndcg_at"),
 }
 
-# Names of what is computed in any case.
+# Names of measures in LightGBM that are always computed.
 _MEASURES = ("ndcg", "lambdarank", "rank_xendcg")
 
-# What can be left out without a word: results do not depend on it.
+# Parameters that are ignored without a warning, since results do not depend on them.
 _OF_RUNNING = frozenset(
     (
         "seed",
@@ -58,7 +58,7 @@ _OF_RUNNING = frozenset(
 
 
 def first_of(name: str, others: Mapping[str, Any], default: Any) -> Any:
-    """Return what a parameter was given as by its other names, or the default."""
+    """Return the value of a parameter given by one of its aliases, or the default."""
     for other in OTHER_NAMES[name]:
         if other in others:
             return others[other]
@@ -73,7 +73,7 @@ def without_effect(
     Parameters
     ----------
     others : dict
-        Parameters that are none of the constructor.
+        Parameters that the constructor does not have.
     known, of_fit : list of str
         Names of the parameters of the constructor, and of ``fit``.
     """
@@ -90,7 +90,7 @@ def without_effect(
 
 
 def _is_usual(name: str, value: Any) -> bool:
-    """Whether a value asks for the measure that there is: NDCG of gains 2^y - 1."""
+    """Whether a value selects the only available measure: NDCG with gains 2^y - 1."""
     if name in ("metric", "metrics", "metric_types"):
         names = [value] if isinstance(value, str) or value is None else list(value)
         return all(each in (None, "", "None", *_MEASURES) for each in names)
@@ -101,12 +101,12 @@ def _is_usual(name: str, value: Any) -> bool:
 
 
 def patience_of(callbacks: Any) -> tuple[Patience, list[Any]]:
-    """Return when LightGBM's callbacks end a fit, and those that do something else.
+    """Return the stopping rule of LightGBM's callbacks, and all other callbacks.
 
     Raises
     ------
     ValueError
-        If what callbacks ask for is not one number for all measures.
+        If a callback has a separate stopping rule for each measure.
     """
     others, patience = [], Patience()
     for callback in callbacks or ():
@@ -124,13 +124,13 @@ def patience_of(callbacks: Any) -> tuple[Patience, list[Any]]:
 def is_of_results(callback: Any) -> bool:
     """Whether a callback reads results, as ``log_evaluation`` does.
 
-    Others change parameters before an iteration.
+    All other callbacks change parameters before an iteration.
     """
     return callable(callback) and not getattr(callback, "before_iteration", False)
 
 
 class EvalResult(NamedTuple):
-    """One result, as LightGBM's callbacks read it, by place or by name.
+    """One result for LightGBM's callbacks, which read it by index or by name.
 
     Attributes
     ----------
@@ -156,12 +156,12 @@ class EvalResult(NamedTuple):
 
 
 class CallbackEnv(NamedTuple):
-    """What LightGBM's callbacks get.
+    """The argument of LightGBM's callbacks.
 
     Attributes
     ----------
     model : Ranker
-        With the coefficients of this iteration.
+        The ranker with the coefficients of this iteration.
     params : dict
         Parameters of the ranker.
     iteration, begin_iteration, end_iteration : int
@@ -210,12 +210,12 @@ class ReportedMeasures(HeldOutMeasures):
 
 
 def checked_eval_set(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
-    """Return data to evaluate on as ``eval_set`` has them.
+    """Return the evaluation data in the form of ``eval_set``.
 
     Raises
     ------
     ValueError
-        If they are given in both ways, or halfway, or not as many X as y.
+        If data are given in both forms, or X without y, or numbers of X and y differ.
     """
     if eval_X is None and eval_y is None:
         return eval_set

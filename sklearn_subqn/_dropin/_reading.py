@@ -1,4 +1,4 @@
-"""What users read of drop-in problems: sums of losses, constants, no penalty."""
+"""The user's view of drop-in problems: sums of losses, constants, no penalty."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .._solving.solution import Floats, Settings, Solution
 
 @dataclass
 class SumOfLosses(Reading):
-    """The strength of the penalty is a factor C on the sum of the losses.
+    """The user's view with a factor C on the sum of the losses.
 
     Parameters
     ----------
     totals : list of float
-        Weight of the rows of each problem.
+        Sum of the row weights of each problem.
     """
 
     totals: list[float]
@@ -42,7 +42,7 @@ class SumOfLosses(Reading):
 
 @dataclass
 class SumAndSquares(Reading):
-    """The penalty is a factor alpha on squares, against the sum of the losses.
+    """The user's view with a factor alpha on squares and the sum of the losses.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class SumAndSquares(Reading):
 
 @dataclass
 class LessConstant(Reading):
-    """Losses are without a constant that the user reads.
+    """The user's view with a constant that the solver's losses omit.
 
     Parameters
     ----------
     constant : float
-        Is added to objectives.
+        Constant that is added to objectives.
     """
 
     constant: float
@@ -83,16 +83,16 @@ class LessConstant(Reading):
 
 @dataclass
 class NoPenalty(Reading):
-    """There is to be no penalty: problems have a small one, and nothing is proven.
+    """The user's view without a penalty, if the solved problems have a tiny penalty.
 
     Parameters
     ----------
     bend : float
         About the second derivative of the loss.
     totals : list of float, optional
-        Weight of the rows of each problem, for the sums of the losses.
+        Sum of the row weights of each problem, for sums of losses.
     constant : float
-        Is added to objectives.
+        Constant that is added to objectives.
     """
 
     has_free = True
@@ -116,14 +116,14 @@ class NoPenalty(Reading):
     ) -> Solution:
         solution = run(settings)
         value, _ = self.as_read(index, solution.start.at(objective), -np.inf)
-        # Proofs need bounded coefficients, and only a penalty bounds them.
+        # A lower bound needs bounded coefficients, which only a penalty implies.
         nothing = [-np.inf] * len(solution.history)
         moved = _moved(solution, value - solution.objective, nothing)
         return replace(moved, objective=value, dual_gap=np.inf)
 
 
 def _moved(solution: Solution, shift: float, bounds: list[float]) -> Solution:
-    """Return a solution with a number added to objectives and bounds."""
+    """Return a solution with a constant added to objectives and bounds."""
     history = replace(
         solution.history,
         objective=[value + shift for value in solution.history.objective],
@@ -135,7 +135,7 @@ def _moved(solution: Solution, shift: float, bounds: list[float]) -> Solution:
 def without_penalty(
     X: Any, weights: Floats, fit_intercept: bool, **reading: Any
 ) -> dict[str, Any]:
-    """Return what problems without a penalty are given besides their data.
+    """Return the arguments of problems without a penalty besides their data.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def without_penalty(
 
 
 def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:
-    """Return units in which columns have a variance or square of about one.
+    """Return units in which columns have a variance or mean square of about one.
 
-    They are powers of two, so that dividing by them is exact. Weights of rows sum to
+    The units are powers of two, so that division by them is exact. Row weights sum to
     one.
     """
     if sparse.issparse(X):
@@ -166,8 +166,7 @@ def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:
         squares = np.einsum("i,ij,ij->j", weights, X, X)
         deviations = X - weights @ X
         spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
-    # Columns of one number, except for rounding of their mean, are left to the
-    # intercept.
+    # Columns that are constant up to rounding are scaled by their mean square.
     share = running_rounding(X.shape[0]) ** 2
     spread = np.where(spread > share * squares, spread, squares)
     moments = spread if centered else squares

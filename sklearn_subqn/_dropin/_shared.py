@@ -1,7 +1,7 @@
-"""What estimators with the names and parameters of scikit-learn's have in common.
+"""The base of estimators with scikit-learn's names and parameters.
 
-They translate parameters, and the objective and its bounds into the units of the
-original. Everything else is as in the other estimators of this package.
+Drop-ins translate parameters, and convert the objective and its bounds to the units of
+the original. Everything else is as in the other estimators of this package.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .._estimators.regressor import ScoringRegressor
 from .._solving.callbacks import with_callbacks
 from .._solving.solution import Floats
 
-# Where users have been warned of what: Python forgets that when its filters change.
+# Warnings so far, by place: Python's own record is lost when filters change.
 _warned: set[tuple[str, int, str]] = set()
 
 
 class DropIn(LinearEstimator):
-    """Base of estimators with the parameters of one of scikit-learn."""
+    """Base of estimators with the parameters of an estimator of scikit-learn."""
 
     #: Module and name of the original, whose parameters accept the same values.
     _original: ClassVar[tuple[str, str]]
@@ -49,7 +49,7 @@ class DropIn(LinearEstimator):
 
     _solvers: ClassVar[dict[str, SolverSpec]] = {"auto": SOLVERS["auto"]}
 
-    # Estimators whose original lacks these parameters have these values.
+    # Defaults for estimators whose original lacks these parameters.
     solver: str = "auto"
     tol: float
     max_iter: int
@@ -80,15 +80,15 @@ class DropIn(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If a parameter was set that has no effect, or if the optimum makes no use of
+            If a parameter was set that has no effect, or if the optimum does not use
             the features.
         """
         return self._fit(X, y, sample_weight)
@@ -99,7 +99,7 @@ class DropIn(LinearEstimator):
         for name, accepts in _constraints(original, own).items():
             value = getattr(self, name)
             if not once(accepts, value):
-                # The message names all values that are accepted.
+                # The message names all accepted values.
                 validate_parameter_constraints(
                     original._parameter_constraints, {name: value}, type(self).__name__
                 )
@@ -111,14 +111,14 @@ class DropIn(LinearEstimator):
         return float(self.alpha)
 
     def _is_set(self, name: str) -> bool:
-        """Whether a parameter has another value than its default."""
+        """Whether a parameter differs from its default."""
         own: Any = type(self)
         default = parameters_of(own)[name].default
         value = getattr(self, name)
         return bool(value is not default and value != default)
 
     def _check_support(self, problems: Any) -> None:
-        """Accept all: the one solver takes them."""
+        """Accept all problems, since the only solver supports them."""
 
 
 @cache
@@ -129,7 +129,7 @@ def _original(module: str, name: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _constraints(original: Any, own: Any) -> dict[str, Callable[[Any], bool]]:
-    """Return what the original accepts of each parameter that both classes have."""
+    """Return a check for each parameter that both classes have, from the original."""
 
     def accepted(constraints: list[Any], value: Any) -> bool:
         return any(each.is_satisfied_by(value) for each in constraints)
@@ -145,9 +145,9 @@ def _constraints(original: Any, own: Any) -> dict[str, Callable[[Any], bool]]:
 
 
 def warn(message: str) -> None:
-    """Warn the user where ``fit`` was called, once for each such line.
+    """Warn the user where ``fit`` was called, once for each line of the caller.
 
-    Cross-validation fits many times there.
+    Cross-validation would otherwise repeat the warning for each fit.
     """
     level = user_level()
     frame = inspect.currentframe()
@@ -156,12 +156,12 @@ def warn(message: str) -> None:
     place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
     if (*place, message) not in _warned:
         warnings.warn(message, UserWarning, stacklevel=level)
-        # Warnings that are errors were raised above, and are not remembered.
+        # A warning that is raised as an error is not recorded.
         _warned.add((*place, message))
 
 
 class DropInRegressor(ScoringRegressor, DropIn):
-    """Base of regressors with the parameters of one of scikit-learn."""
+    """Base of regressors with the parameters of a regressor of scikit-learn."""
 
     fit_intercept: bool
     coef_: npt.NDArray[Any]

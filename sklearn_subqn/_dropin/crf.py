@@ -1,4 +1,4 @@
-"""Conditional random fields with the parameters of sklearn-crfsuite's."""
+"""Conditional random fields with sklearn-crfsuite's parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._shared import warn
 _LOG_LOSS = ("lbfgs", "l2sgd")
 _PERCEPTRONS = ("ap", "pa", "arow")
 
-# Parameters that say how the original optimizes, or where it keeps its files.
+# Parameters of the original's optimization methods and files.
 _WITHOUT_EFFECT = {
     **dict.fromkeys(
         (
@@ -50,51 +50,52 @@ _WITHOUT_EFFECT = {
 
 
 class TrainingLog(NamedTuple):
-    """What is known of the training.
+    """The record of the training.
 
     Attributes
     ----------
     iterations : list of dict
-        The "num", the "loss" and the "time" of each.
+        For each iteration "num", "loss" and "time".
     """
 
     iterations: list[dict[str, float]]
 
     @property
     def last_iteration(self) -> dict[str, float]:
-        """The last of them."""
+        """The record of the last iteration."""
         return self.iterations[-1]
 
 
 class CRF(Estimator):
-    """Linear-chain conditional random field with the parameters of sklearn-crfsuite's.
+    """Linear-chain conditional random field with sklearn-crfsuite's parameters.
 
     Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
-    negative logarithm of the probability of the labels, and reports a bound on how far
-    the result is from the optimum. Change the import in a script written for
-    ``sklearn_crfsuite.CRF``; see Notes for what differs.
+    negative logarithm of the probability of the labels, and reports a proven bound on
+    the distance from the optimum. Change the import in a script written for
+    ``sklearn_crfsuite.CRF``; the notes list the differences.
 
     Parameters
     ----------
     algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"} or None, default=None
         "lbfgs", which None means: the objective above. "l2sgd": the same without
         ``c1``. "ap", "pa", "arow": ``sum_i loss_i + ||w||² / (2 * c)`` with the
-        structured hinge, which those online methods go after, and a warning.
+        structured hinge, which these online methods approximate, with a warning.
     min_freq : float or None, default=None
-        Pairs of an attribute and a label have no weight if they are in fewer places.
+        Pairs of an attribute and a label that occur less often have no weight.
     all_possible_states, all_possible_transitions : bool or None, default=None
         Whether all pairs of attributes and labels, and of labels, have a weight, or
-        those only that training data have.
+        only the pairs in the training data.
     c1, c2 : float or None, default=None
-        Coefficients of the penalties, not negative, not both zero; None means 0 and 1.
+        Strengths of the L1 and squared L2 penalties, non-negative and not both zero;
+        None means 0 and 1.
     max_iterations : int or None, default=None
-        Limit on the number of iterations, None for as many as it takes.
+        Limit on the number of iterations; None for no limit.
     num_memories : int or None, default=None
-        Without effect, as all parameters below that say so: the method is chosen by the
-        data. Where they are given, a warning says so.
+        Without effect, like all parameters below with this note: the method is chosen
+        from the data. A warning is raised if such a parameter is given.
     epsilon : float or None, default=None
-        Stop when the objective is proven to be within ``epsilon`` times itself of the
-        optimum; None means 1e-3.
+        Stop when the proven gap is at most ``epsilon`` times the objective; None means
+        1e-3.
     period, delta, linesearch, max_linesearch : default=None
         Without effect.
     calibration_eta, calibration_rate, calibration_samples : default=None
@@ -119,8 +120,8 @@ class CRF(Estimator):
     classes_ : list
         The labels.
     attributes_ : list of str
-        Names of the attributes that have a weight; as in CRFsuite's files, there are no
-        others.
+        Names of the attributes with a weight; as in CRFsuite's files, attributes
+        without a weight are removed.
     num_attributes_ : int
         Their number.
     size_ : int
@@ -132,17 +133,17 @@ class CRF(Estimator):
     objective_ : float
         Objective at the weights, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     training_log_ : TrainingLog
         ``iterations`` and ``last_iteration``, with "num", "loss" and "time".
     dev_score_ : float
-        Share of the tokens of ``X_dev`` whose label is predicted right, if given.
+        Share of the tokens of ``X_dev`` with correctly predicted labels, if given.
     model_ : LinearChainCRF
         The fitted model, which has n-best labelings and more.
 
@@ -153,10 +154,10 @@ class CRF(Estimator):
 
     Notes
     -----
-    What differs from sklearn-crfsuite: the end of training is a proven relative gap;
-    the online methods "ap", "pa" and "arow" are replaced by what they go after; labels
-    are in sorted order, and may be of any type; models are not read from or written to
-    files of CRFsuite.
+    Differences from sklearn-crfsuite: the end of training is a proven relative gap; the
+    online methods "ap", "pa" and "arow" are replaced by the optimum that they
+    approximate; labels are in sorted order, and may be of any type; models are not read
+    from or written to files of CRFsuite.
 
     Examples
     --------
@@ -246,7 +247,8 @@ class CRF(Estimator):
         y : iterable of label sequences
             The label of each token.
         X_dev, y_dev : as X and y, default=None
-            Data to score the model on, see ``dev_score_``; they do not change it.
+            Data to score the model on, see ``dev_score_``; the data do not affect the
+            fit.
 
         Returns
         -------
@@ -256,13 +258,13 @@ class CRF(Estimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A previously
-            fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``epsilon`` was not reached; states the gap that was.
+            If ``epsilon`` was not reached; the message states the gap.
         UserWarning
             If a parameter was set that has no effect, or an algorithm is replaced.
         """
@@ -272,7 +274,7 @@ class CRF(Estimator):
         check_no_file("X", X, "a list of sequences")
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)
-        # Without sequences, of which the model complains.
+        # Without sequences, ``fit`` of the model raises an error.
         model = self._model(max(n, 1)).fit(X, y).sparsify()
         self.model_ = model
         self.classes_ = model.classes_.tolist()
@@ -308,7 +310,7 @@ class CRF(Estimator):
         Parameters
         ----------
         xseq : sequence of tokens
-            As one of ``fit``.
+            One sequence, in the form of the sequences in ``fit``.
 
         Returns
         -------
@@ -338,7 +340,7 @@ class CRF(Estimator):
         Parameters
         ----------
         xseq : sequence of tokens
-            As one of ``fit``.
+            One sequence, in the form of the sequences in ``fit``.
 
         Returns
         -------
@@ -397,7 +399,7 @@ class CRF(Estimator):
 
     @property
     def tagger_(self) -> Any:
-        """Not there: raises an error on what to take instead."""
+        """Raise an error with an alternative, since this attribute does not exist."""
         raise AttributeError(
             "CRF has no tagger_, since it does not run CRFsuite: predict, "
             "predict_marginals, state_features_ and transition_features_ have what "
@@ -415,7 +417,7 @@ class CRF(Estimator):
         return of_sequences(super().__sklearn_tags__())
 
     def _fitted(self) -> LinearChainCRF:
-        # The check looks at all attributes, which single sequences would notice.
+        # scikit-learn's check reads all attributes, which is slow for single sequences.
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         return self.model_
@@ -426,7 +428,7 @@ class CRF(Estimator):
         return getattr(self.model_, name)
 
     def _model(self, n: int) -> LinearChainCRF:
-        """Return the model of this many sequences that the parameters ask for."""
+        """Return the equivalent model for n sequences."""
         algorithm = "lbfgs" if self.algorithm is None else self.algorithm
         check_option("algorithm", algorithm, [*_LOG_LOSS, *_PERCEPTRONS])
         for name, reason in self._without_effect.items():
@@ -438,7 +440,7 @@ class CRF(Estimator):
             "all_possible_states": bool(self.all_possible_states),
             "all_possible_transitions": bool(self.all_possible_transitions),
             "tol": 1e-3 if self.epsilon is None else self.epsilon,
-            # Fits take as many iterations as they need where users give no limit.
+            # Without a limit from the user, a fit takes as many iterations as it needs.
             "max_iter": self.max_iterations or 10**6,
             "verbose": int(self.verbose),
         }
@@ -466,7 +468,7 @@ class CRF(Estimator):
         return LinearChainCRF(1.0 / (c * n), loss="hinge", **given)
 
     def _warn_of(self, name: str, algorithm: str) -> None:
-        """Warn if a parameter is given that the algorithm does not have."""
+        """Warn if a parameter is given that has no effect on the algorithm."""
         if getattr(self, name):
             warn(
                 f"{name}={getattr(self, name)!r} has no effect with "
@@ -475,7 +477,7 @@ class CRF(Estimator):
 
 
 def _log(history: History) -> TrainingLog:
-    """Return the record of a fit as sklearn-crfsuite has it."""
+    """Return the record of a fit in the form of sklearn-crfsuite."""
     return TrainingLog(
         [
             {"num": k, "loss": value, "time": seconds}

@@ -1,4 +1,4 @@
-"""Huber regression with the parameters of scikit-learn's: the scale is fitted too."""
+"""Huber regression with scikit-learn's parameters, including a fitted scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Problem(LinearProblems):
     """The problem of coefficients, whose loss has a scale."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return the scale and outliers, too."""
+        """Return the attributes including scale and outliers."""
         w, y = self.starts[0].w, self.targets[0]
         scores = self.design.forward(w)
         loss: Any = self.loss.oracle
@@ -28,13 +28,13 @@ class _Problem(LinearProblems):
 
 
 class HuberRegressor(DropInRegressor):
-    """Huber regression with its scale, and with the parameters of scikit-learn's.
+    """Huber regression with a fitted scale and scikit-learn's parameters.
 
     Minimizes ``alpha * ||w||² + sum_i s_i (scale + H((y_i - f(x_i)) / scale) * scale)``
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and
-    else ``2 epsilon |z| - epsilon²``, and reports a bound on how far the result is from
+    else ``2 epsilon |z| - epsilon²``, and reports a proven bound on the distance from
     the optimum. Change the import in a script written for
-    :class:`sklearn.linear_model.HuberRegressor`; see Notes for what differs.
+    :class:`sklearn.linear_model.HuberRegressor`; the notes list the differences.
 
     Parameters
     ----------
@@ -43,20 +43,19 @@ class HuberRegressor(DropInRegressor):
     max_iter : int, default=100
         Limit on the number of iterations.
     alpha : float, default=0.0001
-        Strength of the penalty against the sum of the losses, not negative.
+        Strength of the penalty relative to the sum of the losses, non-negative.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-05
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     scale_ : numpy.float64
@@ -67,19 +66,19 @@ class HuberRegressor(DropInRegressor):
         Objective at coefficients and scale, as above.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a lower bound on the optimum over coefficients and
-        scale, proven up to rounding in float64; infinite with ``alpha=0``, where none
-        is known.
+        scale, proven up to rounding in float64; infinite with ``alpha=0``, where no
+        bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -87,15 +86,15 @@ class HuberRegressor(DropInRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap, and the result
-    does not depend on the units of X and y but by ``alpha``.
+    Differences from scikit-learn: ``tol`` is a proven relative gap, and the result
+    depends on the units of X and y only through ``alpha``.
 
-    The smallest scale is 1e-13 times the standard deviation of y. It is the best one
-    where the model goes through at least the share ``1 - 1 / epsilon²`` of the rows, as
-    with nearly as many features as samples: the model then is that of least absolute
-    errors. ``dual_gap_`` may exceed ``tol`` without a warning where it is a rounding
+    The smallest scale is 1e-13 times the standard deviation of y. This scale is optimal
+    if the residuals of at least the share ``1 - 1 / epsilon²`` of the rows are zero, as
+    with nearly as many features as samples: the model then minimizes the absolute
+    errors. ``dual_gap_`` may exceed ``tol`` without a warning if it is a rounding
     error: below 4e-13 times the sum of the weights and the standard deviation of y, or
-    5e-7 times that where X is float32.
+    below 5e-7 times both if X is float32.
 
     References
     ----------
@@ -146,18 +145,17 @@ class HuberRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         model = self._linear_model()
-        # An intercept takes the level of y, far above its noise or not; without one
-        # nothing but coefficients does.
+        # The median of y is subtracted and added to the intercept, which avoids
+        # cancellation if y is large beside its noise.
         level = float(np.median(y)) if model.fit_intercept else 0.0
         y = y - level
         deviation = y - (weights @ y if model.fit_intercept else 0.0)
         spread = float(np.sqrt(weights @ (deviation * deviation)))
-        # The scale is no smaller than rounding, nor than ten rounding units, as of
-        # scikit-learn.
+        # The scale is at least about the rounding error of y, and at least ten machine
+        # epsilons, as in scikit-learn.
         least = max(1e-13 * spread, 10.0 * EPS)
-        # Gaps are rounding errors below four times what the smallest scale costs or,
-        # where coefficients are rounded to float32, below ROUNDED_32 times the spread
-        # of y.
+        # Gaps below four times the smallest scale are rounding errors; if coefficients
+        # are rounded to float32, so are gaps below ROUNDED_32 times the spread of y.
         negligible = 4.0 * least
         if X.dtype == np.float32:
             negligible = max(negligible, ROUNDED_32 * spread)

@@ -1,4 +1,4 @@
-"""Logistic regression with the parameters of scikit-learn's."""
+"""Logistic regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._shared import DropIn, warn
 
 
 class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
-    """What logistic regression with and without cross-validation share."""
+    """The base of logistic regression with and without cross-validation."""
 
     _without_effect: ClassVar[dict[str, str]] = {
         "solver": "one is chosen by the data, and the intercept is not penalized.",
@@ -27,7 +27,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     _weaker = "increase C or decrease tol"
     _solvers = DropIn._solvers
 
-    # A parameter here, unlike the property of the other classes.
+    # ``penalty`` is a parameter in this class, and a property in its base class.
     penalty: Any = None
     class_weight: Any
     random_state: Any
@@ -35,7 +35,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     intercept_scaling: float
 
     def _l1_ratio_of(self, l1_ratio: Any) -> float:
-        """Return the share of L1, by ``penalty`` where that is given."""
+        """Return the share of the L1 norm; ``penalty`` takes precedence if given."""
         if self.penalty in ("l1", "l2"):
             return float(self.penalty == "l1")
         if l1_ratio is None and self.penalty == "elasticnet":
@@ -51,7 +51,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         *,
         free: bool,
     ) -> LinearProblems:
-        """Return the problem of rows of any weights."""
+        """Return the problem of rows whose weights need not be normalized."""
         model, total = self._linear_model(), float(weights.sum())
         weights = weights / total
         given: Any = {"reading": SumOfLosses([total])}
@@ -70,19 +70,19 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
 
 
 class LogisticRegression(BaseLogistic):
-    """Logistic regression with the parameters of scikit-learn's.
+    """Logistic regression with scikit-learn's parameters.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with the logistic loss, multinomial
     for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
-    * ||w||²``, and reports a bound on how far the result is from the optimum. Change
+    * ||w||²``, and reports a proven bound on the distance from the optimum. Change
     the import in a script written for :class:`sklearn.linear_model.LogisticRegression`;
-    see Notes for what differs.
+    the notes list the differences.
 
     Parameters
     ----------
     penalty : {"l1", "l2", "elasticnet"} or None, default="deprecated"
-        Older way to say what ``l1_ratio`` and ``C`` do: "l1" and "l2" are ``l1_ratio``
-        of 1 and 0, and None is ``C=np.inf``.
+        Older form of ``l1_ratio`` and ``C``: "l1" and "l2" mean ``l1_ratio`` 1 and 0,
+        and None means ``C=np.inf``.
     C : float, default=1.0
         Factor on the losses, positive. With ``np.inf`` there is no penalty, and the
         objective is ``sum_i s_i loss_i``.
@@ -91,8 +91,7 @@ class LogisticRegression(BaseLogistic):
     dual : bool, default=False
         Without effect, since primal and dual have the same solution.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     intercept_scaling : float, default=1
@@ -100,14 +99,14 @@ class LogisticRegression(BaseLogistic):
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples of each class.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     solver : str, default="lbfgs"
         One of scikit-learn's names, without effect: the method is chosen by the data,
         for any ``l1_ratio``.
     max_iter : int, default=100
         Limit on the number of iterations.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         classes and features.
@@ -118,7 +117,7 @@ class LogisticRegression(BaseLogistic):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -126,19 +125,19 @@ class LogisticRegression(BaseLogistic):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``C=np.inf``, where none is known.
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64; infinite with ``C=np.inf``, where no bound is known.
     n_iter_ : ndarray of shape (1,)
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -147,12 +146,12 @@ class LogisticRegression(BaseLogistic):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap; the intercept is
+    Differences from scikit-learn: ``tol`` is a proven relative gap; the intercept is
     not penalized, where scikit-learn penalizes it with ``solver="liblinear"``; any
-    penalty goes with any ``solver``; and ``n_jobs`` counts threads.
+    penalty can be combined with any ``solver``; and ``n_jobs`` counts threads.
 
-    Without a penalty classes that can be separated have no optimum: coefficients are
-    large, and those of a penalty that is too small to matter elsewhere.
+    Without a penalty, separable classes have no optimum: the coefficients are large,
+    and minimize the objective with a tiny penalty.
 
     Examples
     --------

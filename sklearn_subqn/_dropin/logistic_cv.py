@@ -1,4 +1,4 @@
-"""Cross-validated logistic regression with the parameters of scikit-learn's."""
+"""Cross-validated logistic regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class LogisticRegressionCV(BaseLogistic):
     """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
 
     On each fold ``Omega(w) + C * sum_i s_i loss_i`` is minimized from the smallest C to
-    the largest, each from where the one before ended; the best C is refitted on all
-    samples, and its distance from the optimum is bounded. Change the import in a script
-    written for :class:`sklearn.linear_model.LogisticRegressionCV`; see Notes for what
-    differs.
+    the largest, each fit starting at the previous solution; the best C is refitted on
+    all samples, and its distance from the optimum is bounded. Change the import in a
+    script written for :class:`sklearn.linear_model.LogisticRegressionCV`; the notes
+    list the differences.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class LogisticRegressionCV(BaseLogistic):
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     cv : int, cross-validation generator, iterable or None, default=None
-        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     dual : bool, default=False
         Without effect, since primal and dual have the same solution.
     penalty : {"l1", "l2", "elasticnet"}, default="deprecated"
-        Older way to say what ``l1_ratios`` does: "l1" and "l2" are ratios of 1 and 0.
+        Older form of ``l1_ratios``: "l1" and "l2" mean ratios 1 and 0.
     scoring : str, callable or None, default="warn"
-        What to maximize, as in scikit-learn; None and the default mean accuracy.
+        Score to maximize, as in scikit-learn; None and the default mean accuracy.
     solver : str, default="lbfgs"
         One of scikit-learn's names, without effect: the method is chosen by the data.
     tol : float, default=1e-4
@@ -67,17 +67,17 @@ class LogisticRegressionCV(BaseLogistic):
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit.
     verbose : int, default=0
-        Print the progress of the fits on folds and of the refit, at some of them and of
-        its iterations if 1, at each if larger.
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
     refit : bool, default=True
-        Whether to fit all samples with the best C. Otherwise coefficients are means
-        over the folds of those of their best C, for which there is no objective.
+        Whether to fit all samples with the best C. Otherwise the coefficients are
+        averaged over the folds, each with its best C, without an objective.
     intercept_scaling : float, default=1.0
         Without effect, since the intercept is not penalized.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random but what ``cv`` draws.
+        Without effect: only the splits of ``cv`` may be random.
     use_legacy_attributes : bool, default="warn"
-        Which shapes attributes have, see there. The default means True.
+        Shapes of the attributes, see below. The default means True.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class LogisticRegressionCV(BaseLogistic):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -116,9 +116,9 @@ class LogisticRegressionCV(BaseLogistic):
 
     Notes
     -----
-    What differs from scikit-learn: that of :class:`LogisticRegression`; of defaults
-    that are going to change there no warning is given; and of several C with the best
-    mean score the smallest is taken.
+    Differences from scikit-learn: those of :class:`LogisticRegression`; no warnings
+    about future defaults; and among several C with the best mean score the smallest is
+    chosen.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class LogisticRegressionCV(BaseLogistic):
         "LogisticRegressionCV",
     )
 
-    # Splitters ask for groups, fits do not.
+    # The splitter uses groups, ``fit`` does not.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(
@@ -203,10 +203,10 @@ class LogisticRegressionCV(BaseLogistic):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
+            Group labels for splitters that use them.
         **params : dict
-            Further metadata for the splitter and the scorer, which get what they ask
-            for where ``sklearn.set_config(enable_metadata_routing=True)``.
+            Further metadata for the splitter and the scorer, which get the requested
+            metadata with ``sklearn.set_config(enable_metadata_routing=True)``.
 
         Returns
         -------
@@ -216,12 +216,12 @@ class LogisticRegressionCV(BaseLogistic):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows.
+            If parameters or data are invalid, or a fit overflows.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
+            If a fit did not reach ``tol``; the message states the gap.
         """
         self._check_parameters()
         sample_weight = as_numpy(sample_weight)
@@ -253,7 +253,8 @@ class LogisticRegressionCV(BaseLogistic):
             )
             for each, of_fold in zip(tried, reports, strict=True)
         )
-        # Arrays have shape (n_folds, n_cs, n_l1_ratios), coefficients two axes more.
+        # Arrays have shape (n_folds, n_l1_ratios, n_cs); coefficients have two more
+        # axes.
         coefs, scores, n_iters, gaps, proven = (
             np.stack(each).reshape(len(folds), len(ratios), *np.shape(each[0]))
             for each in zip(*paths, strict=True)
@@ -274,7 +275,7 @@ class LogisticRegressionCV(BaseLogistic):
     def _routed(
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what of the metadata goes to the splitter, and to the scorer."""
+        """Return the metadata for the splitter, and the metadata for the scorer."""
         if get_config()["enable_metadata_routing"]:
             given = {**params, "sample_weight": sample_weight, "groups": groups}
             given = {name: value for name, value in given.items() if value is not None}
@@ -294,7 +295,7 @@ class LogisticRegressionCV(BaseLogistic):
         return {"groups": groups}, weights
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what metadata the estimator, its splitter and its scorer ask for.
+        """Return the metadata requests of the estimator, its splitter and its scorer.
 
         Returns
         -------
@@ -374,9 +375,9 @@ class LogisticRegressionCV(BaseLogistic):
         )
 
     def _with(self, l1_ratio: float) -> Self:
-        """Return the model of a fold, silent and of one thread."""
+        """Return the model for a fold, without reports and with one thread."""
         model = copy.copy(self).set_params(verbose=0, n_jobs=1)
-        # Arrays are passed on, whose columns have no names.
+        # Folds are plain arrays without column names.
         vars(model).pop("feature_names_in_", None)
         model._l1_ratio = l1_ratio
         return model
@@ -396,7 +397,7 @@ class LogisticRegressionCV(BaseLogistic):
             problems = self._problems_of(*data, free=free)
             self._store(problems, problems.solve(self._C, task))
             return
-        # A previous fit with ``refit`` left these attributes, which this one lacks.
+        # An earlier fit with ``refit`` may have set these attributes.
         forget(self, *FOUND)
         best = [best_place(each, self.Cs_) for each in scores]
         places = [np.unravel_index(each, scores.shape[1:]) for each in best]
@@ -412,7 +413,7 @@ class LogisticRegressionCV(BaseLogistic):
     def _set_paths(
         self, scores: Floats, coefs: Floats, n_iters: Any, ratios: list[Any]
     ) -> None:
-        """Set what the folds gave, in the shapes that scikit-learn has."""
+        """Set the results of the folds, in the shapes of scikit-learn."""
         self.l1_ratios_ = np.asarray(ratios)
         self.C_: Any
         self.l1_ratio_: Any

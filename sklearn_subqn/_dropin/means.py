@@ -1,4 +1,4 @@
-"""Regression of means, such as of counts, with the parameters of scikit-learn's."""
+"""Regression of positive means with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._shared import DropInRegressor
 
 
 class MeanRegressor(DropInRegressor):
-    """Base of regressors that minimize a deviance of Tweedie's family."""
+    """Base of regressors that minimize a Tweedie deviance."""
 
     __module__ = "sklearn_subqn.linear_model"
 
@@ -67,7 +67,7 @@ class MeanRegressor(DropInRegressor):
 
 
 def _least_loss(y: Floats, power: float | None) -> Floats:
-    """Return half the deviance less the loss, which depends on the targets alone."""
+    """Return half the deviance less the loss, a function of the targets alone."""
     if power is None:
         return np.zeros_like(y)
     if power == 1.0:
@@ -78,18 +78,18 @@ def _least_loss(y: Floats, power: float | None) -> Floats:
 
 
 class PoissonRegressor(MeanRegressor):
-    """Poisson regression with the parameters of scikit-learn's.
+    """Poisson regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
     deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
-    reports a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.PoissonRegressor`; see Notes for
-    what differs.
+    reports a proven bound on the distance from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.PoissonRegressor`; the notes list
+    the differences.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
@@ -98,37 +98,37 @@ class PoissonRegressor(MeanRegressor):
         Limit on the number of iterations.
     tol : float, default=1e-4
         Stop when the mean of ``exp(f(x)) - y f(x)`` with the penalty, which is the
-        objective except for a constant, is proven to be within ``tol`` times its
-        absolute value of its optimum.
+        objective up to a constant, has a proven gap of at most ``tol`` times its
+        absolute value.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -137,7 +137,7 @@ class PoissonRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap.
+    Differences from scikit-learn: ``tol`` is a proven relative gap.
 
     Examples
     --------
@@ -178,18 +178,18 @@ class PoissonRegressor(MeanRegressor):
 
 
 class GammaRegressor(MeanRegressor):
-    """Gamma regression with the parameters of scikit-learn's.
+    """Gamma regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the gamma
     deviance ``d = 2 (ln(m / y) + y / m - 1)`` of the prediction ``m = exp(f(x))``, and
-    reports a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.GammaRegressor`; see Notes for
-    what differs.
+    reports a proven bound on the distance from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.GammaRegressor`; the notes list the
+    differences.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
@@ -198,37 +198,37 @@ class GammaRegressor(MeanRegressor):
         Limit on the number of iterations.
     tol : float, default=1e-4
         Stop when the mean of ``y exp(-f(x)) + f(x)`` with the penalty, which is the
-        objective except for a constant, is proven to be within ``tol`` times its
-        absolute value of its optimum.
+        objective up to a constant, has a proven gap of at most ``tol`` times its
+        absolute value.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -237,7 +237,7 @@ class GammaRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap.
+    Differences from scikit-learn: ``tol`` is a proven relative gap.
 
     Examples
     --------
@@ -278,64 +278,64 @@ class GammaRegressor(MeanRegressor):
 
 
 class TweedieRegressor(MeanRegressor):
-    """Tweedie regression with the parameters of scikit-learn's.
+    """Tweedie regression with scikit-learn's parameters.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the deviance
     d of :func:`sklearn.metrics.mean_tweedie_deviance` from the prediction, and reports
-    a bound on how far the result is from the optimum. Change the import in a
-    script written for :class:`sklearn.linear_model.TweedieRegressor`; see Notes for
-    what differs.
+    a proven bound on the distance from the optimum. Change the import in a script
+    written for :class:`sklearn.linear_model.TweedieRegressor`; the notes list the
+    differences.
 
     Parameters
     ----------
     power : float, default=0.0
         Variances are proportional to this power of the mean: 0 for normal, 1 for
         Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
-        often zero. Other objectives than these are not convex, and refused.
+        often zero. Other powers have non-convex objectives and raise an error.
     alpha : float, default=1.0
-        Strength of the penalty against the mean loss, not negative.
+        Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     link : {"auto", "identity", "log"}, default="auto"
-        Predictions are ``f(x)`` by "identity", which is for ``power=0`` alone, and
-        ``exp(f(x))`` by "log", which is for the other powers; "auto" takes what goes
-        with the power.
+        Predictions are ``f(x)`` with "identity", which needs ``power=0``, and
+        ``exp(f(x))`` with "log", which needs another power; "auto" selects the link by
+        the power.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
         Without effect: the method is chosen by the data.
     max_iter : int, default=100
         Limit on the number of iterations.
     tol : float, default=1e-4
-        Stop when the objective, without the terms of y alone, is proven to be within
-        ``tol`` times its absolute value of its optimum.
+        Stop when the proven gap is at most ``tol`` times the absolute value of the
+        objective without the terms that depend on y alone.
     warm_start : bool, default=False
-        Whether to start from the previous solution, if there is one for as many
+        Whether to start from the previous solution, if it has the same number of
         features.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger; objectives are those
-        of ``tol``.
+        Print progress at some iterations if 1, at every iteration if larger, with the
+        objective that ``tol`` uses.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -344,7 +344,7 @@ class TweedieRegressor(MeanRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: ``tol`` is a proven relative gap, and powers and
+    Differences from scikit-learn: ``tol`` is a proven relative gap, and powers and
     links whose objectives are not convex are refused.
 
     Examples
@@ -388,7 +388,7 @@ class TweedieRegressor(MeanRegressor):
 
     @property
     def loss(self) -> str:  # type: ignore[override]
-        """Name of the loss by its power."""
+        """Name of the loss for the power."""
         names = {0.0: "squared_error", 1.0: "poisson", 2.0: "gamma"}
         return names.get(self.power, "tweedie")
 

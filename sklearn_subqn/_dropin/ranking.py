@@ -39,14 +39,14 @@ class Ranker(BaseRanker):
     Minimizes ``sum_q loss_q + reg_alpha * ||w||_1 + reg_lambda / 2 * ||w||²`` over
     queries q, where the loss of a query is the mean of ``(y_j - y_i) * ln(1 + exp(z_i -
     z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports a
-    bound on how far the result is from the optimum. Change the import in a script
-    written for ``lightgbm.LGBMRanker``; see Notes for what differs.
+    proven bound on the distance from the optimum. Change the import in a script written
+    for ``lightgbm.LGBMRanker``; the notes list the differences.
 
     Parameters
     ----------
     boosting_type : str, default="gbdt"
-        Without effect, since there are no trees. Where it or another parameter without
-        effect is given, a warning says so.
+        Without effect, since there are no trees. A warning is raised if a parameter
+        without effect is given.
     num_leaves, max_depth : int, default=31 and -1
         Without effect.
     learning_rate : float, default=0.1
@@ -54,8 +54,9 @@ class Ranker(BaseRanker):
     n_estimators, subsample_for_bin : int, default=100 and 200000
         Without effect.
     objective : {"lambdarank", "rank_xendcg"} or None, default=None
-        The loss above in any case: the logistic loss of pairs, which LambdaRank weighs
-        by changes of NDCG, is weighed by differences of relevance, and stays convex.
+        Both names mean the loss above: the logistic loss of pairs, which LambdaRank
+        weights by changes of NDCG, is weighted by differences of relevance, which keeps
+        it convex.
     class_weight : default=None
         Without effect.
     min_split_gain, min_child_weight : float, default=0 and 1e-3
@@ -69,27 +70,27 @@ class Ranker(BaseRanker):
     colsample_bytree : float, default=1.0
         Without effect.
     reg_alpha, reg_lambda : float, default=0.0
-        Strengths of the L1 and L2 penalties, not negative. If both are zero,
+        Strengths of the L1 and L2 penalties, non-negative. If both are zero,
         ``reg_lambda`` is a thousandth of the number of queries.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     importance_type : str, default="split"
         Without effect.
     verbose : int, default=-1
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     **kwargs
-        Other parameters of LightGBM: ``lambda_l1``, ``lambda_l2`` and ``eval_at`` count
-        before ``reg_alpha``, ``reg_lambda`` and the ``eval_at`` of ``fit``;
-        ``metric="ndcg"`` and seeds change nothing, and of what else has no effect a
-        warning says so.
+        Other parameters of LightGBM: ``lambda_l1``, ``lambda_l2`` and ``eval_at`` take
+        precedence over ``reg_alpha``, ``reg_lambda`` and the ``eval_at`` of ``fit``;
+        ``metric="ndcg"`` and seeds are ignored; all other parameters are ignored with a
+        warning.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Zero: rankings do not depend on it.
     feature_importances_ : ndarray of shape (n_features,)
@@ -97,30 +98,30 @@ class Ranker(BaseRanker):
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     best_score_ : dict
         NDCG of ``eval_set`` by names of data and measures, as "valid_0" and "ndcg@5".
     evals_result_ : dict
-        The same after each iteration, as lists.
+        NDCG after each iteration, as lists.
     best_iteration_ : int
-        With ``eval_set`` the iteration whose coefficients were kept: the last one,
-        unless ``lightgbm.early_stopping`` ended the fit.
+        With ``eval_set``, the iteration of the final coefficients: the last one, unless
+        ``lightgbm.early_stopping`` ended the fit.
     n_iter_ : int
         Number of iterations.
     n_queries_ : int
         Number of queries of the training data.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_, n_features_ : int
         Number of features.
     feature_name_ : list of str
-        Names of the features, "Column_0" and so on where X has none.
+        Names of the features; "Column_0" and so on if X has no names.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -128,11 +129,11 @@ class Ranker(BaseRanker):
 
     Notes
     -----
-    What differs from LightGBM: the model is linear, so that features should be scaled
-    and missing values filled in; iterations are those of an optimization method, and
-    end at the latest where the optimum is proven to a relative gap of 1e-3;
-    ``objective_`` is a number. In NDCG queries without relevant rows count one, as
-    there, where ``BMRMRanker`` has a parameter for it.
+    Differences from LightGBM: the model is linear, so that features should be scaled
+    and missing values filled in; iterations are steps of an optimization method, and
+    end at the latest at a proven relative gap of 1e-3; ``objective_`` is a number.
+    Queries without relevant rows count as one in NDCG, as in LightGBM; ``BMRMRanker``
+    has a parameter for them.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class Ranker(BaseRanker):
 
     __module__ = "sklearn_subqn.ranking"
 
-    # Parameters of the base have these values here.
+    # Fixed values of parameters of the base class.
     loss = "pairwise-linear-log"
     k = None
     empty_queries = "one"
@@ -284,22 +285,22 @@ class Ranker(BaseRanker):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Relevances: rows with larger ones should have larger scores.
+            Relevances: rows with larger relevance should have larger scores.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the rows.
         init_score : default=None
-            Without effect; where it is given, a warning says so.
+            Without effect; a warning is raised if it is given.
         group : array-like of shape (n_queries,), default=None
-            Numbers of rows of the queries, one after the other. Without it all rows
-            belong to one query, with a warning.
+            Numbers of rows of the queries, one after the other. Without ``group`` all
+            rows belong to one query, with a warning.
         eval_set : list of tuples (X, y), default=None
-            Data of which NDCG is computed after each iteration, see ``evals_result_``.
+            Data for which NDCG is computed after each iteration, see ``evals_result_``.
         eval_names : list of str, default=None
-            Their names; "valid_0" and so on by default.
+            Names of the data sets; "valid_0" and so on by default.
         eval_sample_weight, eval_init_score : default=None
             Without effect.
         eval_group : list of array-like, default=None
-            ``group`` of each of ``eval_set``, with which it is needed.
+            ``group`` for each data set in ``eval_set``; required with ``eval_set``.
         eval_metric : {"ndcg"} or None, default=None
             Other measures have no effect.
         eval_at : list of int, default=(1, 2, 3, 4, 5)
@@ -309,9 +310,9 @@ class Ranker(BaseRanker):
         callbacks : list of callable, default=None
             ``lightgbm.early_stopping`` ends the fit by NDCG of ``eval_set``, with the
             coefficients of the best iteration, unless the optimum is proven before.
-            Others, such as ``lightgbm.log_evaluation`` and
+            Other callbacks, such as ``lightgbm.log_evaluation`` and
             ``lightgbm.record_evaluation``, are called with the results of each
-            iteration; those that change parameters have no effect.
+            iteration; callbacks that change parameters have no effect.
         init_model : default=None
             Without effect.
         eval_X, eval_y : data, or tuples of them, default=None
@@ -325,16 +326,16 @@ class Ranker(BaseRanker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If the optimum was not proven; states the gap that was.
+            If the optimum was not proven; the message states the gap.
         UserWarning
-            If something was given that has no effect, or if the optimum makes no use of
-            the features.
+            If an argument without effect was given, or if the optimum does not use the
+            features.
         """
         eval_set = checked_eval_set(eval_set, eval_X, eval_y)
         patience, others = patience_of(callbacks)
@@ -381,18 +382,19 @@ class Ranker(BaseRanker):
         raw_score : bool, default=False
             Without effect: predictions are scores in any case.
         start_iteration, num_iteration : int, default=0 and None
-            Without effect: scores are those of the coefficients that ``fit`` kept.
+            Without effect: scores use the final coefficients.
         pred_leaf, pred_contrib : bool, default=False
             Refused: there are no trees.
         validate_features : bool, default=False
-            Without effect: names of features are always compared with those of ``fit``.
+            Without effect: names of features are always compared with the names in
+            ``fit``.
         **kwargs
             Without effect.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the higher the row is ranked in its query.
+            Rows with larger scores are ranked higher in their query.
         """
         if pred_leaf or pred_contrib:
             raise ValueError(
@@ -403,7 +405,7 @@ class Ranker(BaseRanker):
 
     @property
     def feature_name_(self) -> list[str]:
-        """Names of the features: those of X, or "Column_0" and so on."""
+        """Names of the features in X, or "Column_0" and so on."""
         check_is_fitted(self)
         plain = [f"Column_{i}" for i in range(self.n_features_in_)]
         return [str(name) for name in getattr(self, "feature_names_in_", plain)]
@@ -416,7 +418,7 @@ class Ranker(BaseRanker):
 
     @property
     def booster_(self) -> Any:
-        """Not there: raises an error on what to take instead."""
+        """Raise an error with an alternative, since this attribute does not exist."""
         raise AttributeError(
             "Ranker has no booster_, since there are no trees: coef_ is the model. "
             "Store it by pickle or joblib."
@@ -445,13 +447,13 @@ class Ranker(BaseRanker):
 
     @property
     def _more(self) -> dict[str, Any]:
-        """Parameters that are given by ``**kwargs``."""
+        """Parameters given by ``**kwargs``."""
         found: dict[str, Any] = getattr(self, "_others", {})
         return dict(found)
 
     @property
     def _strengths(self) -> tuple[Any, Any]:
-        """Strengths of the L1 and L2 penalties, under any of their names."""
+        """Strengths of the L1 and L2 penalties, given by any of their names."""
         more = self._more
         return (
             first_of("reg_alpha", more, self.reg_alpha),
@@ -485,7 +487,7 @@ class Ranker(BaseRanker):
 
     def _strength(self, *data: Any) -> float:
         total = float(sum(self._strengths))
-        # Against the mean loss of a query.
+        # The strength is relative to the mean loss of a query.
         return total / self.n_queries_ if total else 1e-3
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:

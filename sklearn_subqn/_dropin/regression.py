@@ -1,4 +1,4 @@
-"""Quantile regression with the parameters of scikit-learn's."""
+"""Quantile regression with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ._shared import DropInRegressor
 
 
 class QuantileRegressor(DropInRegressor):
-    """Quantile regression with the parameters of scikit-learn's.
+    """Quantile regression with scikit-learn's parameters.
 
     Minimizes ``alpha * ||w||_1 + sum_i s_i loss_i / sum_i s_i`` with the pinball loss
-    and reports a bound on how far the result is from the optimum. Change the import in
-    a script written for :class:`sklearn.linear_model.QuantileRegressor`; see Notes for
-    what differs.
+    and reports a proven bound on the distance from the optimum. Change the import in a
+    script written for :class:`sklearn.linear_model.QuantileRegressor`; the notes list
+    the differences.
 
     Parameters
     ----------
     quantile : float, default=0.5
         Which quantile to predict, in (0, 1).
     alpha : float, default=1.0
-        Strength of the L1 penalty against the mean loss, not negative. Both are in
-        units of the data: with the default all coefficients are zero where features are
-        standardized and y is small.
+        Strength of the L1 penalty against the mean loss, not negative. The strength and
+        the loss depend on the units of the data: with the default, all coefficients are
+        zero if features are standardized and y is small.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     solver : str, default="highs"
@@ -40,25 +40,25 @@ class QuantileRegressor(DropInRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
-        rounding in float64; infinite with ``alpha=0``, where none is known.
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64; infinite with ``alpha=0``, where no bound is known.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -67,9 +67,10 @@ class QuantileRegressor(DropInRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: the objective is within 1e-6 of the optimum, a
-    relative gap that is proven, where a linear program is solved to about 1e-7 of its
-    constraints; of several optimal solutions another one may be returned.
+    Differences from scikit-learn: the objective is within 1e-6 of the optimum, a proven
+    relative gap, whereas scikit-learn solves a linear program with constraints
+    satisfied to about 1e-7; if there are several optimal solutions, another one may be
+    returned.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Linear support vector machines with the parameters of scikit-learn's."""
+"""Linear support vector machines with scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WITHOUT_EFFECT = {
 
 
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
-    """Linear support vector classifier with the parameters of scikit-learn's.
+    """Linear support vector classifier with scikit-learn's parameters.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
-    ``||w||_1``, one class against the rest, and reports a bound on how far the result
-    is from the optimum. Change the import in a script written for
-    :class:`sklearn.svm.LinearSVC`; see Notes for what differs.
+    ``||w||_1``, one class against the rest, and reports a proven bound on the distance
+    from the optimum. Change the import in a script written for
+    :class:`sklearn.svm.LinearSVC`; the notes list the differences.
 
     Parameters
     ----------
@@ -47,8 +47,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     dual : "auto" or bool, default="auto"
         Without effect, since primal and dual have the same solution.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     C : float, default=1.0
         Factor on the losses, positive.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -59,20 +58,20 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     intercept_scaling : float, default=1
         Without effect, since the intercept is not penalized.
     class_weight : dict, "balanced" or None, default=None
-        Factors on ``C`` for the samples of each class. With several classes and "ovr"
-        only samples of the class that is separated from the rest have its factor, the
-        others have one, as in scikit-learn.
+        Factors on ``C`` for the samples of each class. With several classes and "ovr",
+        only samples of the positive class get its factor and all other samples the
+        factor one, as in scikit-learn.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     max_iter : int, default=1000
         Limit on the number of iterations per binary problem.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+        Weights of the features, with the dtype of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
@@ -80,7 +79,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients as above; with "ovr" one per class beyond two.
     dual_gap_ : float or ndarray of shape (n_classes,)
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations, the largest of all binary problems.
@@ -92,7 +91,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -101,10 +100,10 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
     Notes
     -----
-    What differs from scikit-learn: the intercept is not penalized, so that with
+    Differences from scikit-learn: the intercept is not penalized, so that with
     ``fit_intercept=True`` coefficients are not exactly the same; ``tol`` is a proven
-    relative gap; ``penalty="l1"`` goes with ``loss="hinge"``; results do not depend on
-    the order of the rows.
+    relative gap; ``penalty="l1"`` can be combined with ``loss="hinge"``; results do not
+    depend on the order of the rows.
 
     Examples
     --------
@@ -194,7 +193,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     def _row_weights(
         self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
     ) -> list[Floats]:
-        """Return the weights of all rows for each problem."""
+        """Return the row weights for each problem."""
         own = row_weights(self.class_weight, classes, y, sample_weight)
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
@@ -205,20 +204,19 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
 
 class LinearSVR(DropInRegressor):
-    """Linear support vector regression with the parameters of scikit-learn's.
+    """Linear support vector regression with scikit-learn's parameters.
 
-    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a bound on how far the
-    result is from the optimum. Change the import in a script written for
-    :class:`sklearn.svm.LinearSVR`; see Notes for what differs.
+    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a proven bound on the
+    distance from the optimum. Change the import in a script written for
+    :class:`sklearn.svm.LinearSVR`; the notes list the differences.
 
     Parameters
     ----------
     epsilon : float, default=0.0
-        Half-width of the tube in which residuals cost nothing, in units of y, not
-        negative.
+        Half-width of the tube in which residuals have no loss, in units of y,
+        non-negative.
     tol : float, default=1e-4
-        Stop when the objective is proven to be within ``tol`` times itself of the
-        optimum.
+        Stop when the proven gap is at most ``tol`` times the objective.
     C : float, default=1.0
         Factor on the losses, positive.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
@@ -231,34 +229,34 @@ class LinearSVR(DropInRegressor):
     dual : "auto" or bool, default="auto"
         Without effect, since primal and dual have the same solution.
     verbose : int, default=0
-        Print progress at some iterations if 1, at each if larger.
+        Print progress at some iterations if 1, at every iteration if larger.
     random_state : int, RandomState instance or None, default=None
-        Results do not depend on it: nothing is random.
+        Without effect: nothing is random.
     max_iter : int, default=1000
         Limit on the number of iterations.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the features, of the type of X.
+        Weights of the features, with the dtype of X.
     intercept_ : ndarray of shape (1,)
         Intercept; zero if ``fit_intercept=False``.
     objective_ : float
         Objective at the coefficients, as above.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.
     n_iter_ : int
         Number of iterations.
     history_ : list of one History
-        Objective, lower bound, passes over the data and seconds after each iteration.
-        See :class:`ConvergenceDisplay`.
+        Objective, lower bound, passes over the data and seconds of each iteration. See
+        :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -267,7 +265,7 @@ class LinearSVR(DropInRegressor):
 
     Notes
     -----
-    What differs from scikit-learn: the intercept is not penalized, ``tol`` is a proven
+    Differences from scikit-learn: the intercept is not penalized, ``tol`` is a proven
     relative gap, and results do not depend on the order of the rows.
 
     Examples

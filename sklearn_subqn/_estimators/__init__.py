@@ -1,5 +1,5 @@
-"""What estimators share: parameters, data in, fitted attributes and predictions out.
+"""The common parts of estimators: parameters, data, fitted attributes, predictions.
 
-This room turns what users give into problems, has them solved, and stores what was
-found. It may import every room below it, but no public estimator.
+This subpackage turns data and parameters into problems, calls the solvers, and stores
+the solutions. All layers below may be imported here, but no public estimator.
 """

@@ -1,4 +1,4 @@
-"""Methods of estimators that take data in blocks as well as arrays."""
+"""Decorators for methods of estimators that take data in blocks as well as arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is data in blocks, of our own or of Dask, which need not be there."""
+    """Whether X is data in blocks: RowBlocks, or collections of Dask, if installed."""
     if isinstance(X, RowBlocks):
         return True
     if isinstance(X, (list, tuple)):
@@ -32,13 +32,13 @@ def _is_of_dask(X: Any) -> bool:
 
 
 def refuse_collections(estimator: Any, X: Any) -> None:
-    """Raise TypeError if X is data in blocks, before any of them move."""
+    """Raise TypeError if X is data in blocks, before any block is read."""
     if is_collection(X):
         raise refusal(estimator, X)
 
 
 def refusal(estimator: Any, X: Any) -> TypeError:
-    """Return the error of an estimator that does not take data in blocks."""
+    """Return the error for an estimator that does not take data in blocks."""
     others = ""
     if hasattr(estimator, "partial_fit"):
         others = ", or the blocks, one after the other, to partial_fit"
@@ -50,12 +50,12 @@ def refusal(estimator: Any, X: Any) -> TypeError:
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
-    """Return scikit-learn's decorator, which keeps the types of methods here."""
+    """Return scikit-learn's decorator, with types that keep the method's signature."""
     return cast(Callable[[_Method], _Method], metaestimators.available_if(check))
 
 
 def blockwise(method: _Method) -> _Method:
-    """Make a method of rows take data in blocks, and blocks of Dask lazily."""
+    """Make a method of rows also take data in blocks; Dask's blocks stay lazy."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def blockwise(method: _Method) -> _Method:
 
 
 def scored(method: _Method) -> _Method:
-    """Make a method that scores predictions take data in blocks."""
+    """Make a method that scores predictions also take data in blocks."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What estimators of the loss catalogue share: penalties and solvers."""
+"""The base of estimators with losses and penalties of the catalogue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BundleEstimator(LinearEstimator):
     to_sklearn = to_sklearn
     coef_table = coef_table
 
-    #: Parameters with other rules than those of their names.
+    #: Parameters that an estimator checks by its own rules.
     _checks_itself: tuple[str, ...] = ()
 
     alpha: Any
@@ -58,7 +58,7 @@ class BundleEstimator(LinearEstimator):
     penalty_matrix: Any
     solver: str
 
-    # Estimators without these parameters have these values.
+    # Defaults for estimators without these parameters.
     positive: bool = False
     coef_bounds: Any = None
     coef_constraints: Any = None
@@ -85,11 +85,11 @@ class BundleEstimator(LinearEstimator):
         check_parameters(self, but=[*unused, *self._checks_itself])
 
     def _regularizer(self, n_coef: int) -> Regularizer:
-        """Return the penalty of this many coefficients."""
+        """Return the penalty for a number of coefficients."""
         if self.penalty == "quadratic":
             axis = features_axis(self)
             if n_coef != self.n_features_in_:
-                # Models of several scores have more coefficients than names.
+                # Models of several scores have more coefficients than feature names.
                 axis = axis._replace(what="coefficients of several scores", labels=None)
             return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef, axis))
         if self.penalty == "lp":
@@ -127,7 +127,7 @@ class BundleEstimator(LinearEstimator):
         return coefficient_constraints(self.coef_constraints, self.n_features_in_, axis)
 
     def _has_scales(self) -> bool:
-        # The user sets the scales of a matrix and of shares.
+        # The units of ``penalty_matrix`` and of the entropies are set by the user.
         return self.penalty in ("l2", "l1", "elasticnet", "lp")
 
     def _l1_share(self) -> float:

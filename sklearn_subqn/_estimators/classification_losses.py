@@ -1,4 +1,4 @@
-"""The losses of classifiers by their names, and what is special about some."""
+"""The losses of classifiers by name, with the parameters that some of them need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .._core.losses import (
     SquaredRocArea,
 )
 
-#: The losses by name, most for targets -1 or +1; each class against the rest.
+#: Losses by name, most of them for targets -1 and +1 of each class against the rest.
 LOSSES: dict[str, Callable[[Any], AnyLoss]] = {
     **{
         name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
@@ -46,7 +46,7 @@ NEED_BETA = ("f_beta", "f_beta_bound")
 NEED_K = ("precision_at_k", "recall_at_k")
 CONCERN_ONE_CLASS = (*NEED_BETA, *NEED_K, "roc_area")
 
-# What to do where the optimum makes no use of the features.
+# Advice for optima that do not use the features.
 INSTEAD = {
     "hinge": "take class_weight='balanced' or loss='log_loss'",
     "f_beta_bound": (

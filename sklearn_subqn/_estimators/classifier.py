@@ -1,4 +1,4 @@
-"""What linear classifiers share: fitting, predictions, probabilities."""
+"""The base of linear classifiers: fitting, predictions, probabilities."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def has_plain_labels(labels: Any, estimator: Any) -> bool:
-    """Whether labels are whole numbers, as those of the fit, which need no checks.
+    """Whether labels are integers, as in the fit, and need no further checks.
 
-    scikit-learn's checks of what kind targets are take longer than a prediction.
+    scikit-learn's check of the type of targets takes longer than a prediction.
     """
     check_is_fitted(estimator)
     return (
@@ -73,7 +73,7 @@ def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
     Returns
     -------
     probabilities : ndarray of shape (n_samples, n_classes)
-        In the order of ``classes_``.
+        Probabilities in the order of ``classes_``.
     """
     return np.exp(self.predict_log_proba(X))
 
@@ -91,7 +91,7 @@ def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
     Returns
     -------
     log_probabilities : ndarray of shape (n_samples, n_classes)
-        In the order of ``classes_``.
+        Logarithms in the order of ``classes_``.
     """
     return self._log_probabilities(self._softmax_scores(X))
 
@@ -170,7 +170,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         Returns
         -------
         score : float
-            The share of the samples whose class is predicted.
+            The fraction of the samples whose class is predicted.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = exact_labels("y", y)
@@ -194,17 +194,17 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
             return np.asarray(np.log(p))
 
     def _link(self) -> str:
-        """Return how scores become probabilities."""
+        """Return the name of the map from scores to probabilities."""
         clips = getattr(self, "loss", "log_loss") == "modified_huber"
         return "clipped" if clips else "softmax"
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return the scores of which probabilities are the softmax."""
+        """Return the scores whose softmax are the probabilities."""
         return self._raw_scores(X)
 
 
 class LinearClassifier(ScoringClassifier):
-    """Base of classifiers fitted to one class per sample."""
+    """Base of classifiers for one class per sample."""
 
     alpha: float | str
     class_weight: Any
@@ -228,17 +228,17 @@ class LinearClassifier(ScoringClassifier):
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy. Dask arrays and dataframes, which not all classifiers take,
             stay where they are, with ``y`` and ``sample_weight`` in the same blocks;
-            :class:`RowBlocks`, which the same ones take, are read in blocks.
+            :class:`RowBlocks`, which the same classifiers take, are read in blocks.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -248,15 +248,15 @@ class LinearClassifier(ScoringClassifier):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
@@ -269,9 +269,9 @@ class LinearClassifier(ScoringClassifier):
     def _choose_strength(
         self, X: Any, y: Any, weights: Any, classes: Any, sample_weight: Any
     ) -> None:
-        """Choose the strength of the penalty, if that is automatic, on held-out rows.
+        """Choose the strength on held-out rows, if ``alpha`` is automatic.
 
-        For losses that are sums over rows of one class each.
+        This applies to losses that are sums over rows with one class each.
         """
         self._choice = Choice()
         forget(self, "auto_scores_")
@@ -294,7 +294,7 @@ class LinearClassifier(ScoringClassifier):
         return chosen
 
     def _is_chosen(self) -> bool:
-        """Whether held-out rows choose the strength of the penalty."""
+        """Whether the strength of the penalty is chosen on held-out rows."""
         return True
 
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
@@ -303,7 +303,7 @@ class LinearClassifier(ScoringClassifier):
     def _shares(
         self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-        """Return shares of labels with weights, by class weights, and the classes."""
+        """Return normalized row weights, with class weights, and the classes."""
         n, class_weight = len(labels), getattr(self, "class_weight", None)
         return weights_of_classes(weights, n, labels, labels, class_weight)
 
@@ -311,7 +311,7 @@ class LinearClassifier(ScoringClassifier):
         return rule_of_labels(getattr(self, "loss", "log_loss"))
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
-        # Classifiers of several labels have no such parameter.
+        # Classifiers of several labels have no ``class_weight``.
         if getattr(self, "class_weight", None) is None:
             return super()._total_weight(problems, y, sample_weight)
         classes = problems.attributes()["classes_"]
@@ -329,12 +329,12 @@ class LinearClassifier(ScoringClassifier):
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        """Return the problems of validated data; weights sum to one."""
-        # Each estimator, except for those of streams, defines its own problems.
+        """Return the problems for validated data, with weights that sum to one."""
+        # Every estimator overrides this, except estimators of streams.
         raise NotImplementedError
 
 
 class JointHingeClassifier(LinearClassifier):
-    """Base of classifiers with a loss of all scores of a sample at once."""
+    """Base of classifiers whose loss takes all scores of a sample at once."""
 
     _solvers = SOLVERS

@@ -1,4 +1,4 @@
-"""Links from the HTML of estimators, as in notebooks, to their pages on the site."""
+"""Links from the HTML of estimators in notebooks to their pages on the site."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["PAGES", "name_of_page"]
 #: The addresses of the pages of classes, by their names.
 PAGES = f"{SITE}api/generated/{{name}}.html"
 
-# Where public classes are found, those of the package itself first.
+# Modules with public classes; a class of several modules has the page of the first.
 _PUBLIC = ("", ".svm", ".linear_model", ".crf", ".ranking")
 
 
 def name_of_page(estimator: Any) -> dict[str, str]:
-    """Return the public name of an estimator's class, which its page has, too."""
+    """Return the public name of an estimator's class, which is the name of its page."""
     kind = type(estimator)
     for module in (f"sklearn_subqn{name}" for name in _PUBLIC):
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:

@@ -1,4 +1,4 @@
-"""What all estimators share: from data to fitted attributes."""
+"""The base of all estimators: from parameters and data to fitted attributes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     _doc_link_template = PAGES
     _doc_link_url_param_generator = name_of_page
 
-    #: What ``solver`` may be.
+    #: The solvers, by the values of ``solver``.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
 
-    #: How to make more use of the features.
+    #: Advice to make more use of the features.
     _weaker: ClassVar[str] = "decrease alpha or tol"
 
-    #: Messages for unknown parameters, where they are not the usual ones.
+    #: Advice for unknown parameters that differs from the general rule.
     _instead_of: ClassVar[Mapping[str, str]] = {}
 
     alpha: Any
@@ -64,7 +64,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     fit: Callable[..., Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse parameters of other names with a word on what to give instead."""
+        """Refuse unknown parameters, with advice on the right name."""
         if kwargs and not takes_any(cls.__init__):
             known = parameters_of(cls.__init__)
             for name in kwargs:
@@ -79,17 +79,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return super().__new__(cls)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that are stored: parameters, and others made plain."""
+        """Return the attributes for pickling: parameters as given, others plain."""
         state: dict[str, Any] = super().__getstate__()
         given = self._get_param_names()
         return {k: v if k in given else plain(v) for k, v in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the attributes that were stored."""
+        """Restore the pickled attributes."""
         self.__dict__.update({k: restored(v) for k, v in state.items()})
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
+        """Raise for invalid parameters."""
         if not isinstance(self.solver, str) or self.solver not in self._solvers:
             smooth = self._is_smooth()
             kinds = (smooth, None) if smooth is not None else (True, False, None)
@@ -98,20 +98,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         check_parameters(self)
 
     def _known_options(self) -> Mapping[str, Option]:
-        """Return what ``solver_options`` may have, by the solver."""
+        """Return the ``solver_options`` that the solver takes."""
         return spec_of(self).options
 
     def _is_smooth(self) -> bool | None:
-        """Return whether the loss is differentiable, if parameters say so."""
+        """Return whether the loss is differentiable, None if that is not known."""
         return None
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
-        """Return the problems of data that it validates."""
-        # Each estimator, except for those of streams, defines its own problems.
+        """Validate the data and return their problems."""
+        # Every estimator overrides this, except estimators of streams.
         raise NotImplementedError
 
     def _check_support(self, problems: Any) -> None:
-        """Raise ValueError unless the solver takes loss and penalty of problems."""
+        """Raise ValueError unless the solver supports the loss and the penalty."""
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any
@@ -120,7 +120,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return float(self.alpha)
 
     def _instead(self) -> str | None:
-        """Return advice for an optimum that makes no use of the features, if any."""
+        """Return advice, if any, for an optimum that does not use the features."""
         return None
 
     def _fit(
@@ -132,7 +132,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         intercept_init: Any = None,
         **others: Any,
     ) -> Self:
-        """Validate everything, solve for ``alpha`` and set the fitted attributes."""
+        """Validate parameters and data, solve, and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
         if not isinstance(X, np.ndarray) and is_collection(X):
@@ -156,7 +156,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self._store(problems, solutions)
         self._duals = None
         if self.warm_start:
-            # Dual points are only worth their memory to a fit that starts from them.
+            # Dual points are kept only for a warm start, since they take memory.
             self._duals = [solution.dual for solution in solutions]
         if task.is_set:
             task.end()
@@ -190,11 +190,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
-        """Return the rows of data in blocks for a fit, to be closed after it."""
+        """Return the rows of data in blocks for a fit, which closes them at its end."""
         raise refusal(self, X)
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Set the fitted attributes, and warn of models that are of no use."""
+        """Set the fitted attributes; warn of models that do not use the features."""
         for name, value in problems.attributes().items():
             setattr(self, name, value)
         if any(solution.constant for solution in solutions):
@@ -202,7 +202,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         store_solutions(self, solutions, several=problems.several)
 
     def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Warn of models that are of no use, where there is advice."""
+        """Warn of models that do not use the features, where there is advice."""
         name, instead = type(self).__name__, self._instead()
         if instead is not None:
             outputs, weaker = problems.outputs, self._weaker
@@ -210,21 +210,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
 
 def loss_name(loss: Any) -> str:
-    """Return a loss as users write it."""
+    """Return the name of a loss, as a user writes it."""
     return repr(loss) if isinstance(loss, str) else type(loss).__name__
 
 
 def store_solutions(
     estimator: Any, solutions: Sequence[Solution], *, several: bool = False
 ) -> None:
-    """Set the attributes that say what a fit has found, and how.
+    """Set the attributes of the solution: objective, gap, iterations and plan.
 
     Parameters
     ----------
     estimator : estimator instance
-        Gets ``objective_``, ``dual_gap_``, ``n_iter_``, ``history_`` and ``plan_``.
+        Estimator whose ``objective_``, ``dual_gap_``, ``n_iter_``, ``history_`` and
+        ``plan_`` are set.
     solutions : sequence of Solution
-        One for each problem.
+        One solution for each problem.
     several : bool
         Whether objectives and gaps are arrays, and plans a list, with an entry for each
         problem.
@@ -241,7 +242,7 @@ def store_solutions(
 
 
 def counted(estimator: Any, n_iters: Sequence[int]) -> int:
-    """Return ``n_iter_``: the largest number of iterations that a problem took.
+    """Return ``n_iter_``: the largest number of iterations of the problems.
 
     As in scikit-learn, a fit counts at least one iteration if it may have any.
     """
@@ -249,7 +250,7 @@ def counted(estimator: Any, n_iters: Sequence[int]) -> int:
 
 
 def forget(estimator: Any, *names: str) -> None:
-    """Remove fitted attributes that are not of the last fit, if there are any."""
+    """Remove the given attributes of an earlier fit, if there are any."""
     for name in names:
         if hasattr(estimator, name):
             delattr(estimator, name)

@@ -1,4 +1,4 @@
-"""Methods of estimators that make scikit-learn's models, and tables, of fitted ones."""
+"""Methods of estimators that export fitted models to scikit-learn and to tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .offsets import warn_of_missing_offset
 from .predictions import variance_power
 from .tables import checked_names, checked_scale, coefficients, data_frame
 
-# Estimators of scikit-learn with the probabilities of each kind of link.
+# Estimators of scikit-learn with the same map from scores to probabilities.
 _OF_LINKS = {
     "softmax": LogisticRegression,
     "one-against-rest": lambda: SGDClassifier(loss="log_loss"),
@@ -39,29 +39,28 @@ _OF_LINKS = {
 def to_sklearn(self: Any) -> Any:
     """Return a fitted estimator of scikit-learn that is the same model.
 
-    It has the same coefficients, intercepts, classes and names of features, and the
-    same predictions and probabilities up to rounding, and needs this package no
-    longer: what exports models of scikit-learn, to ONNX, PMML or source code,
-    exports it. Its parameters are scikit-learn's defaults; to fit it anew gives
-    another model.
+    It has the same coefficients, intercepts, classes and feature names, and the same
+    predictions and probabilities up to rounding. It does not need this package: tools
+    that export models of scikit-learn, to ONNX, PMML or source code, can export it. Its
+    parameters are scikit-learn's defaults, so fitting it again gives another model.
 
     Returns
     -------
     model : estimator
         - classifiers with probabilities by a softmax, or of two classes by the
           logistic function: :class:`~sklearn.linear_model.LogisticRegression`;
-        - with those of each class against the rest, and those of the loss
-          "modified_huber": :class:`~sklearn.linear_model.SGDClassifier` of the same
-          loss;
-        - other classifiers: :class:`~sklearn.svm.LinearSVC`, and of several labels
-          :class:`~sklearn.linear_model.RidgeClassifier`;
+        - classifiers with probabilities of each class against the rest, or with the
+          loss "modified_huber": :class:`~sklearn.linear_model.SGDClassifier` with the
+          loss "log_loss" or "modified_huber";
+        - other classifiers: :class:`~sklearn.svm.LinearSVC`, and classifiers of several
+          labels: :class:`~sklearn.linear_model.RidgeClassifier`;
         - regressors, and rankers, whose scores it predicts:
           :class:`~sklearn.linear_model.LinearRegression`;
-        - regressors of means "poisson", "gamma" and "tweedie":
+        - regressors with the loss "poisson", "gamma" or "tweedie":
           :class:`~sklearn.linear_model.PoissonRegressor`,
-          :class:`~sklearn.linear_model.GammaRegressor`,
-          :class:`~sklearn.linear_model.TweedieRegressor`, and of several targets
-          :class:`~sklearn.multioutput.MultiOutputRegressor` of these;
+          :class:`~sklearn.linear_model.GammaRegressor` or
+          :class:`~sklearn.linear_model.TweedieRegressor`, for several targets within
+          :class:`~sklearn.multioutput.MultiOutputRegressor`;
         - outlier detectors: :class:`~sklearn.linear_model.SGDOneClassSVM`.
 
     Raises
@@ -69,9 +68,9 @@ def to_sklearn(self: Any) -> Any:
     NotFittedError
         If the estimator is not fitted.
     ValueError
-        If scikit-learn has no estimator with these predictions: probabilities of
-        ordered classes by cumulative odds, quantiles that are sorted, labels
-        without a threshold.
+        If scikit-learn has no estimator with the same predictions: for probabilities of
+        ordered classes by cumulative odds, sorted quantiles, and labels without a
+        threshold.
 
     Examples
     --------
@@ -107,40 +106,40 @@ def coef_table(
 ) -> Any:
     """Return the coefficients as a table, the largest first.
 
-    With the data that the model was fitted to, it is a table with standard errors,
-    tests and intervals, in the order of the features.
+    With the training data, the table has standard errors, tests and intervals, in the
+    order of the features.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        The samples that the model was fitted to, for standard errors.
+        The training samples, for standard errors.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-        Their targets.
+        The training targets.
     sample_weight : array-like of shape (n_samples,), default=None
-        Their weights in the fit.
+        The weights of the samples in the fit.
     feature_names : array-like of shape (n_features_in_,), default=None
         Names of the features, such as ``pipeline[:-1].get_feature_names_out()``. By
-        default ``feature_names_in_``, or x0, x1, ... where X had no names.
+        default ``feature_names_in_``, or x0, x1, ... if X had no names.
     scale : array-like of shape (n_features_in_,), default=None
-        Scales of the features, such as ``X.std(axis=0)``: coefficients times these
-        are effects, which do not depend on units, and which rows are ordered by. Of
-        no use with X.
+        Scales of the features, such as ``X.std(axis=0)``: coefficients times scales are
+        effects, which do not depend on units and determine the order of the rows. Not
+        allowed with X.
     level : float, default=0.95
-        Probability with which intervals hold the true coefficients; for X.
+        Confidence level of the intervals; only with X.
     **errors : dict
-        How standard errors are found: ``kind``, ``groups``, ``offset``,
-        ``dispersion``, ``weights``, ``reference``, ``n_resamples``, ``n_jobs`` and
-        ``random_state`` of :func:`standard_errors`.
+        Options of standard errors: ``kind``, ``groups``, ``offset``, ``dispersion``,
+        ``weights``, ``reference``, ``n_resamples``, ``n_jobs`` and ``random_state`` of
+        :func:`standard_errors`.
 
     Returns
     -------
     table : pandas.DataFrame
-        With the columns "feature", "coefficient" and, with ``scale``, "effect".
-        Those of classifiers have a column "class" or "label", that of two classes
-        the second, whose scores are positive; those of regressors with several
-        targets or quantiles a column "output" or "quantile". If ``coef_`` is
-        sparse, only its entries have a row. Intercepts are in ``intercept_``. With
-        X the columns are those of :meth:`CoefficientErrors.table`.
+        A table with the columns "feature", "coefficient" and, with ``scale``, "effect".
+        Tables of classifiers have a column "class" or "label"; for two classes it has
+        the second class, for which scores are positive. Tables of regressors with
+        several targets or quantiles have a column "output" or "quantile". If ``coef_``
+        is sparse, only its stored entries have a row. Intercepts are in ``intercept_``.
+        With X the columns are as in :meth:`CoefficientErrors.table`.
 
     Raises
     ------
@@ -149,8 +148,8 @@ def coef_table(
     NotFittedError
         If the estimator is not fitted.
     ValueError
-        If names or scales are not as many as features, or scales are negative or
-        not finite; with X as in :func:`standard_errors`.
+        If the number of names or scales is not the number of features, or scales are
+        negative or not finite; with X as in :func:`standard_errors`.
 
     See Also
     --------
@@ -171,7 +170,7 @@ def coef_table(
     if X is not None:
         if scale is not None:
             raise ValueError("scale is for tables without X; leave it out.")
-        # Losses of regressors are known by estimators that have such tables.
+        # This module imports the losses of regressors, which need this module.
         from .inferred import ErrorOptions, coefficient_errors, fitted_attributes
 
         options = ErrorOptions(feature_names=feature_names, **errors)
@@ -196,7 +195,7 @@ def coef_table(
 
 
 def _outputs(estimator: Any) -> tuple[str, npt.NDArray[Any]] | None:
-    """Return what rows of coefficients are for, and a name of that."""
+    """Return the kind of output that rows of coefficients have, and their names."""
     if is_classifier(estimator):
         classes = estimator.classes_
         if getattr(estimator, "multilabel_", False):
@@ -217,7 +216,7 @@ def _refuse(estimator: Any, reason: str) -> ValueError:
 
 
 def _of_features(estimator: Any, model: Any) -> Any:
-    """Return the model with what the estimator knows of its features."""
+    """Return the model with the number and names of the features."""
     model.n_features_in_ = estimator.n_features_in_
     if hasattr(estimator, "feature_names_in_"):
         model.feature_names_in_ = estimator.feature_names_in_.copy()
@@ -225,7 +224,7 @@ def _of_features(estimator: Any, model: Any) -> Any:
 
 
 def _copied(coef: Any) -> Any:
-    """Return coefficients that do not share memory."""
+    """Return a copy of the coefficients."""
     return coef.copy() if sparse.issparse(coef) else np.array(coef, order="C")
 
 
@@ -256,7 +255,7 @@ def _classifier(estimator: Any) -> Any:
 
 
 def _label_classifier(estimator: Any) -> Any:
-    """Return a classifier of labels, each by its own score."""
+    """Return a classifier of labels, each with its own score."""
     if not hasattr(estimator, "predict"):
         raise _refuse(
             estimator, "without a threshold it orders labels and predicts none."
@@ -266,7 +265,7 @@ def _label_classifier(estimator: Any) -> Any:
     model.n_iter_ = None
     labels = np.eye(2, len(model.coef_), dtype=np.int_)
     model._label_binarizer = LabelBinarizer(neg_label=-1).fit(labels)
-    # A property of it in older releases.
+    # In older releases ``classes_`` is a property of the model.
     if not hasattr(model, "classes_"):
         model.classes_ = model._label_binarizer.classes_
     return model
@@ -303,7 +302,7 @@ def _regressor(estimator: Any) -> Any:
 
 
 def _sorts(estimator: Any) -> bool:
-    """Whether predictions are several quantiles in their order."""
+    """Whether predictions are several sorted quantiles."""
     return (
         getattr(estimator, "loss", None) == "quantile"
         and np.ndim(estimator.quantile) > 0
@@ -321,6 +320,6 @@ def _mean_regressor(estimator: Any, power: float, coef: Any, intercept: Any) -> 
     model = _unfitted_mean_regressor(power)
     model.coef_, model.intercept_ = coef, intercept
     model.n_iter_ = int(np.max(estimator.n_iter_))
-    # The fit of scikit-learn prepares this loss for predictions.
+    # ``fit`` of scikit-learn prepares this loss for ``predict``.
     model._base_loss = model._get_loss()
     return model

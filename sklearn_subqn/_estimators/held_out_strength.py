@@ -1,10 +1,11 @@
-"""The strength of ``alpha="auto"``, chosen on rows that are held out of a sample.
+"""The strength of ``alpha="auto"`` for classifiers, chosen on held-out rows.
 
-Which strength predicts best depends on how well the features predict, which no shape of
-the data shows. So multiples of the strength of the rule, and sparse features both in
-scales of their own and as they are, are fitted to two thirds of a sample of the rows,
-each fit starting where the one before ended, and scored on the others. A multiple takes
-the place of another one where the mean loss is smaller by more than chance.
+The best strength depends on how well the features predict, which the shape of the data
+does not show. Multiples of the strength by rule are therefore fitted to two thirds of a
+sample of the rows, each fit starting at the previous solution, and scored on the last
+third. Sparse features are tried with scales and in their own units. A strength is
+preferred to another strength if its mean loss is smaller by a hundredth, and by a
+standard error.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ from .._solving.process import ignoring_errors
 
 Floats = npt.NDArray[np.float64]
 
-# With fewer rows, and entries, the rule decides: fits of a millisecond stay so.
+# With fewer rows and entries the rule decides, so that small fits stay fast.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
-# The sample has 3000 rows, or a tenth of all if these are more. docs/constants.md has
-# the figures.
+# The sample has 3000 rows, or a tenth of all rows if that is more. docs/constants.md
+# has the figures.
 _SAMPLE = 3000
 _SHARE = 10
 
-# Multiples go by half a power of ten.
+# Neighboring multiples differ by half a power of ten.
 _STEP = 10.0**0.5
 _MOST_STEPS = 4
 
-# A step has to lower the mean loss by a hundredth, and by a standard error of the
+# A step has to reduce the mean loss by a hundredth, and by a standard error of the
 # difference. docs/constants.md has the figures.
 _GAIN = 0.01
 
-# Held-out losses differ by more than that from one strength to the next.
+# Held-out losses of neighboring strengths differ by more than this relative gap.
 _TOL = 1e-2
 
 
 @stored
 class Choice(NamedTuple):
-    """The strength in units of the rule, and how features are measured.
+    """The strength in units of the rule, and whether features have scales.
 
     Attributes
     ----------
     multiple : float
-        Of the strength of the rule.
+        Factor of the strength by rule.
     scaled : bool
-        Whether the penalty measures features in scales of their own.
+        Whether the penalty measures features in their own scales.
     """
 
     multiple: float = 1.0
@@ -58,7 +59,7 @@ class Choice(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A choice and the loss of each row that was held out."""
+    """A choice, and the loss of each held-out row."""
 
     choice: Choice
     losses: Floats
@@ -73,27 +74,27 @@ def choose(
     classes: npt.NDArray[Any],
     total: float,
 ) -> tuple[Choice, list[tuple[float, bool, float]]]:
-    """Return what predicts best, and all that was tried with its mean loss.
+    """Return the best choice, and all choices tried with their mean loss.
 
     Parameters
     ----------
     estimator : LinearClassifier
-        Its parameters are acceptable.
+        An estimator with valid parameters.
     X : {ndarray, CSR matrix} of shape (n, d)
     y : ndarray of shape (n,)
         Labels.
     weights : ndarray of shape (n,)
-        Sum to one.
+        Weights that sum to one.
     classes : ndarray
-        Sorted labels of the rows with a weight.
+        Sorted labels of the rows with positive weight.
     total : float
-        The sum of the weights before.
+        The sum of the weights before they were normalized.
     """
     used = np.flatnonzero(weights)
     n = len(used)
-    # Rows without a weight count as little as if they were not there.
+    # Rows with weight zero have no effect, as if they were removed.
     entries = np.diff(X.indptr)[used].sum() if sparse.issparse(X) else n * X.shape[1]
-    # Weights whose sum is out of range have no strength.
+    # If the sum of the weights is out of range, no strength exists.
     if (n < _LEAST_ROWS and entries < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
         return Choice(), []
     size = min(n, max(_SAMPLE, n // _SHARE))
@@ -101,7 +102,7 @@ def choose(
     held, train = np.sort(order[: size // 3]), np.sort(order[size // 3 : size])
     missing = np.setdiff1d(classes, y[train])
     if len(missing):
-        # Costs are those of all classes, so that each needs a row.
+        # Every class needs a training row.
         others = order[np.isin(y[order], missing)]
         others = others[np.unique(y[others], return_index=True)[1]]
         train, held = np.union1d(train, others), np.setdiff1d(held, others)
@@ -117,15 +118,15 @@ def choose(
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = float(np.linalg.norm(of_held * (gain - mean)))
-        # One row alone does not decide, and where all rows are predicted well, smaller
-        # losses are chance.
+        # A single row must not decide, and if all rows are predicted well, differences
+        # of losses are random.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least, float((of_held * gain).max())))
 
     def best(start: Choice) -> Tried:
-        """Return the best multiple, beginning at a choice."""
+        """Return the best multiple, in a search that starts at a choice."""
         model = estimator._for_fold()
-        # The choice is the same for all solvers.
+        # The choice must not depend on the solver.
         model.set_params(solver="auto", solver_options=None)
         model.tol, model._choice = max(float(model.tol), _TOL), start
         problems = model._problems(*rows)
@@ -133,7 +134,7 @@ def choose(
 
         def fitted(multiple: float) -> Tried:
             for index, alpha in enumerate(multiple * rule):
-                # Nothing has to be proven here of features without a penalty.
+                # Unpenalized features need no proof in this search.
                 objective = problems.objective(index, float(alpha))
                 problems.run_once(index, objective, problems.settings, silent)
             vars(model).update(problems.attributes())
@@ -158,13 +159,13 @@ def choose(
         plain = best(Choice(found.choice.multiple, scaled=False))
         gain = of_held @ (found.losses - plain.losses)
         found = plain if gain > 0.0 else found
-    # The best L1 norm falls like the number of rows, its rule like the root of that.
+    # The best L1 strength is proportional to 1 / n, the rule's to 1 / sqrt(n).
     multiple, scaled = found.choice
     return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
 
 
 class _Score:
-    """Losses of rows: of their probabilities where there are any, else wrong or not."""
+    """Losses of rows: log loss if there are probabilities, else zero-one loss."""
 
     def __init__(self, X: Any, y: npt.NDArray[Any]) -> None:
         self._X, self._y = X, y

@@ -1,4 +1,4 @@
-"""Data that a model was fitted to, read again for its standard errors."""
+"""The training data of a model, read again for its standard errors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .block_methods import is_collection
 
 
 class FittedData:
-    """Reads data for a model by the checks of its fit.
+    """Reads data for a model, with the checks of its fit.
 
     Parameters
     ----------
     own : LinearEstimator
-        Whose parameters say what the model minimizes.
+        Estimator whose parameters define the objective of the model.
     coef : ndarray of shape (k, d)
     classes : ndarray or None
     names : ndarray of shape (d,) or None
-        Names of the features that the model has seen.
+        Names of the features in the fit.
     counts : bool
-        Whether weights count rows that are the same.
+        Whether weights are frequencies of equal rows.
 
     Attributes
     ----------
     own : LinearEstimator
-        An unfitted copy that knows the features.
+        An unfitted copy with the features of the model.
     joint : bool
         Whether the classes share one problem.
     """
@@ -60,7 +60,7 @@ class FittedData:
     def blocks(
         self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any
     ) -> Blocks:
-        """Return all rows with positive weight in blocks, with targets and weights."""
+        """Return all rows of positive weight in blocks, with targets and weights."""
         by_row = {"sample_weight": sample_weight, "offset": offset, "groups": groups}
         if not is_collection(X):
             check_same_rows(X, y=y, **by_row)
@@ -88,13 +88,13 @@ class FittedData:
         return Blocks(partial(rows_mapped, X, y, sample_weight), self._read)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TargetedRows | None:
-        """Return a block as it comes from elsewhere, None if it has no rows."""
+        """Return a block from a worker or file, None if it has no rows."""
         return self._block(X, y, sample_weight) if X.shape[0] else None
 
     def _block(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, groups: Any = None
     ) -> TargetedRows:
-        """Return rows with positive weight, with their targets and weights."""
+        """Return the rows of positive weight, with their targets and weights."""
         X, y = self.own._checked(X, y, reset=False)
         n = X.shape[0]
         weights = non_negative_weights(sample_weight, n)
@@ -121,7 +121,7 @@ class FittedData:
         return block
 
     def _check_whole(self, blocks: Blocks) -> None:
-        """Raise unless rows have a weight, and classifiers the classes of the fit."""
+        """Raise unless the weights, of each class if there are any, are positive."""
         summaries = blocks.each(self._summary)
         sums = sum(each for each, _ in summaries)
         if not np.any(sums):
@@ -138,9 +138,10 @@ class FittedData:
         blocks.shift = summaries[0][1]
 
     def _summary(self, block: TargetedRows) -> tuple[Floats, Floats]:
-        """Return weights of all rows of each class, and means of the features.
+        """Return the total weight of each class, and the means of the features.
 
-        Of numbers it is the weight of all rows; means of sparse features are zeros.
+        For numbers it is the total weight of all rows. Means of sparse features are
+        zeros.
         """
         X, targets, weights = block[:3]
         if self._classes is None:
@@ -156,7 +157,7 @@ class FittedData:
         return sums, np.asarray(X.mean(axis=0, dtype=np.float64))
 
     def _of_labels(self, labels: Any, weights: Floats) -> tuple[Floats, Floats]:
-        """Return numbers of classes, or signs for each, and weights of rows."""
+        """Return class numbers, or signs for each class, and row weights."""
         self.own._labels_in(labels)
         classes = self._classes
         class_weight = getattr(self.own, "class_weight", None)
@@ -178,7 +179,7 @@ class FittedData:
     def _of_numbers(self, y: Floats) -> Floats:
         """Return targets of shape (n, k)."""
         targets = y.reshape(len(y), -1)
-        # Several quantiles are those of one column.
+        # Several quantiles have a single column of targets.
         several = np.ndim(getattr(self.own, "quantile", 0.5)) > 0
         if targets.shape[1] != (1 if several else self._n_outputs):
             raise ValueError(
@@ -189,19 +190,19 @@ class FittedData:
 
 
 class Blocks:
-    """Rows in blocks, which may be elsewhere.
+    """Rows in blocks, in this process or elsewhere.
 
     Parameters
     ----------
     mapped : callable
         Returns the results of a function of X, y and sample_weight for each block.
     read : callable
-        Returns what comes from there as a ``TargetedRows``, or None.
+        Returns the arguments of a block as ``TargetedRows``, or None.
 
     Attributes
     ----------
     shift : ndarray of shape (d,)
-        Means of the features in a block; zeros of sparse ones.
+        Means of the features in the first block; zeros for sparse features.
     """
 
     shift: Floats
@@ -210,7 +211,7 @@ class Blocks:
         self._mapped, self._read = mapped, read
 
     def each(self, function: Callable[[TargetedRows], Any]) -> list[Any]:
-        """Return what a function returns for each block that has rows."""
+        """Return the results of a function for each block with rows."""
         results = self._mapped(partial(_applied, read=self._read, function=function))
         return [each for each in results if each is not None]
 

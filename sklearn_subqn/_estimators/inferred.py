@@ -1,6 +1,6 @@
-"""Standard errors of fitted linear models: what parameters say of losses and penalties.
+"""Standard errors of fitted linear models: their losses, penalties and options.
 
-The sums over rows and the covariances are those of ``_inference``.
+Sums over rows and covariances are computed in ``_inference``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .predictions import variance_power
 from .regression_losses import loss_of
 from .tables import checked_names
 
-# Losses by name that have standard errors.
+# Names of losses with standard errors.
 _OF_LABELS = ("log_loss", "squared_hinge", "modified_huber", "exponential")
 _OF_NUMBERS = (
     "squared_error",
@@ -66,15 +66,16 @@ _LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
 _QUANTILES = ("quantile", "absolute_error")
 _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 
-# Penalties that are no sums of squares of coefficients.
+# Penalties that are not a weighted sum of squares of coefficients.
 _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
 
-# With fewer than 50 samples beyond a quantile in the outer fifths, intervals by kernels
-# hold true coefficients of normal and heavy-tailed noise in less than 92 % of samples.
+# With fewer than 50 samples beyond a quantile in the outer fifths, kernel-based
+# intervals cover the true coefficients in less than 92 % of samples with normal or
+# heavy-tailed noise.
 _TAIL, _FEW_BEYOND = 0.2, 50.0
 
-# A model counts as fitted where it is within a tenth of each standard error of the
-# optimum: intervals of 95 % then hold the true coefficient in 94.9 % of samples.
+# A model is near its optimum if each coefficient is within a tenth of its standard
+# error: intervals of 95 % then cover the true coefficient in 94.9 % of samples.
 _NEAR = 0.1
 
 _ATTRIBUTES = (
@@ -90,7 +91,7 @@ _ATTRIBUTES = (
 
 @dataclass(frozen=True)
 class ErrorOptions:
-    """What ``standard_errors`` takes besides the model and its data."""
+    """The options of ``standard_errors`` besides the model and its data."""
 
     kind: str = "auto"
     groups: Any = None
@@ -105,7 +106,7 @@ class ErrorOptions:
 
 
 def fitted_attributes(model: Any) -> dict[str, Any]:
-    """Return what standard errors need of a fitted model."""
+    """Return the attributes of a fitted model that standard errors need."""
     return {name: getattr(model, name) for name in _ATTRIBUTES if hasattr(model, name)}
 
 
@@ -122,11 +123,11 @@ def coefficient_errors(
     Parameters
     ----------
     own : LinearEstimator
-        Whose parameters say what the model minimizes.
+        Estimator whose parameters define the objective of the model.
     given : dict
-        As of ``fitted_attributes``.
+        Result of ``fitted_attributes``.
     X, y, sample_weight
-        The data that the model was fitted to.
+        The training data of the model.
     options : ErrorOptions
     """
     name = _loss_name(own)
@@ -186,8 +187,9 @@ def coefficient_errors(
 
 
 def _loss_name(own: Any) -> str:
-    """Return the name of a loss that has standard errors, "" of one without a name."""
-    # Classifiers with one loss only have probabilities if that is the log loss.
+    """Return the name of a loss with standard errors, "" for a user's own loss."""
+    # Classifiers without ``loss`` have probabilities only if they minimize the log
+    # loss.
     only = "log_loss" if hasattr(own, "predict_proba") else None
     loss = getattr(own, "loss", only)
     known = _OF_LABELS if is_classifier(own) else _OF_NUMBERS
@@ -208,13 +210,13 @@ def _loss(own: Any, name: str) -> DualLoss:
     if not name:
         return DualLoss.of(own.loss)
     if name in _QUANTILES:
-        # Their terms are those of each level.
+        # The terms of each level are computed from the absolute error.
         return regression_losses()["absolute_error"]
     return BINARY_LOSSES[name] if is_classifier(own) else loss_of(own)
 
 
 def _levels(own: Any, name: str, k: int) -> tuple[float, ...]:
-    """Return the levels of the quantiles of a model, empty for other losses."""
+    """Return the levels of a model's quantiles, empty for other losses."""
     if name not in _QUANTILES:
         return ()
     levels = own.quantile if name == "quantile" else 0.5
@@ -222,7 +224,7 @@ def _levels(own: Any, name: str, k: int) -> tuple[float, ...]:
 
 
 def _kind(name: str, options: ErrorOptions) -> str:
-    """Return how covariances are found."""
+    """Return the kind of covariance, resolving "auto"."""
     check_option("kind", options.kind, _KINDS)
     kind = options.kind
     if kind == "auto":
@@ -247,7 +249,7 @@ def _kind(name: str, options: ErrorOptions) -> str:
 
 
 def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
-    """Raise for options that are not acceptable, or of no use."""
+    """Raise for options that are invalid or have no effect."""
     check_option("weights", options.weights, ("precision", "frequency"))
     check_number("n_resamples", options.n_resamples, low=2, integer=True)
     check_n_jobs("n_jobs", options.n_jobs)
@@ -325,7 +327,7 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
         factors = own._penalty_factors()
     factors = np.ones(1) if factors is None else np.asarray(factors)
     if not own._has_squares():
-        # Factors of an elastic net belong to coefficients, which its squares square.
+        # The squares of an elastic net contain the squares of penalty factors.
         factors = factors**2
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
@@ -336,7 +338,7 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
     Raises
     ------
     ValueError
-        If residuals have no density, unless it is the bootstrap that is asked for.
+        If residuals have no density, unless ``kind`` is "bootstrap".
     """
     parts = blocks.each(partial(_residuals, spec=spec))
     residuals, targets, weights = map(np.concatenate, zip(*parts, strict=True))
@@ -374,7 +376,7 @@ def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]
 def _names(
     own: Any, spec: Spec, classes: Any, names: Any, options: ErrorOptions
 ) -> Names:
-    """Return what estimates belong to."""
+    """Return the names of features and outputs for the estimates."""
     given = names if options.feature_names is None else options.feature_names
     k, reference = len(spec.coef), options.reference
     features = checked_names(given, spec.coef.shape[1]).tolist()
@@ -410,7 +412,7 @@ def _covariance(
     given: dict[str, Any],
     endless: npt.NDArray[np.bool_],
 ) -> Covariance:
-    """Return the covariance of the parameters of a problem, in shifted features."""
+    """Return the covariance of the parameters of a problem, for centered features."""
     k, d = spec.coef.shape
     q = d + spec.fit_intercept
     strengths = _strengths(own, given, moments.total)
@@ -419,7 +421,7 @@ def _covariance(
     penalty = np.diag(diagonal)
     if spec.joint:
         # Coefficients that sum to zero over classes are M times their differences from
-        # those of the first class.
+        # the coefficients of the first class.
         M = np.vstack([np.zeros(k - 1), np.eye(k - 1)]) - 1.0 / k
         penalty = np.kron(M.T @ M, penalty)
     gradient = moments.gradient + penalty @ theta(spec, problem)
@@ -435,7 +437,7 @@ def _covariance(
             )
         dispersion = None
     if kind == "bootstrap":
-        # Only which estimates are determined is asked for.
+        # For the bootstrap only the rank of the estimates is needed.
         kind = "HC0" if options.groups is None else "cluster"
     elif spec.common_density:
         density = moments.chi_square / moments.total
@@ -452,10 +454,10 @@ def _covariance(
 
 
 def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
-    """Return along which features the loss of each problem falls without end.
+    """Return the features along which the loss of each problem decreases forever.
 
-    Where the loss is minimized alone, without a penalty, these are all features if a
-    combination of them separates the rows.
+    Without a penalty on any feature, these are all features if a combination of them
+    separates the rows.
     """
     least = np.minimum.reduce(ends)
     if not len(least):
@@ -475,7 +477,7 @@ def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
 
 
 def _check_fitted(found: list[Covariance], tol: float) -> None:
-    """Warn of a model that is far from its optimum beside its standard errors."""
+    """Warn of a model far from its optimum in units of its standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = [
             np.abs(each.newton) / np.sqrt(np.diag(each.covariance)) for each in found
@@ -492,7 +494,7 @@ def _check_fitted(found: list[Covariance], tol: float) -> None:
 
 
 def _like_fitted(own: Any, given: dict[str, Any]) -> Any:
-    """Return an estimator with the strengths that the model was fitted with."""
+    """Return an estimator with the penalty strengths of the fitted model."""
     like = clone(own)
     if isinstance(getattr(like, "alpha", None), str):
         alpha = np.unique(given["alpha_"])
@@ -524,7 +526,7 @@ def _refit(
     sample_weight: Any,
     options: ErrorOptions,
 ) -> Any:
-    """Return a function from factors of rows to the estimates of a refit."""
+    """Return a function from row factors to the estimates of a refit."""
     model = clone(like)
     base = as_sample_weights(sample_weight, _num_samples(X))
     others = {} if options.offset is None else {"offset": options.offset}

@@ -1,4 +1,4 @@
-"""What estimators of linear scores share: penalties, checks of X, scores."""
+"""The base of estimators with linear scores: penalties, checks of X, scores."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ from .estimator import Estimator, forget, loss_name
 from .held_out_strength import Choice
 from .predictions import is_narrow, rounded_scores, variance_power
 
-#: Types of X that are kept as they are; everything else becomes float64.
+#: Types of X that are kept; all other types become float64.
 DTYPES = (np.float64, np.float32)
 
 
 class LinearEstimator(Estimator):
-    """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+    """Base of estimators with a row of ``coef_`` and ``intercept_`` for each output."""
 
     loss: Any
     alpha_: Any
 
-    #: The strength beside that of the rule, where ``alpha="auto"``.
+    #: The choice of strength and scales, for ``alpha="auto"``.
     _choice: Choice = Choice()
 
-    # Whether features without entries are part of the problems.
+    # Whether problems include features without entries.
     _keeps_all_features: bool = False
 
     #: Whether ``alpha`` may be zero.
     _may_have_no_penalty: ClassVar[bool] = False
 
-    # Estimators without this parameter have no factors.
+    # Default for estimators without this parameter.
     penalty_factor: Any = None
 
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
@@ -88,20 +88,20 @@ class LinearEstimator(Estimator):
         return opened_by_workers(self, X, y, sample_weight)
 
     def _of_chosen(self) -> Any:
-        """Return an estimator with the objective whose optimum was fitted."""
+        """Return an estimator with the objective that was minimized."""
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
-        """Return X and y validated; unless reset, X has the features of the fit."""
+        """Return validated X and y; unless reset, X has the features of the fit."""
         checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
         return checked
 
     def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
-        """Return the labels that occur in targets, or None where these are numbers."""
+        """Return the labels that occur in targets, None for numeric targets."""
         return None
 
     def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
-        """Return the offset of n rows, if there is one; raise if it has no use."""
+        """Return the validated offset of n rows, if any; raise if it has no effect."""
         if offset is None:
             return None
         raise ValueError(
@@ -109,7 +109,7 @@ class LinearEstimator(Estimator):
         )
 
     def _check_collection(self) -> None:
-        """Raise where the parameters need all samples in one place."""
+        """Raise if the parameters need all samples in one place."""
         free = self.penalty_factor is not None and not np.all(self._factors_given())
         if getattr(self, "alpha", None) == 0.0 or free:
             raise ValueError(
@@ -131,21 +131,21 @@ class LinearEstimator(Estimator):
         return np.array(list(given.values()) if isinstance(given, Mapping) else given)
 
     def _for_fold(self) -> Self:
-        """Return a model of some of the rows, silent and of one thread."""
+        """Return a copy for some of the rows, without reports and with one thread."""
         model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
         model.penalty_factor = self._penalty_factors()
         if (bounds := self._bounds()) is not None:
             model.set_params(coef_bounds=bounds)
         if (constraints := self._constraints()) is not None:
             model.set_params(coef_constraints=constraints)
-        # Arrays are passed on, whose columns have no names.
+        # Folds are plain arrays without column names.
         vars(model).pop("feature_names_in_", None)
         return model
 
     def _linear_model(self) -> LinearModel:
-        """Return what the parameters say of the model, for checked features."""
+        """Return the parameters of the model in the form that problems use."""
         auto = getattr(self, "alpha", None) == AUTO
-        # Parameters are checked in this order.
+        # The order of these checks determines which error is raised first.
         free, sizes, bounds, constraints = (
             self._free_features(),
             self._penalty_sizes(),
@@ -171,7 +171,7 @@ class LinearEstimator(Estimator):
         )
 
     def _regularizer(self, n_coef: int) -> Regularizer:
-        """Return the penalty of this many coefficients."""
+        """Return the penalty for a number of coefficients."""
         return elastic_net(n_coef, self._l1_share())
 
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
@@ -183,10 +183,10 @@ class LinearEstimator(Estimator):
             self._warn_of_separation(problems)
 
     def _warn_of_separation(self, problems: Any) -> None:
-        """Warn of free features along which the loss falls without end."""
+        """Warn of unpenalized features along which the loss decreases forever."""
         only = "log_loss" if hasattr(self, "predict_proba") else None
         loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
-        # Offsets are in a second column.
+        # Offsets are in a second column of the targets.
         given = [each.reshape(len(each), -1)[:, 0] for each in problems.targets]
         targets = np.column_stack(given)
         sides = sides_of_rows(loss, variance_power(self), targets, n_scores)
@@ -250,15 +250,15 @@ class LinearEstimator(Estimator):
         return total_of(sample_weight, problems.design.n_rows)
 
     def _has_scales(self) -> bool:
-        """Whether the penalty may measure features in other units than their own."""
+        """Whether the penalty may measure features in scaled units."""
         return True
 
     def _has_squares(self) -> bool:
-        """Whether the penalty is one of squares, of which factors are factors."""
+        """Whether the penalty is a sum of squares, with factors of the squares."""
         return getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
 
     def _penalty_sizes(self) -> npt.NDArray[np.float64] | None:
-        """Return units of the features that ``penalty_factor`` asks for, if any."""
+        """Return the units of the features from ``penalty_factor``, if any."""
         factors = self._penalty_factors()
         if factors is None:
             return None
@@ -271,7 +271,7 @@ class LinearEstimator(Estimator):
         return np.sqrt(factors) if self._has_squares() else factors
 
     def _free_features(self) -> npt.NDArray[np.bool_] | None:
-        """Return which features have no penalty, of shape (n_features,), if any."""
+        """Return the mask of features without a penalty, if there are any."""
         if self._may_have_no_penalty and self.alpha == 0.0:
             self._check_no_penalty()
             return np.ones(self.n_features_in_, dtype=bool)
@@ -279,7 +279,7 @@ class LinearEstimator(Estimator):
         return None if factors is None or factors.all() else factors == 0.0
 
     def _check_no_penalty(self) -> None:
-        """Raise where ``alpha=0`` leaves more than the mean loss."""
+        """Raise if the objective is not the mean loss alone for ``alpha=0``."""
         if not self._has_scales():
             raise ValueError(
                 "alpha=0 needs penalty='l2', 'l1', 'elasticnet' or 'lp', which then "
@@ -311,11 +311,11 @@ class LinearEstimator(Estimator):
         return 0.0
 
     def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
-        """Return the rule of the automatic strength, for targets of a problem."""
+        """Return the rule of the automatic strength, for the targets of a problem."""
         return Rule(0.1, 0.1)
 
     def _combination(self) -> str:
-        """Return what solvers have to support, as users write it."""
+        """Return the loss and penalty that solvers have to support, for messages."""
         return f"loss={loss_name(self.loss)}"
 
     def _check_support(self, problems: Any) -> None:
@@ -338,9 +338,9 @@ class LinearEstimator(Estimator):
         several: bool = False,
         numeric: bool = False,
     ) -> Any:
-        """Return X, or X and y, validated; corrupted sparse input is refused first.
+        """Return validated X, or X and y; corrupted sparse input is refused first.
 
-        With ``several`` y may have several columns, and be sparse; with ``numeric`` it
+        With ``several`` y may have several columns and be sparse; with ``numeric`` it
         must be numbers.
         """
         has_y = not (isinstance(y, str) and y == "no_validation")
@@ -369,24 +369,24 @@ class LinearEstimator(Estimator):
                 y,
                 accept_sparse="csr",
                 dtype=DTYPES,
-                # Done by ``check_range``, with one reading for both.
+                # ``check_range`` checks finiteness and range in one pass.
                 ensure_all_finite=False,
                 reset=reset,
                 **({"multi_output": True} if several else {}),
                 **({"y_numeric": True} if numeric else {}),
             )
             X, *rest = validated if isinstance(validated, tuple) else (validated,)
-            # Sparse columns of data frames come as they were.
+            # Sparse columns of data frames keep their type.
             if X.dtype not in DTYPES:
                 X = X.astype(np.float64)
-        # Data frames of sparse columns are sparse matrices only now.
+        # Data frames of sparse columns become sparse matrices only in this step.
         X = canonical_csr(X)
         names = getattr(self, "feature_names_in_", None)
         check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
 
     def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:
-        """Whether X without names has the features of the fit, or is to set them."""
+        """Whether X without names has the features of the fit; with reset, set them."""
         if reset:
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
@@ -402,7 +402,7 @@ class LinearEstimator(Estimator):
         return self._scores(self._check_X(X, reset=False))
 
     def _scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return the scores of checked samples, as of ``rounded_scores``."""
+        """Return the scores of checked samples, see ``rounded_scores``."""
         if is_narrow(X):
             columns, X = own_columns(X)
             return rounded_scores(X, self._coef_at(columns), self.intercept_)

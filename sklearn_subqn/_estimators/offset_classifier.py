@@ -1,4 +1,4 @@
-"""Classifiers of two classes whose scores take known numbers, their offsets."""
+"""The base of classifiers with offsets: known numbers that are added to the scores."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
 from .offsets import remember_offset, warn_of_missing_offset
 
-#: Losses that take offsets: the smooth ones of one score per sample.
+#: Losses with offsets: the smooth losses of one score per sample.
 WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
 class OffsetClassifier(LinearClassifier):
-    """Base of classifiers with an ``offset`` in all their methods."""
+    """Base of classifiers whose methods take an ``offset``."""
 
     loss: Any
 
@@ -53,15 +53,15 @@ class OffsetClassifier(LinearClassifier):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
-            Numbers that are added to the scores, as a feature with the coefficient 1
-            would be: for example the log odds of another model. For two classes and the
-            smooth losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
+            Numbers that are added to the scores, like a feature with the coefficient 1:
+            for example the log odds of another model. For two classes and the smooth
+            losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
         coef_init : array-like, default=None
-            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
-            where that has one row; they count before those of a warm start. The
-            solution does not depend on them, the time may.
+            Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
+            one row. They take precedence over a warm start. They affect the time of the
+            fit, not the solution.
         intercept_init : array-like, default=None
-            Intercepts to start from, of the shape of ``intercept_``.
+            Initial intercepts, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -71,15 +71,15 @@ class OffsetClassifier(LinearClassifier):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are invalid, or the fit overflows. A previously fitted
+            estimator stays unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
+            If ``tol`` was not reached; the message states the gap.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
         remember_offset(self, offset)
@@ -95,7 +95,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -115,7 +116,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -125,7 +127,7 @@ class OffsetClassifier(LinearClassifier):
         scores = self._offset_scores(X, offset)
         if scores.shape[1] > 1:
             return self.classes_[scores.argmax(axis=1)]
-        # A score of zero is not that of the positive class, whichever it is.
+        # A score of zero predicts the class other than the positive class.
         first = getattr(self, "pos_label_", None) == self.classes_[0]
         second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
         return self.classes_[second.astype(np.intp)]
@@ -141,7 +143,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -161,7 +164,8 @@ class OffsetClassifier(LinearClassifier):
             Samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------
@@ -189,7 +193,8 @@ class OffsetClassifier(LinearClassifier):
             Weights of the samples, by default equal.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero. A model that was
-            fitted with an offset warns without one; 0 says that zero is meant.
+            fitted with an offset warns if ``offset`` is None; pass 0 to avoid the
+            warning.
 
         Returns
         -------

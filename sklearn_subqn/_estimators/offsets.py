@@ -1,4 +1,4 @@
-"""Estimators fitted with known numbers beside their scores, their offsets."""
+"""Warnings for models fitted with offsets, numbers that are added to scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..exceptions import MissingOffsetWarning
 
 
 def remember_offset(model: Any, offset: Any) -> None:
-    """Note whether a model was fitted with an offset."""
+    """Record whether a model was fitted with an offset."""
     model._fitted_with_offset = offset is not None and bool(np.asarray(offset).any())
 
 

@@ -1,4 +1,4 @@
-"""Scores of samples by coefficients, and probabilities by scores."""
+"""Scores of samples from coefficients, and probabilities from scores."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 from .._core.rows.row_views import absolute
 
-# Scores of sparse rows with more than 16 times as many columns as entries look at their
-# own columns alone. docs/constants.md has the figures.
+# For sparse rows with more than 16 times as many columns as entries, scores use only
+# the columns with entries. docs/constants.md has the figures.
 _NARROW = 16
 
-# Scores of dense rows look at the columns with coefficients alone where fewer than one
-# in eight has any. docs/constants.md has the figures.
+# For dense rows, scores use only the columns with nonzero coefficients if these are
+# fewer than one in eight. docs/constants.md has the figures.
 _FEW = 8
 
 
 def variance_power(estimator: Any) -> float | None:
     """Return the power of the mean to which variances are proportional.
 
-    It is None unless predictions are exp(f(x)).
+    None unless predictions are exp(f(x)).
     """
     powers = {"poisson": 1.0, "gamma": 2.0, "tweedie": getattr(estimator, "power", 1.5)}
     loss = getattr(estimator, "loss", None)
@@ -41,9 +41,9 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
     """Return X @ coef.T + intercept, in float64 without the last digits.
 
     Exact solutions put samples exactly on the margins of several classes. Rounding
-    keeps such ties, which else are broken by how BLAS happens to sum batches of one
-    size or another. What is left out is small beside what scores are sums of, for any
-    scales of features.
+    keeps such ties, which otherwise would depend on the order in which BLAS sums
+    batches. The rounding is small relative to the terms of the scores, for any scales
+    of features.
     """
     if isinstance(X, np.ndarray) and isinstance(coef, np.ndarray):
         X, coef = _used_columns(X, coef)
@@ -53,7 +53,7 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
         return np.asarray(scores)
     sizes = _largest_sums(X, coef)
     sizes += np.max(np.abs(intercept), initial=0.0)
-    # Powers of two, so that scaling is exact.
+    # Units are powers of two, so that scaling is exact.
     _, exponents = np.frexp(ROUNDED * sizes)
     units = np.ldexp(1.0, np.maximum(exponents, -1000))
     rows = scores.T
@@ -64,7 +64,7 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
 
 
 def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
-    """Return the columns with coefficients that are not zero, if they are few."""
+    """Return the columns with nonzero coefficients, if they are few."""
     used = np.flatnonzero(np.atleast_2d(coef).any(axis=0))
     if _FEW * len(used) > X.shape[1]:
         return X, coef
@@ -72,7 +72,7 @@ def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
 
 
 def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
-    """Return |X| times the largest of each feature's |coef|, of shape (n_samples,)."""
+    """Return |X| @ max over outputs of |coef|, of shape (n_samples,)."""
     if sparse.issparse(coef):
         coef = coef.toarray()
     coef = np.abs(np.atleast_2d(coef)).max(axis=0)
@@ -84,9 +84,9 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
 
 
 def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return logarithms of the softmax of scores, of shape (n_samples, n_classes).
+    """Return the logarithm of the softmax of scores, of shape (n_samples, n_classes).
 
-    One column of scores is that of the second of two classes; scores are overwritten.
+    A single column has the scores of the second of two classes; scores are overwritten.
     """
     if scores.shape[1] == 1:
         scores = np.hstack([np.zeros_like(scores), scores])
@@ -96,13 +96,13 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def log_of_differences(above: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return log probabilities of classes, of shape (n, K), from those of being above.
+    """Return log probabilities of classes, of shape (n, K), from cumulative log odds.
 
     Parameters
     ----------
     above : ndarray of shape (n, K - 1)
-        Log odds that the class is above each threshold. They descend except for
-        rounding, and in fits that have been cut short, where lower ones count.
+        Log odds that the class is above each threshold. They decrease, except for
+        rounding and for fits that ended early, where the lower one is used.
     """
     above = np.minimum.accumulate(above, axis=1)
     ends = np.full((len(above), 1), np.inf, above.dtype)

@@ -1,4 +1,4 @@
-"""The losses of regressors by their names and parameters."""
+"""The losses of regressors, by name and parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._core.names import Axis
 from .._problems.quantiles import pinball_loss
 from .predictions import variance_power
 
-# Losses with an ``epsilon``, by what it is where the user does not say.
+# Default ``epsilon`` of the losses with this parameter.
 EPSILON = {
     "epsilon_insensitive": 0.1,
     "squared_epsilon_insensitive": 0.1,
@@ -28,7 +28,7 @@ EPSILON = {
 
 
 def loss_of(estimator: Any) -> DualLoss:
-    """Return the loss that an estimator has by name."""
+    """Return the loss that an estimator names."""
     name, parameters = estimator.loss, {}
     if name == "quantile":
         return pinball_loss(estimator.quantile)
@@ -41,7 +41,7 @@ def loss_of(estimator: Any) -> DualLoss:
 
 
 def check_power(power: Any) -> None:
-    """Raise unless a power is between those of Poisson's loss and of gamma."""
+    """Raise unless a power is between the powers of the Poisson and gamma losses."""
     check_number("power", power, low=-np.inf)
     if not 1.0 < power < 2.0:
         raise ValueError(
@@ -51,7 +51,7 @@ def check_power(power: Any) -> None:
 
 
 def check_domain(estimator: Any, y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return targets; raise where the loss has no value at one of them."""
+    """Return targets; raise where the loss is not defined for one of them."""
     power, least = variance_power(estimator), y.min()
     if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
         sign = ">" if power == 2.0 else ">="
@@ -62,7 +62,7 @@ def check_domain(estimator: Any, y: npt.NDArray[np.float64]) -> npt.NDArray[np.f
 
 
 def made_loss(estimator: Any, n_targets: int, columns: Axis) -> DualLoss:
-    """Return the loss of an estimator for targets, and columns of y with names."""
+    """Return the loss of an estimator, for a number of targets with column names."""
     if estimator.metric is not None:
         metric = check_metric(
             "metric", estimator.metric, n_targets, columns, definite=False

@@ -1,4 +1,4 @@
-"""What regressors share: scores of predictions."""
+"""The base of regressors: the score of predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .predictions import variance_power
 
 
 class ScoringRegressor(RegressorMixin):
-    """Base of regressors: scores of predictions."""
+    """Base of regressors with a ``score``."""
 
     loss: Any
     predict: Callable[[Any], Any]
@@ -26,11 +26,10 @@ class ScoringRegressor(RegressorMixin):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of the variation of y that predictions explain.
 
-        That is the coefficient of determination R², as of all regressors of
-        scikit-learn; for ``loss="poisson"``, "gamma" and "tweedie" its analogue D² for
-        the deviances of these distributions, as of
-        :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
-        of y it is the mean.
+        This is the coefficient of determination R², as in all regressors of
+        scikit-learn. For ``loss="poisson"``, "gamma" and "tweedie" it is the analogous
+        D² of the deviance, as in :class:`~sklearn.linear_model.PoissonRegressor`. For
+        several columns of y it is the mean.
 
         Parameters
         ----------
@@ -44,8 +43,8 @@ class ScoringRegressor(RegressorMixin):
         Returns
         -------
         score : float
-            At most 1; 0 for the best constant. D² is minus infinity, or NaN, where all
-            y are equal, and NaN where all are zero.
+            At most 1; 0 for the best constant. D² is minus infinity or NaN if all y are
+            equal, and NaN if all are zero.
 
         Warns
         -----
@@ -68,7 +67,7 @@ class ScoringRegressor(RegressorMixin):
         y, weights = y[used], weights[used]
         means = np.average(y, axis=0, weights=weights)
         of_means = mean_deviances(y, np.broadcast_to(means, y.shape), weights, power)
-        # The mean of equal numbers is rounded.
+        # The computed mean of equal numbers has a rounding error.
         of_means[np.ptp(y, axis=0) == 0.0] = 0.0
         expected = expected[used].reshape(y.shape)
         unexplained = mean_deviances(y, expected, weights, power)

@@ -1,4 +1,4 @@
-"""Methods of estimators whose coefficients may be a sparse matrix."""
+"""Methods of estimators with sparse coefficients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Model = TypeVar("Model", bound=Any)
 
 
 def sparsify(self: Model) -> Model:
-    """Make ``coef_`` a CSR matrix, which saves memory where most are zero.
+    """Convert ``coef_`` to a CSR matrix, which saves memory if most entries are zero.
 
     Returns
     -------
@@ -24,7 +24,7 @@ def sparsify(self: Model) -> Model:
 
 
 def densify(self: Model) -> Model:
-    """Make ``coef_`` an array again, as it is after ``fit``.
+    """Convert ``coef_`` back to an array, as after ``fit``.
 
     Returns
     -------

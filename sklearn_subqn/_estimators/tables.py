@@ -1,4 +1,4 @@
-"""Weights of models as data frames."""
+"""Coefficients of models as data frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def data_frame(columns: dict[str, Any], what: str) -> Any:
     Raises
     ------
     ImportError
-        If pandas is not installed; names ``what`` needs it.
+        If pandas is not installed; the message says that ``what`` needs it.
     """
     try:
         import pandas as pd
@@ -27,7 +27,7 @@ def data_frame(columns: dict[str, Any], what: str) -> Any:
 
 
 def by_size(columns: dict[str, Any], sizes: Any) -> dict[str, Any]:
-    """Return columns with the rows of largest absolute sizes first."""
+    """Return columns with rows sorted by descending absolute size."""
     order = np.argsort(-np.abs(sizes), kind="stable")
     return {name: values[order] for name, values in columns.items()}
 
@@ -43,11 +43,11 @@ def coefficients(
     Parameters
     ----------
     coef : ndarray or sparse matrix of shape (k, d)
-        Of sparse matrices only the entries that are stored have a row.
+        Coefficients; only stored entries of a sparse matrix have a row.
     outputs : tuple of a name and an ndarray of shape (k,), or None
-        What rows of ``coef`` are for, and their column.
+        Title of the column of outputs, and the output of each row of ``coef``.
     names : ndarray of shape (d,)
-        Of features.
+        Names of the features.
     scale : ndarray of shape (d,) or None
     """
     if sparse.issparse(coef):
@@ -71,7 +71,7 @@ def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
     Raises
     ------
     ValueError
-        If there are more or fewer than features.
+        If the number of names is not the number of features.
     """
     if names is None:
         return np.array([f"x{j}" for j in range(n_features)], dtype=object)
@@ -92,8 +92,8 @@ def checked_scale(
     Raises
     ------
     ValueError
-        If there are more or fewer than features, or one is negative or not finite, or
-        they have names of others.
+        If the number of scales is not the number of features, a scale is negative or
+        not finite, or the names are not the names of the features.
     """
     if scale is None:
         return None

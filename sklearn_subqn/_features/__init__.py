@@ -1,5 +1,6 @@
-"""Features as users see them: units, shifts, numbers for each, and roles of classes.
+"""Properties of features and classes: units, shifts, per-feature numbers, class roles.
 
-What is found here moves columns, scales penalties and orders classes. This room may
-import checks, and of the core losses and what all of it uses.
+These properties determine shifts of columns, scales of penalties and the order of
+classes. This subpackage may import checks, and from the core the losses and the common
+modules.
 """

@@ -1,4 +1,4 @@
-"""Numbers that users give for each feature: in order, or by the names of features."""
+"""Per-feature numbers from users: in column order, or by the names of the features."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
     Parameters
     ----------
     name : str
-        Of the parameter, for messages.
+        Name of the parameter, for messages.
     given : array-like of shape (n_features,), dict or Series
         Keys of a dict, and of a Series with an index of its own, are names of features.
     n_features : int
     axis : Axis
-        That of the features.
+        The axis of the features.
 
     Raises
     ------
     TypeError
-        If these are no numbers.
+        If the values are no numbers.
     ValueError
-        If they are not one for each feature, or NaN, or names do not match.
+        If there is not one value for each feature, a value is NaN, or names do not
+        match.
     """
     values, names, where = named(given)
     try:
@@ -59,12 +60,12 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
 
 
 def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
-    """Return ``penalty_factor`` in the order of the features, 1 where names lack.
+    """Return ``penalty_factor`` in the order of the features, 1 for missing names.
 
     Raises
     ------
     TypeError, ValueError
-        As of ``by_feature``, or if a factor is negative or infinite.
+        As in ``by_feature``, or if a factor is negative or infinite.
     """
     given = _completed(given, 1.0, axis)
     factors = by_feature("penalty_factor", given, n_features, axis)
@@ -85,7 +86,7 @@ def coefficient_bounds(
     Raises
     ------
     TypeError, ValueError
-        As of ``by_feature``, or if it is no pair, or zero is not between the bounds.
+        As in ``by_feature``, or if there is no pair, or zero is not between the bounds.
     """
     try:
         low, high = (None, None) if given is None else given
@@ -94,22 +95,22 @@ def coefficient_bounds(
             "coef_bounds must be a pair (low, high), each a number, None, or one "
             f"number for each feature; got {given!r}."
         ) from error
-    ends = []
-    for end, infinite in ((low, -np.inf), (high, np.inf)):
-        scalar = infinite if end is None else end
+    bounds = []
+    for bound, infinite in ((low, -np.inf), (high, np.inf)):
+        scalar = infinite if bound is None else bound
         if isinstance(scalar, numbers.Real):
             scalar = np.full(n_features, float(scalar))
         scalar = _completed(scalar, infinite, axis)
-        ends.append(by_feature("coef_bounds", scalar, n_features, axis))
-    wrong = (ends[0] > 0.0) | (ends[1] < 0.0)
+        bounds.append(by_feature("coef_bounds", scalar, n_features, axis))
+    wrong = (bounds[0] > 0.0) | (bounds[1] < 0.0)
     if wrong.any():
         place = int(np.argmax(wrong))
         raise ValueError(
             "coef_bounds must have low <= 0 <= high; got "
-            f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature "
+            f"({bounds[0][place]:g}, {bounds[1][place]:g}) for the feature "
             f"{_first(wrong, axis)}."
         )
-    return ends[0], ends[1]
+    return bounds[0], bounds[1]
 
 
 def coefficient_constraints(
@@ -120,8 +121,8 @@ def coefficient_constraints(
     Raises
     ------
     ValueError
-        If it is no pair, not finite, or of other shapes, names do not match, or zero
-        does not satisfy the inequalities.
+        If ``given`` is no pair, has infinite entries or other shapes, names do not
+        match, or zero does not satisfy the inequalities.
     """
     name = "coef_constraints"
     try:
@@ -142,16 +143,16 @@ def coefficient_constraints(
 
 
 def _first(mask: npt.NDArray[np.bool_], axis: Axis) -> str:
-    """Return the name of the first feature of a mask, or its number."""
+    """Return the name of the first selected feature, or its number."""
     place = int(np.argmax(mask))
     return repr(place if axis.labels is None else axis.labels[place])
 
 
 def _completed(given: Any, default: float, axis: Axis) -> Any:
-    """Return numbers by names with a default for features that are left out."""
+    """Return numbers by names, with a default for features that are missing."""
     values, names, _ = named(given)
     if names is None or axis.labels is None or np.ndim(values) != 1:
         return given
-    known = {str(each) for each in names}
-    rest = [each for each in np.asarray(axis.labels).tolist() if str(each) not in known]
+    known = {str(name) for name in names}
+    rest = [name for name in np.asarray(axis.labels).tolist() if str(name) not in known]
     return dict(zip([*names, *rest], [*values, *[default] * len(rest)], strict=True))

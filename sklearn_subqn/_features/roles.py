@@ -1,4 +1,4 @@
-"""What classes mean beyond being different: their order, and which one is positive."""
+"""The roles of classes: their order, and which class is positive."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy.typing as npt
 from .._checks import is_missing
 from .._checks.callers import user_level
 
-# Two classes of which the greater one is positive by convention.
+# Pairs of labels of which the greater one is positive by convention.
 _BINARY = ({0, 1}, {-1, 1})
 
 
 def category_order(y: Any) -> list[Any] | None:
-    """Return the ordered categories of labels, from the lowest one, if they have such.
+    """Return the ordered categories of labels, lowest first; None for unordered labels.
 
     Parameters
     ----------
     y : array-like
-        Ordered categories are those of pandas and Enums of polars, as a series, a frame
-        of one column, or ``pandas.Categorical``.
+        Labels. Ordered categories of pandas and Enums of polars are recognized in a
+        series, a frame of one column, or ``pandas.Categorical``.
     """
     dtype = getattr(y, "dtype", None)
     if getattr(y, "ndim", 1) == 2 or hasattr(y, "columns"):
@@ -49,14 +49,14 @@ def class_order(
     given : array-like or None
         The parameter ``classes``.
     categories : list or None
-        The order that labels bring with them.
+        The order that the type of the labels defines.
     needs : str
-        What needs the order, for messages.
+        What requires the order, for messages.
 
     Raises
     ------
     ValueError
-        If there is no order, or that which is given is none of these classes.
+        If there is no order, or a label is missing from the given order.
     """
     labels = classes.tolist()
     if given is not None:
@@ -99,7 +99,7 @@ def _checked(given: Any) -> list[Any]:
 def positive_class(
     classes: npt.NDArray[Any], pos_label: Any, concerns: str | None
 ) -> int | None:
-    """Return the number of the positive one of two classes; None of more.
+    """Return the number of the positive class of two classes; None for more classes.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def positive_class(
     pos_label : object
         The parameter; None means the second class.
     concerns : str or None
-        What treats the classes unequally, for a warning where ``pos_label`` is None and
-        labels do not say by convention; None for no warning.
+        The option that treats the classes unequally, for a warning where ``pos_label``
+        is None and the labels are not 0 and 1 or -1 and 1; None for no warning.
 
     Raises
     ------
     ValueError
-        If ``pos_label`` is none of two classes.
+        If ``pos_label`` is not one of two classes.
     """
     labels = classes.tolist()
     if pos_label is not None and (len(labels) != 2 or pos_label not in labels):

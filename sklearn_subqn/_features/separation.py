@@ -1,6 +1,6 @@
-"""Features along which a loss falls without end, so that coefficients have no optimum.
+"""Separation: features along which a loss decreases forever, so no optimum exists.
 
-Such a feature separates two classes, or samples whose target is zero from all others
+Such a feature separates two classes, or the samples with target zero from all others
 (Albert and Anderson 1984, Biometrika 71; Correia, Guimaraes and Zylkin 2019).
 """
 
@@ -14,14 +14,14 @@ from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 
-#: What rows allow: scores may fall, have to stay, or may rise.
+#: Side of a row: its score may decrease, has to stay, or may increase.
 _SIDES = (-1, 0, 1)
 
 
 def sides_of_rows(
     loss: Any, power: float | None, targets: Floats, n_scores: int
 ) -> list[npt.NDArray[Any]]:
-    """Return the side of each row for each problem, nothing for losses with optima.
+    """Return each row's side, for each problem; nothing if optima always exist.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def sides_of_rows(
 def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
     """Return minima and negative maxima of features, and of scores, on each side.
 
-    Minima of what is returned for several blocks of rows are those of all rows.
+    The minima of the results for several blocks of rows are the result for all rows.
 
     Parameters
     ----------
     X : {ndarray, CSR matrix} of shape (n, d)
     scores : ndarray of shape (n,)
-        Without offsets, which larger coefficients would not multiply.
+        Scores without offsets, which do not grow with the coefficients.
     sides : ndarray of shape (n,)
         NaN where a row has no weight.
 
@@ -80,22 +80,24 @@ def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
 
 
 def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
-    """Return which features alone, or scores, separate the sides: shape (d + 1,).
+    """Return which features, or the score, separate the sides: shape (d + 1,).
 
     Parameters
     ----------
     ends : ndarray of shape (3, 2, d + 1)
-        As of ``extremes``.
+        Result of ``extremes``.
     centered : bool
-        Whether there is an intercept, so that features may be moved by any number.
+        Whether there is an intercept, so that features may be shifted by any number.
     """
     low, fixed, high = ends
-    # Without an intercept, zero is the only number that features may be moved by.
+    # Without an intercept, features are compared with zero.
     fixed = fixed if centered else np.minimum(fixed, 0.0)
-    # This threshold is on no value's wrong side, and equals all values that stay.
-    least, most = fixed[0], -fixed[1]
-    along = np.maximum(-low[1], most) <= np.minimum(high[0], least)
-    against = np.maximum(-high[1], most) <= np.minimum(low[0], least)
+    # A threshold separates the sides if the feature is at most the threshold on one
+    # side, at least the threshold on the other side, and equal to the threshold in rows
+    # with fixed scores.
+    smallest, largest = fixed[0], -fixed[1]
+    along = np.maximum(-low[1], largest) <= np.minimum(high[0], smallest)
+    against = np.maximum(-high[1], largest) <= np.minimum(low[0], smallest)
     all_rows = np.minimum(ends.min(axis=0), fixed)
     varies = all_rows[0] < -all_rows[1]
     return np.asarray((along | against) & varies)

@@ -1,8 +1,9 @@
-"""Columns far from zero, such as times: moved to zero where intercepts make up for it.
+"""Columns far from zero, such as times: shifted to zero where an intercept compensates.
 
-Beside entries of size m, spread by s, a second derivative of size s² is lost where
-(m / s)² nears the inverse of the rounding unit, and the penalty earlier. With a free
-intercept, and for losses of differences of scores, J(w) is the same for X - 1 mᵀ.
+With entries of mean m and deviation s, a second derivative of size s² is lost to
+rounding where (m / s)² approaches the inverse of the machine epsilon, and the penalty
+even earlier. With a free intercept, and for losses of differences of scores, J(w) is
+the same for X - 1 mᵀ.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from .._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
-# A column is read in all rows only if its mean in some rows is 30 times its mean
-# deviation there.
+# A column is read in all rows only if its mean in a sample of the rows is at least 30
+# times its mean deviation there.
 _SUSPECT = 30.0
 
-# The upper half of the digits of a float64.
+# Mask of the upper half of the digits of a float64.
 _UPPER = np.uint64(0xFFFFFFFFF8000000)
 
 
@@ -33,7 +34,7 @@ class Shift(NamedTuple):
     ----------
     columns : ndarray of int, shape (c,)
     by : ndarray of shape (c,)
-        Numbers of the type of X, so that differences near them are exact.
+        Subtracted numbers in the dtype of X, so that differences near them are exact.
     """
 
     columns: npt.NDArray[np.intp]
@@ -41,16 +42,15 @@ class Shift(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, weights: Floats) -> Shift | None:
-        """Return the weighted means of the columns that are far from zero, if any are.
+        """Return the weighted means of the columns far from zero, None without any.
 
-        Columns of a sparse X only where all of their entries are stored: others have
-        zeros.
+        Columns of a sparse X are shifted only if all of their entries are stored.
 
         Parameters
         ----------
         X : {ndarray, CSR matrix} of shape (n, d)
         weights : ndarray of shape (n,)
-            Sum to one.
+            Weights that sum to one.
         """
         columns, about = _suspects(X, weights)
         if not len(columns):
@@ -69,11 +69,11 @@ class Shift(NamedTuple):
     def of_sums(
         cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
     ) -> Shift | None:
-        """Return the shift from ``relative_sums`` of all rows, if any column is far."""
-        # The sums are those of columns / about - 1: the mean is about * (1 + mean).
+        """Return the shift from ``relative_sums`` of all rows, None if not needed."""
+        # The sums are over columns / about - 1, so the mean is about * (1 + mean).
         mean, square = sums
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        # A mean of 100 standard deviations costs two digits without a shift.
+        # A mean of 100 standard deviations would cost two digits without a shift.
         far = 1.0 + mean > 100.0 * deviation
         by = (about * (1.0 + mean)).astype(dtype)
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
@@ -85,9 +85,9 @@ class Shift(NamedTuple):
             X = np.array(X, order="K")
             X[:, self.columns] -= by
             return X
-        every = np.zeros(X.shape[1], X.dtype)
-        every[self.columns] = by
-        data = X.data - every[X.indices]
+        shifts = np.zeros(X.shape[1], X.dtype)
+        shifts[self.columns] = by
+        data = X.data - shifts[X.indices]
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
     def outward(self, coef: Any, intercept: Floats) -> Floats:
@@ -99,9 +99,9 @@ class Shift(NamedTuple):
         return self._moved(coef, intercept, 1.0)
 
     def _moved(self, coef: Any, intercept: Floats, sign: float) -> Floats:
-        """Return intercept + sign * coef @ by, of which nothing but the end is rounded.
+        """Return intercept + sign * coef @ by, rounded only once at the end.
 
-        Terms are many times larger than their sum.
+        The terms are many times larger than their sum.
         """
         coef = np.asarray(coef, dtype=np.float64)[:, self.columns]
         by_upper, by_lower = _halves(sign * self.by)
@@ -112,7 +112,7 @@ class Shift(NamedTuple):
 
 
 class _Columns:
-    """Some of the columns of a dense array, which are copied by blocks of rows."""
+    """Some of the columns of a dense array, copied in blocks of rows."""
 
     def __init__(self, X: Any, columns: npt.NDArray[np.intp]) -> None:
         self._X, self._columns = X, columns
@@ -123,8 +123,8 @@ class _Columns:
 
 
 def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Return columns that may be far from zero, and about their means."""
-    # About 32,000 entries.
+    """Return columns that may be far from zero, and their approximate means."""
+    # The sample has about 32,000 entries.
     n_rows = min(max(2**15 // max(X.shape[1], 1), 16), 256)
     rows = np.flatnonzero(weights)
     rows = rows[:: -(-len(rows) // n_rows)]
@@ -144,7 +144,7 @@ def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
 def suspects_of_sums(
     mean: Floats, square: Floats, stored: Floats, n: int
 ) -> npt.NDArray[np.intp]:
-    """Return columns that may be far from zero, by weighted sums of all n rows."""
+    """Return columns that may be far from zero, from weighted sums over all n rows."""
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
     far = (np.abs(mean) > _SUSPECT * deviation) & (stored == n)
     return np.flatnonzero(far)
@@ -155,7 +155,7 @@ def relative_sums(
 ) -> Floats:
     """Return weighted sums of X / about - 1 and of its squares, of shape (2, c).
 
-    Of columns all of whose entries are stored, where X is sparse.
+    In a sparse X, all entries of these columns are stored.
     """
     if sparse.issparse(X):
         some = X[:, columns]
@@ -177,6 +177,6 @@ def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
 
 
 def _halves(numbers: Floats) -> tuple[Floats, Floats]:
-    """Return parts of half of the digits each, which sum to the numbers exactly."""
+    """Return numbers as exact sums of two terms with about half of the digits each."""
     upper = (np.ascontiguousarray(numbers).view(np.uint64) & _UPPER).view(np.float64)
     return upper, numbers - upper

@@ -1,18 +1,19 @@
-"""The strength of the penalty where ``alpha="auto"``: a rule without units.
+"""The strength of the penalty for ``alpha="auto"``: a rule that ignores units.
 
-Features are measured in scales s_j, so that J is the same for features of other units,
+Each feature is measured in a scale s_j, so that J does not depend on units of features,
 
     s_j² = variance of feature j / share of its entries that are not zero.
 
-For features without zeros that is the standard deviation. Of a word that is in few
-texts it is about the size of the entries that it has: measured in standard deviations
-rare words would be almost free of a penalty. With d the mean number of entries of a row
-that are not zero and n the weight of the rows,
+For features without zeros the scale is the standard deviation. For a word that is in
+few texts the scale is about the size of the nonzero entries: measured in standard
+deviations, rare words would be almost free of a penalty. With d the mean number of
+nonzero entries of a row and n the sum of the weights,
 
     alpha = k u d / n for squares,    alpha = k u sqrt(ln d' / n) for the L1 norm,
 
-where d' counts the features that vary, and u makes up for the unit of the targets. An
-elastic net has their harmonic mean, weighted by the shares of its two parts.
+where d' is the number of features that vary, and the factor u removes the unit of the
+targets. The strength of an elastic net is the harmonic mean of both, weighted by the
+shares of its two parts.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from .._core.rounding import ROUNDED
 Floats = npt.NDArray[np.float64]
 
 
-# k of squares and of the L1 norm, by loss, of the grid .01, .02, .05, ..., 5 that with
-# the least mean regret of cross-validated scores (D² or accuracy) against the best of
-# the grid, on 20 data sets of classes (72 to 10,000 rows, text among them) and 15 of
-# numbers: log loss .036, its L1 .032, hinge .007, squared hinge .005, squares .003,
-# absolute .003, quantile .9 .012.
+# Factors k of squares and of the L1 norm, by loss. Each is the value on the grid .01,
+# .02, .05, ..., 5 with the smallest mean regret of the cross-validated score (D² or
+# accuracy) against the best value of the grid, on 20 data sets with classes (72 to
+# 10,000 rows, some of them text) and 15 with numbers. Regrets: log loss .036, with L1
+# .032, hinge .007, squared hinge .005, squares .003, absolute .003, quantile .9 .012.
 _K = {
     "log_loss": (0.03, 0.04),
     "hinge": (0.2, 0.05),
@@ -50,12 +51,12 @@ _OTHER_K = _K["hinge"]
 
 
 class Rule(NamedTuple):
-    """Numbers that make a strength from the counts of rows and features.
+    """Factors of the rule for the strength, besides the numbers of rows and features.
 
     Attributes
     ----------
     squares, norm : float
-        k u for a penalty of squares and for the L1 norm.
+        The product k u for an L2 penalty, and for an L1 penalty.
     """
 
     squares: float
@@ -68,15 +69,15 @@ class Scales(NamedTuple):
     Attributes
     ----------
     sizes : ndarray of shape (d,)
-        Positive; one for features that are zero.
+        Positive scales; one for features that are zero.
     shares : ndarray of shape (d,)
-        Of the entries that are not zero, of features that vary; else zero.
+        Weighted share of nonzero entries of features that vary; else zero.
     n_entries : float
-        Mean number of entries of a row that are not zero, of features that vary.
+        Mean number of nonzero entries of a row, in features that vary.
     n_features : int
         Number of features that vary.
     unit : float
-        The mean size of entries where units are ones.
+        Root mean square of the entries, if all scales are one.
     """
 
     sizes: Floats
@@ -93,9 +94,9 @@ class Scales(NamedTuple):
         ----------
         X : {ndarray, CSR matrix} of shape (n, d)
         weights : ndarray of shape (n,)
-            Sum to one.
+            Weights that sum to one.
         centered : bool
-            Whether variances are about the means: an intercept makes up for these.
+            Whether variances are about the means, which an intercept allows.
         """
         share, mean, square, _ = column_sums(X, weights)
         return cls.of_sums(share, mean, square, centered=centered)
@@ -104,9 +105,9 @@ class Scales(NamedTuple):
     def of_sums(
         cls, share: Floats, mean: Floats, square: Floats, *, centered: bool
     ) -> Scales:
-        """Return the scales of features from ``column_sums`` of all rows."""
+        """Return the scales of features from ``column_sums`` over all rows."""
         variance = square - mean**2 if centered else square
-        # Less is what rounding leaves of a constant.
+        # A smaller variance is the rounding error of a constant feature.
         varies = variance > ROUNDED * square
         variance = np.where(varies, variance, square)
         sizes = np.ones(len(square))
@@ -116,9 +117,9 @@ class Scales(NamedTuple):
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
     def plain(self, free: npt.NDArray[np.bool_] | None = None) -> Scales:
-        """Return units of one, for entries of the same root mean square.
+        """Return scales of one, with the root mean square of the entries as the unit.
 
-        That leaves out features that are free of a penalty, if there are any.
+        Features without a penalty are excluded.
         """
         shares = self.shares if free is None else self.shares * ~free
         total = float(self.sizes**2 @ shares)
@@ -126,17 +127,17 @@ class Scales(NamedTuple):
         return self._replace(sizes=np.ones_like(self.sizes), unit=float(unit))
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:
-        """Return alpha, of whose parts none is stronger than it would be by itself.
+        """Return alpha such that neither part of the penalty is stronger than alone.
 
-        The L1 norm and squares have different units: where one is right, the other may
-        be any number of times too strong. As shares of what they would be alone they
-        add up to one.
+        The L1 norm and squares have different units: where alpha is right for one part,
+        the other part may be far too strong. As fractions of their own strengths, the
+        strengths of both parts sum to one.
 
         Parameters
         ----------
         rule : Rule
         l1_share : float
-            The share of the L1 norm in the penalty, the rest being squares.
+            The share of the L1 norm in the penalty; the rest is squares.
         total : float
             n, the sum of the weights of the rows.
         """
@@ -147,10 +148,10 @@ class Scales(NamedTuple):
 
 
 def column_sums(X: Any, weights: Floats) -> Floats:
-    """Return sums over the rows, of shape (4, d), of what scales are made of.
+    """Return the sums over rows from which scales follow, of shape (4, d).
 
-    Those of the weights of entries that are not zero, weighted entries, their weighted
-    squares, and the number of stored entries.
+    The sums are over the weights of nonzero entries, the weighted entries, the weighted
+    squares, and the stored entries (a count).
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def column_sums(X: Any, weights: Floats) -> Floats:
             stored += np.bincount(block.indices, minlength=X.shape[1])
         else:
             values = block.astype(np.float64, copy=False)
-            # Mostly all entries count.
+            # Most often all entries are nonzero.
             full = np.count_nonzero(values) == values.size
             share += row_weights.sum() if full else row_weights @ (values != 0.0)
             mean += row_weights @ values
@@ -179,7 +180,7 @@ def column_sums(X: Any, weights: Floats) -> Floats:
 
 
 def divided(X: Any, sizes: Floats) -> Any:
-    """Return a copy of X in units of its columns, in double precision."""
+    """Return a copy of X with columns divided by their sizes, in float64."""
     if not sparse.issparse(X):
         return X / sizes
     data = X.data / sizes[X.indices]
@@ -197,23 +198,23 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
 
 def target_deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
-    # Equal targets have deviations of exactly zero from one of them.
+    # After subtraction of one target, equal targets have deviations of exactly zero.
     deviation = y - y[np.argmax(weights)]
     deviation -= weights @ deviation
     return float(np.sqrt(weights @ (deviation * deviation))) or 1.0
 
 
 def rule_of_labels(loss: Any) -> Rule:
-    """Return the rule of a loss of labels, by its name."""
+    """Return the rule for a loss of labels, by the name of the loss."""
     return Rule(*_K.get(loss if isinstance(loss, str) else "", _OTHER_K))
 
 
 def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
-    """Return the rule of a deviance of positive means, scores of which are logarithms.
+    """Return the rule for a deviance of positive means, whose scores are logarithms.
 
-    Second derivatives are about mean(y)^(2 - power), and slopes about mean(y)^(1 -
-    power) times how far the targets are from their means: the root of these for counts,
-    which have no unit, and the standard deviation for others.
+    Second derivatives are about mean(y)^(2 - power). Slopes are about mean(y)^(1 -
+    power) times the deviation of the targets: the root of the mean for counts, which
+    have no unit, and the standard deviation otherwise.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
         Variances are proportional to this power of the means; 1 for counts.
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,)
-        Sum to one.
+        Weights that sum to one.
     """
     squares, norm = _K["poisson"]
     mean = float(weights @ y) or 1.0
@@ -230,22 +231,23 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
 
 
 def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
-    """Return the rule of a loss of numbers, in units of the numbers.
+    """Return the rule for a loss of numbers, in the unit of the numbers.
 
     Parameters
     ----------
     loss : str or Loss
     y : ndarray of shape (n,) or (n, m)
     weights : ndarray of shape (n,)
-        Sum to one.
+        Weights that sum to one.
     epsilon : float
-        The residual from which on "huber" is linear.
+        The absolute residual above which "huber" is linear.
     """
     squares, norm = _K.get(loss if isinstance(loss, str) else "", _K["squared_error"])
     if loss in ("absolute_error", "quantile", "epsilon_insensitive"):
         return Rule(squares / target_deviation(y, weights), norm)
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
     if loss == "huber":
-        # Slopes are epsilon at most: it is like epsilon times the absolute error.
+        # Slopes are at most epsilon, so the loss resembles epsilon times the absolute
+        # error.
         return Rule(squares * min(1.0, epsilon / unit), norm * min(unit, epsilon))
     return Rule(squares, norm * unit)

@@ -1,7 +1,7 @@
-"""What coefficients are worth: covariances of estimates, tables, tests, bootstraps.
+"""The accuracy of coefficients: covariances of estimates, tables, tests, bootstraps.
 
-This room turns a linear model and sums over the rows of its data into standard errors.
-It may import blocks, checks and the core, but no estimator.
+Standard errors are computed from a linear model and sums over the rows of its data.
+This subpackage may import blocks, checks and the core, but no estimator.
 """
 
 from .assembled import Names, assembled, estimated, theta

@@ -1,4 +1,4 @@
-"""From the covariances of each problem to estimates by the names of features."""
+"""From covariances of each problem to estimates by the names of features."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .moments import Spec
 
 
 class Names(NamedTuple):
-    """What estimates belong to.
+    """The names of estimates.
 
     Attributes
     ----------
     features : list of shape (d,)
         Names of the features.
     outputs : ndarray or None
-        Classes, quantiles or numbers of targets, where there are several.
+        Classes, quantiles or numbers of targets, if there are several.
     output_name : str or None
-        What these are.
+        The kind of outputs, such as "class".
     reference : int or None
-        Place of the class with which others are compared.
+        Index of the class from which differences are taken.
     """
 
     features: list[Any]
@@ -63,7 +63,8 @@ def by_feature(spec: Spec, names: Names) -> Floats:
     if not spec.joint:
         return matrix
     k = len(spec.coef)
-    # Differences from the first class become those from the mean, or from another one.
+    # Differences from the first class become differences from the mean or the
+    # reference.
     whole: Floats = np.vstack([np.zeros(k - 1), np.eye(k - 1)])
     if names.reference is None:
         whole = whole - 1.0 / k
@@ -73,7 +74,7 @@ def by_feature(spec: Spec, names: Names) -> Floats:
 
 
 def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
-    """Return the estimates of all problems; those that are left out are zero."""
+    """Return the estimates of all problems; dropped features have zeros."""
     matrix = by_feature(spec, names)
     return np.concatenate(
         [matrix @ each.recombine @ theta(spec, i) for i, each in enumerate(found)]
@@ -81,10 +82,10 @@ def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
 
 
 def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[Any]:
-    """Return which estimates are not determined, as a mask."""
+    """Return the mask of estimates that are not determined."""
     matrix = by_feature(spec, names) != 0.0
     if spec.fit_intercept:
-        # Intercepts are determined, as they come first.
+        # Intercepts come first in the order of columns, so they are determined.
         matrix[:: spec.coef.shape[1] + 1] = False
     return np.concatenate(
         [matrix @ np.logical_not(each.determined) for each in found]
@@ -94,14 +95,14 @@ def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[A
 def without_variance(
     spec: Spec, names: Names, found: list[Covariance]
 ) -> npt.NDArray[Any]:
-    """Return which estimates have no variance, as a mask."""
+    """Return the mask of estimates without a variance."""
     q = spec.coef.shape[1] + spec.fit_intercept
     masks = [
         np.roll(each.fixed.reshape(-1, q), int(spec.fit_intercept), axis=1)
         for each in found
     ]
     if spec.joint and names.outputs is not None:
-        # Estimates are differences of those of all classes.
+        # Estimates are differences between estimates of all classes.
         masks = [np.tile(masks[0].any(axis=0), (len(names.outputs), 1))]
     return np.concatenate(masks).ravel()
 
@@ -121,13 +122,13 @@ def assembled(
     spec : Spec
     names : Names
     found : list of Covariance
-        One for each problem.
+        The covariance of each problem.
     kind : str
-        How they were found.
+        Name of the kind of covariance.
     uses_t : bool
         Whether statistics have Student's distribution.
     resamples : ndarray of shape (n_resamples, p) or None
-        Estimates of refits, of which the covariance is taken.
+        Estimates of refits, from which the covariance is computed.
     """
     features = [INTERCEPT, *names.features] if spec.fit_intercept else names.features
     n_outputs = 1 if names.outputs is None else len(names.outputs)

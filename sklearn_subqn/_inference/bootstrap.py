@@ -1,4 +1,4 @@
-"""The weighted bootstrap: refits with random weights, each from the last solution."""
+"""The weighted bootstrap: refits with random weights, with warm starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._solving.solution import Floats
 
-# Each task makes ten refits, whose warm starts share the reading of the data.
+# Each task makes ten refits with warm starts, which share one copy of the data.
 _REFITS = 10
 
 
@@ -23,19 +23,18 @@ def resampled(
     n_jobs: int | None,
     random_state: Any,
 ) -> Floats:
-    """Return the estimates of refits to reweighted rows.
+    """Return the estimates of refits with random row weights.
 
-    Weights are exponential random numbers, one for each row or cluster of rows (Rubin
-    1981): no row is ever left out, so that no class and no feature is lost.
+    The weights are exponential random numbers, one for each row or cluster of rows
+    (Rubin 1981). No weight is zero, so that no class and no feature is lost.
 
     Parameters
     ----------
     refit : callable
-        Returns a function from factors of the rows to estimates; each task has one of
-        its own.
+        Returns a function from row weights to estimates; each task calls it once.
     n_rows : int
     groups : ndarray of shape (n_rows,) or None
-        Numbers of clusters.
+        Numbers of the clusters of rows.
     n_resamples : int
     n_jobs : int or None
     random_state : int, RandomState instance or None

@@ -1,8 +1,9 @@
-"""Covariances of estimates by sums over rows.
+"""Covariances of estimates from sums over rows.
 
-With the sum of the losses L, its second derivatives H, the penalty's P, and the sum G
-of products of first derivatives, estimates have the covariance (H + P)^-1 G (H + P)^-1
-(Huber 1967, White 1980). Where the model is true, G is the dispersion times H (Fisher).
+Let H be the second derivatives of the summed loss, P the second derivatives of the
+penalty, and G the sum of the products of first derivatives. The covariance of the
+estimates is (H + P)^-1 G (H + P)^-1 (Huber 1967, White 1980). If the model is true, G
+is the dispersion times H (Fisher).
 """
 
 from __future__ import annotations
@@ -16,31 +17,32 @@ from scipy import linalg
 from .._solving.solution import Floats
 from .moments import RowMoments
 
-# Columns whose distance from combinations of others is below 1e-5 of their size count
-# as such combinations: products of columns in float64 leave errors of about 1e-7.
+# A column within 1e-5 of its size from a combination of other columns counts as
+# dependent: products of columns in float64 have errors of about 1e-7 in this distance.
 _DEPENDENT = 1e-10
 
 
 class Covariance(NamedTuple):
-    """What is known of the estimates of a problem; p is their number.
+    """The covariance of the estimates of a problem; p is their number.
 
     Attributes
     ----------
     covariance : ndarray of shape (p, p)
-        NaN for estimates that are not determined, or fixed. That of the others is for
-        given values of the latter.
+        NaN for estimates that are not determined, or fixed. The covariance of all other
+        estimates is conditional on the fixed estimates.
     recombine : ndarray of shape (p, p)
-        What coefficients are multiplied by, so that those that are left out are zero
-        and scores remain the same.
+        Matrix that maps coefficients to equivalent coefficients, with the same scores
+        and zeros for dropped columns.
     determined : ndarray of bool of shape (p,)
-        Which are no combinations of others before them.
+        Mask of the columns that are not linear combinations of earlier columns.
     fixed : ndarray of bool of shape (p,)
-        Which of these have no variance: the loss does not say how large they are.
+        Mask of the determined estimates without a variance: the loss does not bound
+        them.
     dispersion : float
     df_resid : float
-        Number of rows less number of estimates that have a variance.
+        Number of rows less the number of estimates with a variance.
     newton : ndarray of shape (p,)
-        The step to the optimum of a quadratic with the same derivatives.
+        Newton's step to the optimum, from the same derivatives.
     """
 
     covariance: Floats
@@ -73,20 +75,21 @@ def covariances(
     kind : str
         "fisher", "HC0", "HC1" or "cluster".
     order : ndarray of shape (p,)
-        In which parameters are taken in, unless combinations of those before.
+        The order in which columns are tested for linear dependence on earlier columns.
     dispersion : float or None
-        None if estimated by Pearson's residuals.
+        Dispersion; None to estimate it from Pearson's residuals.
     fixed : ndarray of bool of shape (p,)
-        Which estimates have no variance; those along which the loss is flat are others.
+        Mask of estimates without a variance. Directions in which the loss is flat are
+        added.
 
     Raises
     ------
     ValueError
-        If there are no more rows than estimates.
+        If there are at most as many rows as estimates.
     """
     whole = moments.hessian + penalty
     p = len(whole)
-    # Features depend on each other by their values, whatever the loss is at them.
+    # The dependence of features is tested by their values, not by the loss.
     m = p // len(moments.gram)
     values, sizes = _in_units(np.kron(np.eye(m), moments.gram) + penalty)
     determined = np.zeros(p, dtype=bool)
@@ -118,7 +121,7 @@ def covariances(
     recombine = np.diag(determined.astype(np.float64))
     others, kept = np.flatnonzero(~determined), np.flatnonzero(determined)
     if others.size:
-        # Products of columns of X depend on each other as these do.
+        # The Gram matrix of the columns of X gives the combinations.
         of_kept = linalg.cho_factor(values[np.ix_(kept, kept)])
         shares = linalg.cho_solve(of_kept, values[np.ix_(kept, others)])
         recombine[np.ix_(kept, others)] = shares * sizes[others] / sizes[kept][:, None]
@@ -127,7 +130,7 @@ def covariances(
 
 
 def _in_units(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return a matrix with a diagonal of ones or zeros, and what it is divided by."""
+    """Return a matrix scaled to a diagonal of ones or zeros, and the scales."""
     sizes = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     units = np.where(sizes > 0.0, sizes, 1.0)
     return matrix / units / units[:, None], units
@@ -147,12 +150,12 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
 
 
 def independent(matrix: Floats) -> npt.NDArray[np.intp]:
-    """Return the positions of columns that are no combinations of earlier ones.
+    """Return the columns that are linearly independent of earlier columns.
 
     Parameters
     ----------
     matrix : ndarray of shape (p, p)
-        Products of the columns with each other, with a diagonal of ones or zeros.
+        Gram matrix of the columns, scaled to a diagonal of ones or zeros.
     """
     p = len(matrix)
     rows = np.empty((p, p))

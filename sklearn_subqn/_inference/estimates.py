@@ -24,7 +24,7 @@ class WaldTest(NamedTuple):
     Attributes
     ----------
     statistic : float
-        Of chi-square, or of F where the dispersion of squared errors is estimated.
+        Statistic with a chi-square distribution, or F if the dispersion is estimated.
     df : int
         Number of independent hypotheses.
     df_resid : float
@@ -43,46 +43,45 @@ class WaldTest(NamedTuple):
 class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
-    What :func:`standard_errors` returns: the estimates by the names of features, their
-    covariance, and what follows from both.
+    Result of :func:`standard_errors`: the estimates with names of features, their
+    covariance, and everything that follows from both.
 
     Parameters
     ----------
     features : ndarray of shape (p,)
-        Names of what the p estimates belong to: features, and "(intercept)".
+        Name of the feature of each estimate, or "(intercept)".
     outputs : ndarray of shape (p,) or None
-        Class, quantile or column of the targets of each estimate, where there are
-        several.
+        Class, quantile or target column of each estimate, if there are several.
     output_name : str or None
-        What the outputs are: "class", "quantile" or "output".
+        The kind of outputs: "class", "quantile" or "output".
     estimates : ndarray of shape (p,)
-        NaN for those that are not determined. They differ from the coefficients of the
-        model where some features are combinations of others, and where coefficients are
-        differences from those of a reference class.
+        NaN for estimates that are not determined. Estimates differ from the
+        coefficients of the model if some features are combinations of other features,
+        or if coefficients are differences from a reference class.
     covariance : ndarray of shape (p, p)
-        NaN between estimates of separate problems, such as those of one class against
-        the rest; and for estimates that the samples do not bound.
+        NaN between estimates of separate problems, such as one class against the rest,
+        and for estimates that the samples do not bound.
     kind : str
-        How the covariance was found.
+        The kind of covariance.
     dispersion : float or ndarray
-        Factor on the variances, one for each of several problems.
+        Factor of the variances, one for each of several problems.
     df_resid : float
-        Number of rows less number of estimates of a problem.
+        Number of rows less the number of estimates of a problem.
     uses_t : bool
         Whether statistics have Student's distribution rather than the normal one.
     dropped : list of str
-        Features that are combinations of others before them, which have no estimates.
+        Features that are combinations of earlier features and have no estimates.
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of the bootstrap.
 
     Attributes
     ----------
     std_errors : ndarray of shape (p,)
-        Roots of the variances, NaN where there is no estimate.
+        Square roots of the variances, NaN where there is no estimate.
 
     See Also
     --------
-    standard_errors : Makes them.
+    standard_errors : Computes standard errors of a model.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class CoefficientErrors:
 
     @property
     def std_errors(self) -> Floats:
-        """Roots of the variances."""
+        """Square roots of the variances."""
         return np.sqrt(np.diag(self.covariance))
 
     def _distribution(self) -> Any:
@@ -121,12 +120,12 @@ class CoefficientErrors:
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds the true coefficient.
+            Confidence level: probability that an interval covers the true coefficient.
 
         Returns
         -------
         intervals : ndarray of shape (p, 2)
-            Symmetric around the estimates; NaN where there is none.
+            Intervals symmetric around the estimates; NaN where there is no estimate.
 
         Raises
         ------
@@ -145,12 +144,12 @@ class CoefficientErrors:
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds the true coefficient.
+            Confidence level: probability that an interval covers the true coefficient.
 
         Returns
         -------
         columns : dict of ndarray
-            As of ``table``, which needs pandas.
+            The columns of ``table``, without pandas.
 
         Raises
         ------
@@ -178,14 +177,14 @@ class CoefficientErrors:
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds the true coefficient.
+            Confidence level: probability that an interval covers the true coefficient.
 
         Returns
         -------
         table : pandas.DataFrame
-            With the columns "feature", what outputs are where there are several,
-            "estimate", "std_error", "t" or "z", "p_value" (two-sided, that the true
-            coefficient is zero), "lower" and "upper".
+            A table with the columns "feature", the kind of outputs if there are
+            several, "estimate", "std_error", "t" or "z", "p_value" (two-sided, for a
+            true coefficient of zero), "lower" and "upper".
 
         Raises
         ------
@@ -210,24 +209,24 @@ class CoefficientErrors:
         Parameters
         ----------
         hypotheses : str, tuple, list, dict or ndarray of shape (m, p)
-            What has the given values: a coefficient by the name of its feature; a
-            combination as a dict from such names to factors; several of these in a
-            list; or a matrix whose rows are multiplied with ``estimates``. Where there
-            are several outputs, a name is a tuple (feature, output).
+            The functions to test: a coefficient by the name of its feature; a linear
+            combination as a dict from names to factors; a list of several of both; or a
+            matrix whose rows are multiplied with ``estimates``. With several outputs, a
+            name is a tuple (feature, output).
         values : float or array-like of shape (m,), default=0.0
-            Their values.
+            The values of the functions under the hypotheses.
 
         Returns
         -------
         test : WaldTest
-            With the statistic, its degrees of freedom and the p-value.
+            The statistic, its degrees of freedom and the p-value.
 
         Raises
         ------
         ValueError
-            If a name is not known or belongs to several features, an estimate has no
-            standard error, numbers are not finite, there are no hypotheses, or they
-            are combinations of each other, or concern several separate problems.
+            If a name is unknown or belongs to several features, an estimate has no
+            standard error, numbers are not finite, or hypotheses are missing, linearly
+            dependent, or about several separate problems.
         """
         matrix = self._matrix(hypotheses)
         m = len(matrix)
@@ -253,7 +252,7 @@ class CoefficientErrors:
             )
         matrix = matrix[:, used]
         joint = matrix @ covariance @ matrix.T
-        # Units of features have no part in how many hypotheses are independent.
+        # Scaling makes the rank independent of the units of features.
         sizes = np.sqrt(np.diag(joint))
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         joint = joint / sizes / sizes[:, None]

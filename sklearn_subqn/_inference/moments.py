@@ -1,4 +1,4 @@
-"""Sums over rows that covariances are made of, block by block."""
+"""Sums over rows from which covariances are computed, block by block."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from . import terms
 
 @dataclass(frozen=True)
 class Spec:
-    """A model and what is to be summed over rows.
+    """A model, and the definition of its sums over rows.
 
     Attributes
     ----------
     coef : ndarray of shape (k, d)
     intercept : ndarray of shape (k,)
     loss : DualLoss or None
-        Of one score per row; None for the multinomial log loss of k scores.
+        The loss of one score per row; None for the multinomial log loss of k scores.
     fit_intercept : bool
     power : float or None
-        Of means, as in ``terms.one_score``.
+        Variances are proportional to this power of the mean, see ``terms.one_score``.
     levels : tuple of float
         Levels of quantiles, one for each row of ``coef``; empty for other losses.
     widths : tuple of float
-        Half-widths of the kernels for each level, as in ``terms.bandwidth``.
+        Half-widths of the kernels for each level, see ``terms.bandwidth``.
     common_density : bool
         Whether residuals of a quantile have the same density in all rows.
     expected : bool
         Whether second derivatives are the expected ones.
     counts : bool
-        Whether weights count rows that are the same.
+        Whether weights are frequencies of equal rows.
     shift : ndarray of shape (d,)
-        What is subtracted from features, so that products of these do not cancel; zeros
-        without an intercept.
+        Numbers subtracted from the features, which avoids cancellation in products;
+        zeros without an intercept.
     """
 
     coef: Floats
@@ -58,7 +58,7 @@ class Spec:
 
     @property
     def joint(self) -> bool:
-        """Whether the problem is one of all scores of a row."""
+        """Whether one problem has all scores of a row."""
         return self.loss is None
 
     @property
@@ -67,13 +67,13 @@ class Spec:
 
 
 class TargetedRows(NamedTuple):
-    """Rows with all that a model wants of them.
+    """Rows with targets, weights, offsets and groups.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     targets : ndarray of shape (n, number of problems)
-        Signs of classes, numbers, or one column with numbers of classes.
+        Signs of classes, numbers, or one column of class numbers.
     weights : ndarray of shape (n,)
     offset : ndarray of shape (n,) or None
     groups : ndarray of shape (n,) or None
@@ -99,13 +99,14 @@ class RowMoments(NamedTuple):
     Attributes
     ----------
     hessian, squares : ndarray of shape (m * q, m * q)
-        Sums of second derivatives, and of products of first derivatives. The latter
-        are zeros where rows have clusters, and where second derivatives are expected.
+        Sums of second derivatives, and of products of first derivatives. The latter are
+        zeros if rows have clusters, and if second derivatives are expected ones.
     gram : ndarray of shape (q, q)
-        Sum of products of features with each other.
+        Gram matrix of the features.
     gradient : ndarray of shape (m * q,)
     chi_square, total, n : float
-        Sums of squares of Pearson's residuals, of weights, and the number of rows.
+        The sum of squared Pearson residuals, the sum of weights, and the number of
+        rows.
     clusters : dict
         Sums of first derivatives over the rows of each cluster.
     """
@@ -179,7 +180,7 @@ def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     found = terms.quantile(targets - scores, level, width)
     if not spec.common_density:
         return found
-    # One density for all rows is a factor that is known once all are seen.
+    # A common density is a factor that is known only after all rows.
     return found._replace(
         curvatures=np.ones_like(found.curvatures),
         chi_squares=found.curvatures[:, 0, 0],
@@ -196,7 +197,8 @@ def _moments(
 ) -> RowMoments:
     slopes = found.slopes
     m, q = slopes.shape[1], design.n_params
-    # A row that counts twice is two rows, one that weighs twice has half the variance.
+    # With frequencies, a weight of two means two rows; otherwise it halves the
+    # variance.
     squared = weights if spec.counts else weights**2
     hessian, squares = np.zeros((m, q, m, q)), np.zeros((m, q, m, q))
     gradient = np.zeros((m, q))

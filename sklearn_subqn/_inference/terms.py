@@ -1,4 +1,4 @@
-"""Derivatives of losses row by row, which the moments of all rows are made of."""
+"""Derivatives of the loss of each row, from which moments are computed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy import special
 from .._core.losses import DualLoss
 from .._solving.solution import Floats
 
-# Residuals below a millionth of the width of the kernel count as zero: they are what
-# rounding, or a fit to a relative gap of 1e-8, leaves of it.
+# Residuals below a millionth of the kernel's width count as zero: such residuals are
+# due to rounding, or to a fit with a relative gap of 1e-8.
 TIES = 1e-6
 
 
 class RowTerms(NamedTuple):
-    """First and second derivatives of the loss of each row by its scores.
+    """First and second derivatives of the loss of each row with respect to its scores.
 
     Attributes
     ----------
     slopes : ndarray of shape (n, m)
-        One column for each of m scores of a row.
+        One column for each of the m scores of a row.
     curvatures : ndarray of shape (n, m, m)
-        Second derivatives, or what is expected of them where the model is true.
+        Second derivatives, or their expectations under the model.
     chi_squares : ndarray of shape (n,)
-        Squares of Pearson's residuals, in units of the dispersion.
+        Squared Pearson residuals, in units of the dispersion.
     """
 
     slopes: Floats
@@ -42,11 +42,11 @@ def one_score(
     ----------
     loss : DualLoss
     power : float or None
-        The power of the mean exp(z) to which variances are proportional, where the loss
-        is a deviance of such means: the expected curvature is exp((2 - power) z).
+        Variances are proportional to this power of the mean exp(z), if the loss is a
+        deviance: the expected curvature is then exp((2 - power) z).
     scores, targets : ndarray of shape (n,)
     expected : bool
-        Whether curvatures are the expected ones.
+        Whether curvatures are expected ones.
     """
     ones = np.ones(len(scores))
     slopes = loss.oracle.subgradient(scores, targets, ones)
@@ -59,13 +59,13 @@ def one_score(
 
 
 def softmax(scores: Floats, classes: Floats) -> RowTerms:
-    """Return the terms of the multinomial log loss, by all scores but the first.
+    """Return the terms of the multinomial log loss, without the first score.
 
     Parameters
     ----------
     scores : ndarray of shape (n, k)
     classes : ndarray of shape (n,)
-        Numbers of the classes of the rows.
+        Class numbers of the rows.
     """
     p = special.softmax(scores, axis=1)[:, 1:]
     slopes = p - (classes[:, None] == np.arange(1, scores.shape[1]))
@@ -86,13 +86,13 @@ def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
     residuals : ndarray of shape (n,)
         Targets less scores.
     level : float
-        In (0, 1).
+        Level of the quantile, in (0, 1).
     width : float
         Half-width of the kernel in units of the targets, positive.
     """
     slopes = np.where(residuals > 0.0, -level, 1.0 - level)
-    # Rows that the model passes through have signs by rounding alone: their slope is
-    # the root of the mean square.
+    # Residuals that are zero up to rounding have arbitrary signs: their slope is set to
+    # its root mean square.
     slopes[np.abs(residuals) <= TIES * width] = np.sqrt(level * (1.0 - level))
     u = residuals / width
     densities = 0.75 * np.maximum(1.0 - u * u, 0.0) / width
@@ -102,13 +102,13 @@ def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
 def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
     """Return the half-width of the kernel by Hall and Sheather (1988) at 95 %.
 
-    It is a share of quantiles around the level, in units of the smaller one of the
-    standard deviation of the targets and of the spread of the residuals.
+    Quantiles around the level define the width, in units of the smaller of the standard
+    deviation of the targets and the spread of the residuals.
 
     Raises
     ------
     ValueError
-        If most residuals are zero, or no sample is beyond the quantile.
+        If most residuals are zero, or no sample lies beyond the quantile.
     """
     n, z = len(residuals), special.ndtri(level)
     deviation = float(np.std(targets))
@@ -129,9 +129,9 @@ def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
     low, high = np.quantile(residuals, [0.25, 0.75])
     spread = min(deviation, float(high - low) / 1.34)
     if spread <= TIES * deviation:
-        # Half of the residuals are the same number, at another quantile.
+        # Half of the residuals are equal, but not at this quantile.
         spread = deviation
-    # Shares beyond the ends of (0, 1) occur in samples of few rows.
+    # In small samples, the interval of levels may exceed (0, 1).
     edge = 0.5 / n
     ends = special.ndtri(np.clip([level + share, level - share], edge, 1.0 - edge))
     return spread * float(ends[0] - ends[1])

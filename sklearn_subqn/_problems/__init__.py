@@ -1,7 +1,8 @@
-"""From data to objectives, and from their solutions to attributes, for all estimators.
+"""From data to objectives, and from solutions to attributes, for all estimators.
 
-Below n is the number of rows, d of features, k of scores per row. Targets are what
-losses want: signs of one class against the rest, numbers of classes, or numbers.
+Throughout this subpackage n is the number of rows, d the number of features, and k the
+number of scores per row. Targets are in the form that losses take: signs of one class
+against the rest, class numbers, or numbers.
 """
 
 from .features import INTERCEPTS, InputFeatures, RowsOfBlock

@@ -1,8 +1,8 @@
-"""F-beta scores of a class by weights of its rows and thresholds of scores.
+"""Classifiers of large F-beta, by a weight for the class and a threshold of the scores.
 
-The largest F-beta of a classifier is that of some cost-sensitive one with a threshold
-(Parambath, Usunier, Grandvalet 2014): one minus F-beta is a quotient of linear
-functions of the numbers of false negatives and false positives.
+Some cost-sensitive classifier with a threshold attains the largest F-beta (Parambath,
+Usunier, Grandvalet 2014), since one minus F-beta is a quotient of linear functions of
+the numbers of false negatives and false positives.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from .._solving.solution import Floats, Solution, changed
 from . import LinearModel, LinearProblems, of_classes, signs
 from .maps import Pair
 
-#: A fitted model has a value for each class here: see ``BMRMClassifier``.
+#: Attributes of a fitted model, one value for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
-# Weights of the rows of the class that are tried, the first where several do as well,
-# each from the solution of the one before. The small ones win on rcv1 topics of less
-# than 1 % of the rows, the large ones on covtype's class 5.
+# Weights of the class that are tried in this order, each fit starting at the previous
+# solution; the first of equally good weights is chosen. Small weights are best on rcv1
+# topics of less than 1 % of the rows, large weights on covtype's class 5.
 _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
 
 
 def best_threshold(
     scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats, beta: float
 ) -> tuple[float, float]:
-    """Return the threshold with the largest F-beta of the scores above, and that score.
+    """Return the threshold with the largest F-beta, and this F-beta.
 
-    It is midway between two scores; of several that do as well the largest.
+    Scores above the threshold predict the class. The threshold is midway between two
+    scores; of equally good thresholds the largest is returned.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
     positive : ndarray of bool, shape (n,)
-        Not all false.
+        Rows of the class; at least one is true.
     weights : ndarray of shape (n,)
-        Positive.
+        Positive weights.
     beta : float
     """
     order = np.argsort(-scores, kind="stable")
@@ -53,11 +54,11 @@ def best_threshold(
     above = np.cumsum(weights[order])
     hits = np.cumsum((weights * positive)[order])
     values = (1.0 + beta**2) * hits / (above + beta**2 * hits[-1])
-    # Rows of equal scores are on one side.
+    # Rows with equal scores are on the same side of a threshold.
     ends = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
     best = ends[np.argmax(values[ends] >= values[ends].max() * (1.0 - ROUNDED))]
     if best + 1 == len(ranked):
-        # All scores are above a threshold a little below the least score.
+        # To accept all rows, the threshold is a little below the smallest score.
         return float(ranked[-1] - (np.ptp(ranked) or 1.0)), float(values[best])
     return float(0.5 * (ranked[best] + ranked[best + 1])), float(values[best])
 
@@ -65,11 +66,12 @@ def best_threshold(
 def folds_of_rows(
     design: Design, positive: npt.NDArray[np.bool_], n_folds: int
 ) -> npt.NDArray[np.intp]:
-    """Return a fold of each row, in which both classes have about equal shares.
+    """Return a fold for each row; all folds have about equal shares of both classes.
 
-    Folds are assigned by the rows' places along a random direction, that is by features
-    alone: equal rows of a class are in one fold, in whatever order rows are. There are
-    fewer folds where a class has fewer distinct rows.
+    Folds are assigned by the position of rows along a random direction, which depends
+    on the features alone: equal rows of a class are in the same fold, whatever the
+    order of rows. A class with fewer distinct rows than folds reduces the number of
+    folds.
     """
     direction = np.random.default_rng(0).standard_normal(design.n_params)
     places = design.forward(direction)
@@ -83,7 +85,7 @@ def folds_of_rows(
 
 
 class FBetaProblems(LinearProblems):
-    """Problems of the squared hinge, with the weights and thresholds of large F-beta.
+    """Problems of the squared hinge, with class weights and thresholds of large F-beta.
 
     Parameters
     ----------
@@ -91,10 +93,10 @@ class FBetaProblems(LinearProblems):
     X : {ndarray, CSR matrix} of shape (n, d)
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,)
-        Positive, and sum to one. F-beta scores count rows by them.
+        Positive weights that sum to one; F-beta counts rows by their weights.
     classes : ndarray
     positive : int or None
-        The number of the positive one of two classes.
+        The number of the positive class of two.
     beta : float
     """
 
@@ -113,7 +115,7 @@ class FBetaProblems(LinearProblems):
         known = of_classes(classes, positive)
         super().__init__(*data, outputs=classes, known=known, opposite=positive == 0)
         self._beta = beta
-        # A gap of 1 % shows which weight is best.
+        # A gap of 1 % suffices to compare the weights.
         tol = max(self.settings.tol, 1e-2)
         self._quiet = changed(self.settings, tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
@@ -122,11 +124,11 @@ class FBetaProblems(LinearProblems):
         self._first_start = self.starts[0]
 
     def objective(self, index: int, alpha: float) -> Objective:
-        """Return the objective for the weight that is tried for the class."""
+        """Return the objective for the present weight of the class."""
         return self._weighted(index, alpha, self.weights)
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:
-        """Return the objective for weights of rows, times the weight of the class."""
+        """Return the objective for row weights, times the weight of the class."""
         positive = self.targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)
@@ -147,7 +149,7 @@ class FBetaProblems(LinearProblems):
         return solutions
 
     def _choose_weight(self, index: int, alpha: float) -> None:
-        """Take the weight of the largest F-beta, and start from its solution."""
+        """Choose the weight with the largest F-beta, and start at its solution."""
         found = []
         for weight in _WEIGHTS:
             self._positive_weights[index] = weight
@@ -159,7 +161,7 @@ class FBetaProblems(LinearProblems):
         _, self._positive_weights[index], self.starts[index] = best
 
     def _held_out_scores(self, index: int, alpha: float, solution: Solution) -> Floats:
-        """Return scores by fits to the rows of other folds, if the class has folds."""
+        """Return scores from fits to the other folds, if there are several."""
         positive = self.targets[index] > 0.0
         folds = folds_of_rows(self.design, positive, n_folds=5)
         if not folds.any():
@@ -171,7 +173,7 @@ class FBetaProblems(LinearProblems):
             )
             return solution.scores
         scores = np.empty_like(solution.scores)
-        # A fit from the solution of all rows would know those that are held out.
+        # Starting at the solution for all rows would leak information on held-out rows.
         for fold in range(folds.max() + 1):
             self.starts[index] = self._first_start
             objective = self._weighted(index, alpha, self.weights * (folds != fold))
@@ -181,8 +183,8 @@ class FBetaProblems(LinearProblems):
         return scores
 
     def _solve_quietly(self, index: int, objective: Objective) -> Solution:
-        """Solve a problem of which the user sees nothing, less accurately."""
-        # Dual points of other weights are of no use.
+        """Solve a problem less accurately, without reports to the user."""
+        # Dual points for other weights are useless as a start.
         self.starts[index] = self.starts[index]._replace(dual=None)
         return self._solve(index, objective, self._quiet, FitTask.silent())
 
@@ -192,13 +194,13 @@ class FBetaProblems(LinearProblems):
         return best_threshold(scores, positive, self.weights, self._beta)
 
     def _found(self, index: int) -> Pair:
-        """Return coefficients, and an intercept for which the threshold is zero."""
+        """Return coefficients, and an intercept that moves the threshold to zero."""
         coef, intercept = super()._found(index)
         return coef, intercept - self._thresholds[index]
 
     def attributes(self) -> dict[str, Any]:
         attributes = super().attributes()
-        # Intercepts are rounded; with the thresholds they sum to those of the problems.
+        # Rounded intercepts plus these thresholds equal the intercepts of the problems.
         _, intercepts = self._reported(self._rows(start.w) for start in self.starts)
         thresholds = intercepts.astype(np.float64) - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas

@@ -1,4 +1,4 @@
-"""Features of rows: their numbers and names, and how columns are measured."""
+"""Rows of features: number and names of features, and the scales of columns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .._features.shift import Shift
 from .._features.strength import Scales
 from .._solving.solution import Floats
 
-#: The axis of intercepts in what users give.
+#: The axis of intercepts, for input from users.
 INTERCEPTS = Axis("intercepts", None, how="give no Series")
 
-#: Some of the columns of X, as an index.
+#: A subset of the columns of X, as an index.
 Columns = npt.NDArray[np.intp] | slice
 
 ALL_COLUMNS = slice(None)
 
 
 class Rows:
-    """Rows of features, and how their columns are to be measured.
+    """Rows of features, and rules for the scales of their columns.
 
     Parameters
     ----------
@@ -35,15 +35,16 @@ class Rows:
         self.X = X
 
     def of_own_columns(self) -> tuple[Columns, Rows]:
-        """Return the columns with entries, and the rows of them alone.
+        """Return the columns with entries, and the rows restricted to these columns.
 
-        Or all columns and these rows, where at least half of them have entries.
+        If at least half of the columns have entries, all columns and these rows are
+        returned.
         """
         if not sparse.issparse(self.X):
             return ALL_COLUMNS, self
         n_columns = self.X.shape[1]
         used = np.zeros(n_columns, dtype=bool)
-        # For most data an eighth of the entries shows that half the columns are used.
+        # An eighth of the entries usually shows that half of the columns are used.
         used[self.X.indices[: self.X.nnz // 8]] = True
         if 2 * np.count_nonzero(used) > n_columns:
             return ALL_COLUMNS, self
@@ -53,7 +54,7 @@ class Rows:
         return columns, Rows(X)
 
     def shift(self, weights: Floats) -> Shift | None:
-        """Return what is subtracted from columns far from zero."""
+        """Return the numbers that are subtracted from columns far from zero."""
         return Shift.of(self.X, weights)
 
     def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
@@ -62,7 +63,7 @@ class Rows:
 
 
 class RowsOfBlock(Rows):
-    """Some of the rows, with a shift and scales of all of them.
+    """A block of the rows, with a shift and scales computed from all rows.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class RowsOfBlock(Rows):
         self._shift, self._scales = shift, scales
 
     def of_own_columns(self) -> tuple[Columns, Rows]:
-        # Other blocks may have entries in others.
+        # Other blocks may have entries in further columns.
         return ALL_COLUMNS, self
 
     def shift(self, weights: Floats) -> Shift | None:
@@ -89,14 +90,14 @@ class RowsOfBlock(Rows):
 
 
 class InputFeatures(NamedTuple):
-    """How many features there are, and their names if they have any."""
+    """The number of features, and their names if they have any."""
 
     n_features: int
     names: Any
 
     @classmethod
     def of(cls, estimator: Any) -> InputFeatures:
-        """Return the features of an estimator that has seen X."""
+        """Return the features of an estimator whose ``fit`` has read X."""
         names = getattr(estimator, "feature_names_in_", ())
         return cls(estimator.n_features_in_, names)
 
@@ -106,7 +107,7 @@ class InputFeatures(NamedTuple):
         return Axis("features", self.names if len(self.names) else None)
 
     def are_those_of(self, previous: dict[str, Any]) -> bool:
-        """Whether a previous fit, by its attributes, had equal features."""
+        """Whether a previous fit, given by its attributes, had the same features."""
         return (
             "coef_" in previous
             and previous["coef_"].shape[-1] == self.n_features

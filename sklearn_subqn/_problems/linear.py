@@ -1,4 +1,4 @@
-"""Problems of linear scores: data as objectives, solutions as coefficients."""
+"""Problems with linear scores: objectives from data, coefficients from solutions."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from .solving import Problems
 from .thresholds import OpenIntercepts
 from .without_penalty import FreeFeatures
 
-# Features without a penalty, of which the largest is at most 16 times larger than the
-# least, are not copied to other units. docs/constants.md has the figures.
+# Unpenalized features are copied to other units only if their scales differ by more
+# than a factor of 16. docs/constants.md has the figures.
 _NEAR = 16.0
 
 _Result = TypeVar("_Result")
 
 
 class Elsewhere(Protocol):
-    """Rows that are not in this process, or not all at once."""
+    """Rows that are in other processes, or not all in memory at once."""
 
     def risk(self, index: int) -> Risk:
         """Return the risk of all rows in a problem."""
@@ -65,69 +65,70 @@ class Elsewhere(Protocol):
     def solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        """Solve the problems, and go on where rows were lost."""
+        """Solve the problems, and resume after a loss of rows."""
 
     def asked(self, step: Callable[[], _Result]) -> _Result:
-        """Return the result of a step, which is made again where rows were lost."""
+        """Return the result of a step, which is repeated after a loss of rows."""
 
 
 class LinearProblems(Problems):
-    """Problems of one loss on the same data, of linear scores.
+    """Problems with one loss and linear scores on the same data.
 
-    Solvers see features that are shifted and divided by their sizes, without those that
-    have no entries; what is stored is for X as it was given, of its type, and within
-    the bounds of the user.
+    Solvers get features that are shifted and divided by their scales, without features
+    that have no entries. Stored coefficients apply to X as given, have its dtype, and
+    satisfy the user's bounds.
 
     Parameters
     ----------
     model : LinearModel
     X : {ndarray, CSR matrix} of shape (n, d) or Rows
     targets : list of ndarray
-        One for each problem.
+        Targets of each problem.
     loss : DualLoss or list of DualLoss
-        Of all problems, or of each.
+        One loss for all problems, or a list with one for each.
     weights : ndarray of shape (n,) or list of them
-        Of all problems, or of each; sum to one.
+        Weights for all problems, or a list with weights for each; they sum to one.
     n_scores : int, optional
         Number k of scores per row of a joint loss.
     scores : RowMap, optional
-        From the scores of a single problem to those that are stored.
+        Map from the scores of a single problem to the user's scores.
     units : ndarray of shape (d,), optional
         Powers of two by which features are divided for the solver.
     level : float
-        What was taken off the targets, which intercepts of the user have more.
+        Constant that was subtracted from the targets, and is added to the user's
+        intercepts.
     reading : Reading, optional
-        What the user reads of the problems, if they are not solved as they are read.
+        The user's view of the problems, if they are solved in another form.
     outputs : sequence, optional
-        What each of several problems is for.
+        The output of each of several problems, such as a class.
     output : str
-        How an output is called in messages.
+        Name of an output in messages.
     single : bool
         Whether coefficients are of shape (d,) instead of (k, d).
     keeps_axis : bool
         Whether an intercept of such coefficients is of shape (1,).
     known : dict, optional
-        Attributes that a model has before it is fitted, such as ``classes_``.
+        Attributes that are known before the fit, such as ``classes_``.
     opposite : bool
-        Whether large scores are stored as small ones: they mean the first class.
+        Whether stored scores have the opposite sign, since the first class is positive.
     dtype : dtype, optional
-        Type in which coefficients will be stored, by default that of X.
+        Type in which coefficients will be stored, by default the dtype of X.
 
     Attributes
     ----------
     loss : DualLoss
     regularizer : Regularizer
     rows : Rows
-        Those that were given.
+        The given rows.
     targets : list of ndarray
     columns : ndarray of int or slice
-        The features of which the problems are.
+        The features that are part of the problems.
     sizes : ndarray or None
-        What these are divided by for the solver.
+        Divisors of these features for the solver.
     free : FreeFeatures or None
-        Which of them have no penalty, if any.
+        The features without a penalty, if there are any.
     elsewhere : Elsewhere or None
-        All the rows, where those given here only stand for them.
+        All rows, if the given rows are only representative.
     """
 
     columns: Columns = ALL_COLUMNS
@@ -178,7 +179,7 @@ class LinearProblems(Problems):
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
         free, unit = model.free, 1.0
-        # Units in which the penalty is that of the solver, if not in ones.
+        # Units in which the solver's penalty is the user's penalty.
         self.sizes = model.sizes
         if self.scales is not None:
             own = self.scales.sizes
@@ -186,8 +187,8 @@ class LinearProblems(Problems):
         if free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
-            # Units this large leave next to nothing of the penalty: an L1 norm falls by
-            # the unit, squares by its square.
+            # Large features make the penalty negligible: an L1 penalty is divided by
+            # the factor, an L2 penalty by its square.
             large = 1e5 if model.has_squares else 1e6
             large = 1.0 if free.all() else large
             self.sizes = np.where(free, own / large, others)
@@ -218,7 +219,8 @@ class LinearProblems(Problems):
         if model.constraints is not None:
             self._check_bounds(n_scores, scores)
             self.regularizer = self._polyhedron(*model.constraints, bounds, opposite)
-        # Without intercepts differences of scores count, which are the same.
+        # Without intercepts only differences of scores matter, which a shift leaves
+        # unchanged.
         moved = None
         if shift is not None and intercept:
             shares = isinstance(self.regularizer, NormalizedEntropy)
@@ -241,7 +243,7 @@ class LinearProblems(Problems):
 
     @staticmethod
     def _divided(X: Any, sizes: Floats) -> Any:
-        """Return X in other units, of large dense data without a copy."""
+        """Return X in other units; large dense data are not copied."""
         if sparse.issparse(X) or X.size <= COPY_SIZE:
             return Units(sizes).adjoint(X)
         return SomeRows(X, range(len(X)), sizes=sizes)
@@ -249,7 +251,7 @@ class LinearProblems(Problems):
     def _map(
         self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None
     ) -> tuple[Design, OpenIntercepts | None]:
-        """Return the map from parameters to scores, and what sets open intercepts."""
+        """Return the design, and the rule for undetermined intercepts or ``None``."""
         n_threads, opens = self._model.n_threads(X), self.loss.ranks
         n_thresholds = scores.n_thresholds if isinstance(scores, Levels) else None
         if n_thresholds is not None and not opens:
@@ -268,7 +270,7 @@ class LinearProblems(Problems):
     def _maps(
         self, scores: RowMap | None, stored: Stored, opposite: bool
     ) -> Coordinates:
-        """Return the way from parameters to what is stored of them."""
+        """Return the maps from parameters to stored coefficients."""
         inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
         if self._level:
             inner.append(Raised(self._level))
@@ -279,13 +281,13 @@ class LinearProblems(Problems):
         outer: list[Map] = [Signs()] if opposite else []
         if not isinstance(self.columns, slice):
             outer.append(LeftOut(self.columns, self._model.features.n_features))
-        # Optimal coefficients of nodes are combinations of the features of labels only
-        # where the penalty is one of squares.
+        # Optimal coefficients of nodes are in the span of the features of labels only
+        # for an L2 penalty.
         projects = not isinstance(scores, Nodes) or isinstance(self.regularizer, L2)
         return Coordinates(inner, stored, outer, projects=projects)
 
     def _sums(self, coef: Any) -> Floats:
-        """Return sums of the solver's coefficients, for the rows of each problem."""
+        """Return the sum of the solver's coefficients over each coefficient row."""
         coef = np.asarray(coef, dtype=np.float64)
         if self._scores is not None:
             coef, _ = self._scores.inward(coef, np.zeros(len(coef)))
@@ -298,19 +300,19 @@ class LinearProblems(Problems):
         return coef, intercept if np.ndim(intercept) else np.full(len(coef), intercept)
 
     def _parameters(self, coef: Any, intercept: Any) -> Floats:
-        """Return the parameters of one problem with given rows."""
+        """Return the parameters of one problem from its coefficient rows."""
         return np.concatenate([coef.T.ravel(), intercept])[: self.design.n_params]
 
     def _stored(self, w: Floats) -> Floats:
         if self._coordinates.is_plain:
             return np.asarray(w.astype(self._dtype))
-        # Sums of thresholds that are rounded may be others when they are taken apart.
+        # Differences of rounded sums of thresholds have to be rounded again.
         for _ in range(getattr(self.design, "n_thresholds", 1)):
             w = self._parameters(*self._coordinates.rounded(*self._rows(w)))
         return w
 
     def _found(self, index: int) -> Pair:
-        """Return coefficients and intercepts where a problem stands."""
+        """Return coefficients and intercepts at the present start of a problem."""
         w = self.starts[index].w
         coef, intercept = self._rows(w)
         if self._open is not None:
@@ -318,7 +320,7 @@ class LinearProblems(Problems):
         return coef, intercept
 
     def _reported(self, found: Iterable[Pair]) -> Pair:
-        """Return what is stored of the coefficients and intercepts of all problems."""
+        """Return the stored coefficients and intercepts of all problems."""
         return self._coordinates.outward(*map(np.concatenate, zip(*found, strict=True)))
 
     def attributes(self) -> dict[str, Any]:
@@ -331,7 +333,7 @@ class LinearProblems(Problems):
     def _polyhedron(
         self, A: Floats, b: Floats, bounds: tuple[Floats, Floats] | None, opposite: bool
     ) -> Polyhedron:
-        """Return the penalty of squares for A w <= b within bounds."""
+        """Return the L2 penalty with the constraints A w <= b and bounds."""
         if self._model.free is not None:
             raise ValueError(
                 "coef_constraints need a penalty on each feature: alpha and "
@@ -347,7 +349,7 @@ class LinearProblems(Problems):
         return Polyhedron(A if self.sizes is None else A / self.sizes, b)
 
     def _check_bounds(self, n_scores: int | None, scores: RowMap | None) -> None:
-        """Raise where coefficients of features are not those of one score."""
+        """Raise unless each feature has the coefficient of a single score."""
         if self.loss.joint or n_scores is not None or scores is not None:
             raise ValueError(
                 "positive, coef_bounds and coef_constraints need a loss of one score "
@@ -361,14 +363,14 @@ class LinearProblems(Problems):
         return Objective(self.risk(index), self.regularizer, alpha)
 
     def _curvature(self, index: int) -> float:
-        """Return about the second derivative of the loss of a problem."""
+        """Return about the second derivative of a problem's loss."""
         return self._model.rule(self.targets[index], self.weights).squares
 
     def risk(self, index: int) -> Risk:
         """Return the risk of a problem."""
         if self.elsewhere is not None:
             return self.elsewhere.risk(index)
-        # Sizes of columns, which a risk keeps, are the same for every alpha.
+        # The risk is kept for all alpha, since it caches column sizes.
         given = self._losses[index], self.targets[index], self._weights[index]
         known, risk = self._risks.get(index, ((), None))
         if risk is None or any(a is not b for a, b in zip(known, given, strict=True)):
@@ -383,10 +385,9 @@ class LinearProblems(Problems):
         return self.elsewhere.solve(self, alpha, task)
 
     def start_from(self, previous: dict[str, Any]) -> None:
-        """Start from a previous solution, and its dual points if rows are as many.
+        """Start from a previous solution, and from its dual points if they fit.
 
-        Only if that has the same features, classes and shape, and coefficients that the
-        penalty allows.
+        The solution must have the same features, classes and shape, and be feasible.
         """
         if not self._model.features.are_those_of(previous) or any(
             np.ravel(previous.get(name, ())).tolist() != np.ravel(value).tolist()
@@ -408,12 +409,12 @@ class LinearProblems(Problems):
     def start_at(self, coef: Any, intercept: Any) -> None:
         """Start from coefficients and intercepts of the shape of the attributes.
 
-        None leaves those of a previous solution, or zero.
+        None keeps the values of a previous solution, or zero.
 
         Raises
         ------
         TypeError, ValueError
-            If these are not acceptable, or the penalty does not allow them.
+            If the values are invalid, or infeasible for the penalty.
         """
         attributes = self.attributes()
         features = self._model.features.axis
@@ -435,7 +436,7 @@ class LinearProblems(Problems):
             )
 
     def _set_starts(self, coef: Any, intercept: Any, duals: list[Any]) -> bool:
-        """Start from coefficients where the penalty allows them; whether it does."""
+        """Start from coefficients if they are feasible; return whether they are."""
         coef = np.atleast_2d(coef)
         allowed = self._allows_left_out(coef)
         if len(coef) != self._n_rows:
@@ -450,12 +451,12 @@ class LinearProblems(Problems):
             if not allowed or not self.regularizer.contains(w):
                 allowed = False
                 continue
-            # Shares in single precision sum to one except for rounding.
+            # Shares in single precision sum to one only up to rounding.
             self.starts[index] = Start(self.regularizer.nearest(w), dual)
         return allowed
 
     def _allows_left_out(self, coef: Any) -> bool:
-        """Whether coefficients of features that were left out are within the bounds."""
+        """Whether the coefficients of left-out features are within the bounds."""
         if self._model.bounds is None or isinstance(self.columns, slice):
             return True
         low, high = (np.delete(bound, self.columns) for bound in self._model.bounds)
@@ -463,7 +464,7 @@ class LinearProblems(Problems):
         return bool(((low <= coef) & (coef <= high)).all())
 
     def strengths(self, total: float) -> Floats:
-        """Return alpha of each problem by rule, for rows of a total weight."""
+        """Return alpha of each problem by the rule, for a total weight of the rows."""
         model, scales = self._model, self.scales
         if scales is None:
             scales = self._own_rows.scales(

@@ -1,9 +1,9 @@
-"""Small maps between coefficients as users read them and as solvers see them.
+"""Maps between the coefficients of the user and the parameters of the solver.
 
-All are of coefficients (k, d) and intercepts (k,). ``inward`` leads to the solver,
-``outward`` back to the user. Linear maps have the adjoint of ``outward``: one of
-columns takes features of the user to those of the solver, one of rows dual variables of
-the scores.
+All maps act on coefficients (k, d) and intercepts (k,). ``inward`` leads to the solver,
+``outward`` back to the user. Linear maps also have the adjoint of ``outward``: a map of
+columns takes features of the user to features of the solver, a map of rows takes dual
+variables to dual variables.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ Pair = tuple[Any, Any]
 
 
 class Map(Protocol):
-    """A map between two ways to write coefficients and intercepts."""
+    """A map between two representations of coefficients and intercepts."""
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        """Return what the solver sees of what the user reads."""
+        """Return the solver's representation."""
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        """Return what the user reads of what the solver sees."""
+        """Return the user's representation."""
 
 
 class RowMap(Map, Protocol):
-    """A map of rows: scores of the user are combinations of those of the solver.
+    """A map of rows: the user's scores are linear combinations of the solver's scores.
 
     Attributes
     ----------
     n_rows : int
-        How many rows the user reads.
+        Number of rows of the user's coefficients.
     """
 
     @property
     def n_rows(self) -> int:
-        """As above."""
+        """Number of rows of the user's coefficients."""
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the dual variables (n, m) of the solver's scores."""
 
 
 class LeftOut(NamedTuple):
-    """Features without those that were left out, whose coefficients are zero."""
+    """A subset of the features; coefficients of the other features are zero."""
 
     columns: npt.NDArray[np.intp]
     n_features: int
@@ -69,7 +69,7 @@ class LeftOut(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Features divided by numbers, their units."""
+    """Features divided by their units."""
 
     sizes: Floats
 
@@ -84,13 +84,13 @@ class Units(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Features less numbers, which intercepts make up for.
+    """Shifted features; the intercepts compensate for the shift.
 
     Parameters
     ----------
     shift : Shift
     sums : callable, optional
-        From coefficients (k, d) to their sums, where objectives take shares of these.
+        Returns the sums of coefficients (k, d), where scores are weighted means.
     """
 
     shift: Shift
@@ -110,12 +110,12 @@ class Moved(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """Targets less a number, which intercepts have more."""
+    """Targets less a constant, which is added to the intercepts."""
 
     level: float
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        # In single precision the difference would be rounded.
+        # The difference would be rounded in single precision.
         return coef, np.asarray(intercept, dtype=np.float64) - self.level
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
@@ -123,13 +123,13 @@ class Raised(NamedTuple):
 
 
 class Signs:
-    """Scores with the opposite sign, where large ones mean the first class."""
+    """Scores with the opposite sign, where large scores mean the first class."""
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
         return -coef, -intercept
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        # Zeros keep their sign.
+        # Subtraction from 0.0 keeps zeros positive.
         return 0.0 - coef, 0.0 - intercept
 
     def adjoint(self, dual: Floats) -> Floats:
@@ -137,14 +137,14 @@ class Signs:
 
 
 class Contrasts:
-    """Scores less one of them, for a solver whose scores sum to zero.
+    """Differences from one of the scores, for a solver with scores that sum to zero.
 
     Parameters
     ----------
     n_scores : int
-        How many scores the solver has.
+        Number of the solver's scores.
     base : int
-        The one that is subtracted from the others, 0 or -1.
+        Index of the score that is subtracted from all others, 0 or -1.
     """
 
     def __init__(self, n_scores: int, base: int) -> None:
@@ -169,14 +169,14 @@ class Contrasts:
 
 
 class Nodes:
-    """Scores of labels, for a solver with scores of the nodes that they are made of.
+    """Scores of labels, which are sums of the solver's scores of nodes.
 
-    Of two labels the user reads the difference.
+    For two labels the user has one score, their difference.
 
     Parameters
     ----------
     features : ndarray of shape (n_labels, n_nodes)
-        What each node adds to labels.
+        The contribution of each node to each label.
     """
 
     def __init__(self, features: Floats) -> None:
@@ -185,7 +185,7 @@ class Nodes:
         self.n_rows = len(self._features)
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        # Optimal coefficients of nodes are combinations of the features of labels.
+        # Optimal coefficients of nodes are in the span of the features of labels.
         labels = np.column_stack([coef, intercept])
         nodes = lapack.pinv(self._features) @ labels
         return nodes[:, :-1], nodes[:, -1]
@@ -199,17 +199,17 @@ class Nodes:
 
 
 class Levels:
-    """Scores of classes in order, for a solver with thresholds between them.
+    """Scores of ordered classes, for a solver with one score and thresholds.
 
-    A class predicts by its number times the score of the solver minus the sum of the
-    thresholds below it, so that the largest of these is that of the class between whose
-    thresholds the score lies. Intercepts (k - 1,) of the solver are the thresholds with
-    their signs changed. Of two classes the user reads the difference.
+    The user's score of a class is its number times the solver's score minus the sum of
+    the thresholds below the class. The largest of these is the score of the class whose
+    thresholds enclose the solver's score. Intercepts (k - 1,) of the solver are the
+    negative thresholds. For two classes the user has one score, their difference.
 
     Parameters
     ----------
     order : ndarray of shape (k,)
-        Numbers of the sorted classes from the lowest one to the highest.
+        Numbers of the sorted classes, from the lowest class to the highest.
     """
 
     def __init__(self, order: npt.NDArray[np.intp]) -> None:
@@ -217,7 +217,7 @@ class Levels:
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
         self._numbers = np.arange(len(order) - self.n_rows, len(order))
-        # By sorted classes, and by classes in order.
+        # For each sorted class, its position in the order from lowest to highest.
         self._numbers = self._numbers[[0] if two else np.argsort(order)]
         self._places = np.argsort(self._numbers)
 
@@ -237,16 +237,16 @@ class Levels:
 
 
 class FewDigits:
-    """Coefficients with so few digits that multiples are stored without rounding.
+    """Coefficients with so few digits that their multiples are stored exactly.
 
-    Differences of classes next to each other then are the same for all of them.
+    Differences between neighboring classes are then all equal.
 
     Parameters
     ----------
     dtype : dtype
-        Type in which multiples are stored.
+        Type in which the multiples are stored.
     most : int
-        The largest of them.
+        The largest multiple.
     """
 
     def __init__(self, dtype: Any, most: int) -> None:
@@ -263,23 +263,22 @@ class FewDigits:
 
 
 class Stored:
-    """Coefficients of the type and within the bounds of the user, with intercepts.
+    """Coefficients in the dtype and bounds of the user, with matching intercepts.
 
-    Intercepts are those for features that are not moved, and coefficients as they were
-    rounded.
+    Intercepts are computed for unshifted features, from the rounded coefficients.
 
     Parameters
     ----------
     dtype : dtype
     bounds : tuple of ndarray, optional
-        Least and largest coefficients, each of shape (d,).
+        Smallest and largest coefficients, each of shape (d,).
     moved : Moved, optional
 
     Attributes
     ----------
     dtype : dtype
     is_plain : bool
-        Whether each number is rounded by itself.
+        Whether each number is rounded separately.
     """
 
     def __init__(
@@ -290,7 +289,8 @@ class Stored:
     ) -> None:
         self.dtype, self._moved = dtype, moved
         self.is_plain = bounds is None and moved is None
-        # Rounding may have left the bounds, and does not in the bounds themselves.
+        # The bounds are rounded inward, so that rounded coefficients cannot violate
+        # them.
         self._ends = bounds and [_towards_zero(bound, dtype) for bound in bounds]
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
@@ -308,31 +308,31 @@ class Stored:
 
 
 def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
-    """Return numbers of a type that are not larger than some."""
+    """Return numbers rounded toward zero."""
     rounded = numbers.astype(dtype)
     larger = np.abs(rounded) > np.abs(numbers)
     return np.where(larger, np.nextafter(rounded, np.zeros_like(rounded)), rounded)
 
 
 class Coordinates:
-    """The way from what solvers see of a model to what users read, and back.
+    """The maps from a solver's parameters to a user's coefficients, and back.
 
     Parameters
     ----------
     inner : sequence of Map
-        From the solver to numbers that are stored except for rounding.
+        From the solver to the numbers that will be rounded.
     stored : Stored
-        What is stored of them.
+        The rounding to the stored numbers.
     outer : sequence of Map
-        From there to the user.
+        From the stored numbers to the user.
     projects : bool
-        Whether solutions are in the range of the inverses of the inner maps. Else what
-        rounding takes away from the user's numbers is taken from the solver's.
+        Whether inverses of the inner maps recover the solution. Otherwise only the
+        rounding error is mapped back to the solver's parameters.
 
     Attributes
     ----------
     is_plain : bool
-        Whether each number is rounded by itself.
+        Whether each number is rounded separately.
     """
 
     def __init__(
@@ -348,17 +348,17 @@ class Coordinates:
         self.is_plain = stored.is_plain and not inner
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
-        """Return what the solver sees of what the user reads."""
+        """Return the solver's representation."""
         return _inward(self._maps, coef, intercept)
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        """Return what the user reads of what the solver sees."""
+        """Return the user's representation."""
         for each in self._maps:
             coef, intercept = each.outward(coef, intercept)
         return coef, intercept
 
     def rounded(self, coef: Any, intercept: Any) -> Pair:
-        """Return what the solver sees of what is stored of its numbers."""
+        """Return the solver's representation of the rounded coefficients."""
         read = coef, intercept
         for each in self._inner:
             read = each.outward(*read)

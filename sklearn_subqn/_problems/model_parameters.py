@@ -1,4 +1,4 @@
-"""What the parameters of an estimator say of its problems."""
+"""The parameters of an estimator, in the form that its problems use."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from .features import Columns, InputFeatures
 
 
 class LinearModel(NamedTuple):
-    """What the parameters of an estimator say of a linear model.
+    """The parameters of a linear model, in the form that its problems use.
 
     Attributes
     ----------
     name : str
-        For messages.
+        Name of the estimator, for messages.
     settings : Settings
-        How to solve its problems.
+        Settings for solving the problems.
     n_jobs : int or None
     fit_intercept : bool
     features : InputFeatures
     regularizer : callable
-        From a number of coefficients to their penalty.
+        Returns the penalty for a number of coefficients.
     l1_share : float
-        The share of the L1 norm in the penalty.
+        Share of the L1 norm in the penalty.
     has_squares : bool
-        Whether the penalty is one of squares, of which factors are factors.
+        Whether the penalty is a sum of squares, in which factors of features may occur.
     has_own_scales : bool
-        Whether the penalty measures features by their scales.
+        Whether the penalty measures features in their own scales.
     sizes : ndarray of shape (d,) or None
-        Units of the features that factors of the penalty ask for.
+        Units of the features that follow from penalty factors.
     free : ndarray of bool, of shape (d,), or None
-        Which features have no penalty.
+        Mask of the features without a penalty.
     bounds : tuple or None
-        Least and largest coefficients, each of shape (d,).
+        Smallest and largest coefficients, each of shape (d,).
     constraints : tuple or None
-        A of shape (m, d) and b of shape (m,) of inequalities A w <= b. With these no
-        features are left out.
+        A of shape (m, d) and b of shape (m,) of the inequalities A w <= b. With
+        constraints no features are left out.
     rule : callable
-        From targets and weights to the rule of the automatic strength.
+        Returns the rule of the automatic strength for targets and weights.
     leaves_out : bool
-        Whether features without entries are left out of problems: zero is best for
-        their coefficients, and does not count in the penalty.
+        Whether features without entries are left out of the problems: their optimal
+        coefficients are zero and add nothing to the penalty.
     """
 
     name: str
@@ -72,13 +72,13 @@ class LinearModel(NamedTuple):
     def n_threads(self, X: Any) -> int:
         """Return the number of threads for products with X.
 
-        joblib, which takes a while to say it, is not asked where one is enough.
+        joblib takes a while to count processors, and is not called for small data.
         """
         few = (X.nnz if sparse.issparse(X) else X.size) < 2 * PART_SIZE
         return 1 if few else n_threads(self.n_jobs)
 
     def of_columns(self, columns: Columns) -> LinearModel:
-        """Return what the parameters say of some of the features."""
+        """Return the parameters for a subset of the features."""
         sizes, free, bounds = self.sizes, self.free, self.bounds
         some = None if free is None else free[columns]
         return self._replace(

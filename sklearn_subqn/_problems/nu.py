@@ -1,12 +1,12 @@
 """One-class support vector machines by the share of outliers, nu.
 
 J(w, rho) = alpha / 2 ||w||² - nu rho + sum_i s_i max(0, rho - <w, x_i>) (Schölkopf et
-al. 2001, eq. 3, times nu) is minimal over w for a given rho at w = rho v, where v is
-the minimizer for a margin of one and the strength beta = alpha rho. The dual variables
-of that, 0 <= b_i <= 1, have a mean that rises with beta, up to one. Where it is nu they
-are optimal for J as well: its dual problem is to maximize
--||sum_i s_i b_i x_i||² / (2 alpha) over means of nu. As no optimum has rho < 0, larger
-means are feasible, too.
+al. 2001, eq. 3, times nu) is minimal over w for fixed rho > 0 at w = rho v, where v
+minimizes the problem with margin one and strength beta = alpha rho. The mean of the
+dual variables 0 <= b_i <= 1 of the latter increases with beta up to one. If the mean is
+nu, the dual variables are optimal for J as well: the dual of J maximizes -||sum_i s_i
+b_i x_i||² / (2 alpha) over b with mean nu. Larger means are feasible too, since no
+optimum has rho < 0.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from . import LinearModel, LinearProblems
 
 
 def weighted_quantile(scores: Floats, weights: Floats, share: float) -> float:
-    """Return a number that this share of the weights, which sum to one, lies below.
+    """Return a quantile of the scores, with the given share of the weights below.
 
-    Halfway between two scores where one of them ends that share.
+    The weights sum to one. If the weights up to a score sum exactly to the share, the
+    quantile is midway between this score and the next.
     """
     order = np.argsort(scores)
     order = order[weights[order] > 0.0]
@@ -43,15 +44,15 @@ def weighted_quantile(scores: Floats, weights: Floats, share: float) -> float:
 
 
 class NuProblem(LinearProblems):
-    """The problem of a share of outliers.
+    """The problem with a given share of outliers, nu.
 
     Parameters
     ----------
     model : LinearModel
-        Of an L2 penalty.
+        A model with an L2 penalty.
     X : {ndarray, CSR matrix} of shape (n, d)
     weights : ndarray of shape (n,)
-        Sum to one.
+        Weights that sum to one.
     nu : float
     """
 
@@ -70,7 +71,7 @@ class NuProblem(LinearProblems):
         return [solution]
 
     def fit_margin_of_one(self, strength: float) -> Solution:
-        """Return the solution for rho = 1, from where the problem stands."""
+        """Return the solution for rho = 1, starting at the last solution."""
         quiet = changed(
             self.settings, tol=0.1 * self.settings.tol, callback=None, verbose=0
         )
@@ -78,13 +79,13 @@ class NuProblem(LinearProblems):
         return self._solve(0, objective, quiet, FitTask.silent())
 
     def best_margin(self, scores: Floats) -> tuple[float, float]:
-        """Return rho for given scores, and nu rho minus the mean loss there."""
+        """Return the best rho for given scores, and nu rho less the mean loss."""
         margin = weighted_quantile(scores, self.weights, self.nu)
         loss = self.weights @ np.maximum(margin - scores, 0.0)
         return margin, self.nu * margin - float(loss)
 
     def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
+        """Return the attributes for predictions."""
         offset, _ = self.best_margin(self.design.forward(self.starts[0].w))
         return {**super().attributes(), "offset_": offset}
 
@@ -97,7 +98,7 @@ class NuProblem(LinearProblems):
 
 
 class _Search:
-    """Fits for a margin of one, and the primal and dual points of J that they give.
+    """Fits with margin one, and the primal and dual points of J from these fits.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ class _Search:
         self._problem, self._alpha = problem, alpha
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
-        # Dual points of means below nu and not below: at first none and all.
+        # Mean and cut of two dual points: one mean is below nu, the other at least nu.
+        # Initially the dual points are zeros and ones.
         self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
         self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))
@@ -122,13 +124,12 @@ class _Search:
         self._stopped = self._proven = False
 
     def run(self, report: Report) -> None:
-        """Find two strengths between which the mean passes nu, and the one where."""
+        """Bracket the strength at which the mean is nu, then find the root."""
         self._report = report
         center, start = self._above[1].normal, self._problem.starts[0]
         strength = self._problem.nu * float(center @ center) or 1.0
         if start.w.any():
-            # The strength follows from <w, strength w> = sum_i s_i b_i <w, x_i>, about
-            # nu.
+            # At rho = 1, <w, strength w> = sum_i s_i b_i <w, x_i> is about nu.
             strength = self._problem.nu / float(start.w @ start.w)
         x, step = float(np.log(strength)), float(np.log(2.0))
         ends: dict[bool, float] = {}
@@ -144,9 +145,9 @@ class _Search:
             optimize.brentq(self._excess, *ends.values(), **options)
 
     def _excess(self, x: float) -> float:
-        """Return the mean of the dual variables at the strength exp(x) minus nu.
+        """Return the mean of the dual variables at the strength exp(x), minus nu.
 
-        It is zero where the search is over.
+        Zero ends the search.
         """
         if x not in self._known:
             fit = self._problem.fit_margin_of_one(float(np.exp(x)))
@@ -154,7 +155,7 @@ class _Search:
         return self._known[x]
 
     def _learn(self, fit: Solution) -> float:
-        """Improve the primal and the dual point; return as ``_excess``."""
+        """Improve the primal and the dual point; return the excess."""
         size = self._alpha * float(fit.w @ fit.w)
         _, gain = self._problem.best_margin(fit.scores)
         if gain > 0.0 and -0.5 * gain**2 / size < self._value:
@@ -170,7 +171,7 @@ class _Search:
             self._below = found
         self._bound = max(self._bound, self._dual_value())
         gap = self._value - self._bound
-        # Small problems go on to the last digits of the strength.
+        # Small problems continue until the strength is accurate up to rounding.
         exact = fit.relative_gap <= NEARLY_EXACT
         nothing = gap <= CLOSE * self._largest
         rule = Stopping(self._problem.settings.tol)
@@ -180,17 +181,17 @@ class _Search:
         return 0.0 if over or self._stopped else found[0] - self._problem.nu
 
     def _dual_value(self) -> float:
-        """Return the dual value of the mix of both dual points with a mean of nu."""
+        """Return the dual value of the combination of both dual points with mean nu."""
         (low, below), (high, above) = self._below, self._above
         share = (self._least_mean - low) / (high - low)
         shares = np.array([1.0 - share, share])
         others = np.array([cut[1:] for cut in (below, above)])
         mixed = Cut.mixed(shares, np.array([below.normal, above.normal]), others)
-        # The mean times rho is at least nu rho, which is part of J.
+        # The mean times rho is at least nu rho, which cancels the term of J.
         return self._objective.dual_value(mixed._replace(offset=0.0))
 
     def _record(self, fit: Solution, gap: float) -> None:
-        """Take note of a fit, and report what has been reached."""
+        """Record a fit, and report the progress."""
         self._last, history = fit, self._history
         history.objective.append(self._value)
         history.lower_bound.append(self._bound)
@@ -222,7 +223,7 @@ class _Search:
         value = 0.5 * self._alpha * float(w @ w) - problem.best_margin(scores)[1]
         status = Status.CALLBACK if self._stopped else Status.CONVERGED
         if not (self._proven or self._stopped):
-            # The search goes as far as the fits for its strengths.
+            # The accuracy of the search is limited by the accuracy of its fits.
             within = self._last.proven
             status = Status.STALLED if within else self._last.status
         return Solution(

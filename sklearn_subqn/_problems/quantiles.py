@@ -1,4 +1,4 @@
-"""Several quantiles of one target: problems along a path, and predictions in order."""
+"""Several quantiles of one target: problems along a path, and sorted predictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution
 from . import LinearModel, LinearProblems
 
-#: What may be done about quantiles that cross.
+#: Treatments of quantiles that cross.
 CROSSING = ("sort", "allow")
 
 
@@ -33,23 +33,23 @@ def check_quantiles(quantile: Any) -> None:
 
 
 def pinball_loss(quantile: Any) -> DualLoss:
-    """Return the loss of a quantile."""
+    """Return the pinball loss of a quantile."""
     return regression_losses(quantile=float(quantile))["quantile"]
 
 
 def uncrossed(predictions: Floats, quantiles: Any) -> Floats:
-    """Return predictions of shape (n, k), each row sorted so that none cross.
+    """Return predictions of shape (n, k), with each row sorted so that none cross.
 
-    Sorting never raises the sum of a row's pinball losses: of predictions z_j that is
-    sum_j max(z_j - y, 0) + q_j (y - z_j), and sum_j q_j z_j is largest where z_j is in
-    the order of q_j.
+    Sorting never increases the sum of a row's pinball losses: for predictions z_j it is
+    sum_j max(z_j - y, 0) + q_j (y - z_j), and sum_j q_j z_j is largest if z_j and q_j
+    have the same order.
     """
     ranks = np.argsort(np.argsort(quantiles, kind="stable"), kind="stable")
     return np.sort(predictions, axis=1)[:, ranks]
 
 
 def mean_d2(y: Any, predictions: Floats, quantiles: Any, sample_weight: Any) -> float:
-    """Return the mean share of the pinball losses that predictions explain."""
+    """Return the mean D² of the pinball losses over the quantiles."""
     pairs = zip(predictions.T, quantiles, strict=True)
     weights = {"sample_weight": sample_weight}
     return float(
@@ -58,9 +58,9 @@ def mean_d2(y: Any, predictions: Floats, quantiles: Any, sample_weight: Any) -> 
 
 
 def mean_loss(y: Any, predictions: Floats, quantile: Any, sample_weight: Any) -> float:
-    """Return the mean pinball loss of predictions, over quantiles if there are several.
+    """Return the mean pinball loss of predictions, also over several quantiles.
 
-    Predictions are of shape (n,), or (n, k) for a list of quantiles, or (n, m) for
+    Predictions have shape (n,), or (n, k) for a list of quantiles, or (n, m) for
     targets of that shape.
     """
     if np.ndim(quantile) == 0:
@@ -74,14 +74,15 @@ def mean_loss(y: Any, predictions: Floats, quantile: Any, sample_weight: Any) ->
 
 
 class QuantileProblems(LinearProblems):
-    """Problems of several quantiles of one target, in ascending order.
+    """Problems of several quantiles of one target, solved in ascending order.
 
-    Each begins where the one before ended, unless it has a start of its own.
+    Each problem starts at the solution of the previous problem, unless it has its own
+    start.
 
     Parameters
     ----------
     model, X, weights
-        As of ``LinearProblems``.
+        See ``LinearProblems``.
     y : ndarray of shape (n,)
     quantiles : list of float
     """

@@ -1,4 +1,4 @@
-"""What users read of problems as solvers see them: strengths, objectives, proofs."""
+"""The user's view of problems: their strength, objective and lower bound."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import ClassVar
 from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
 
-#: Features without a penalty have this one in units of the curvature of the loss, where
-#: there is no other: what others have in units that make them 1e5 times larger. Proofs
-#: are without it.
+#: Strength of the penalty on unpenalized features, in units of the curvature of the
+#: loss, if no feature has a penalty. Otherwise such features get units that make them
+#: 1e5 times larger, to the same effect. Proofs are without this penalty.
 NO_PENALTY = 1e-10
 
-#: Solves a problem as it is, by settings.
+#: Solves a problem in its given form, with settings.
 Run = Callable[..., Solution]
 
 
 class Reading:
-    """Objectives as they are solved.
+    """The user's view of objectives that are solved as they are.
 
     Attributes
     ----------
@@ -30,28 +30,28 @@ class Reading:
     has_free: ClassVar[bool] = False
 
     def strength(self, index: int, alpha: float) -> float:
-        """Return the strength of the penalty against the mean loss of a problem."""
+        """Return the strength of the solver's penalty against the mean loss."""
         return alpha
 
     def unit(self, index: int, objective: Objective) -> float:
-        """Return what the user reads as an objective of one."""
+        """Return the factor from the solver's objective to the user's."""
         return 1.0
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
-        """Return the objective at a point and a lower bound as the user reads them."""
+        """Return the user's objective at a point, and a lower bound of it."""
         unit = self.unit(index, point.objective)
         return unit * point.value, unit * bound
 
     def solve(
         self, index: int, objective: Objective, settings: Settings, run: Run
     ) -> Solution:
-        """Return the solution of a problem as the user reads it."""
+        """Return the solution of a problem in the user's view."""
         return run(settings)
 
 
 @dataclass
 class Times(Reading):
-    """Objectives times a number."""
+    """The user's view of objectives that are solved up to a factor."""
 
     number: float
 

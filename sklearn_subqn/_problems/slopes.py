@@ -1,4 +1,4 @@
-"""Slopes where coefficients with a penalty are zero: the strength that has them so."""
+"""The smallest alpha at which an L1 penalty makes all coefficients zero."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .linear import LinearProblems
 
 
 def largest_slope(problems: LinearProblems, index: int) -> float:
-    """Return the largest slope along a coefficient that has a penalty, of a problem.
+    """Return the largest slope of a problem along a penalized coefficient, at zero.
 
-    It is where all of them are zero: from this ``alpha`` on an L1 norm has them so.
+    From this ``alpha`` on, an L1 penalty makes all penalized coefficients zero.
     """
     origin, design = _null_point(problems, index), problems.design
     slopes = np.abs(origin.risk_gradient[: design.n_coef])
     if problems.free is not None:
         slopes[problems.free.coef] = 0.0
-    # Sums that cancel except for rounding are zero.
+    # Sums that cancel up to rounding are zero.
     risk = origin.objective.risk
     total, *squares = risk.sizes_of_sums(origin.dual)
     sizes = np.sqrt(total * np.array(squares[: design.n_coef]))
@@ -30,9 +30,9 @@ def largest_slope(problems: LinearProblems, index: int) -> float:
 
 
 def _null_point(problems: LinearProblems, index: int) -> Point:
-    """Return the best point with coefficients of free features and intercepts only.
+    """Return the best point with nonzero intercepts and unpenalized coefficients only.
 
-    Free features are fitted with an ``alpha`` so large that the others are zero.
+    The unpenalized coefficients are fitted with an ``alpha`` that makes the rest zero.
     """
     objective = problems.objective(index, 1.0)
     point = minimize_intercept(objective.origin())

@@ -1,4 +1,4 @@
-"""Problems whose solutions make one model: from data to objectives and back."""
+"""The problems of one model: from data to objectives and back to attributes."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from .reading import Reading
 
 
 class Problems(ABC):
-    """Problems whose solutions make one model, solved for one alpha after another.
+    """The problems of one model, solved for one alpha after another.
 
     Parameters
     ----------
     settings : Settings
-        How to solve them: mostly the estimator.
+        Settings for solving, mostly the estimator itself.
     labels : list of str
         Names of the problems, for messages.
     starts : list of Start
-        Where each of them stands.
+        The present start of each problem.
     dtype : dtype
         Type in which coefficients will be stored.
 
     Attributes
     ----------
     starts : list of Start
-        As above; ``solve`` leaves there where the solutions are.
+        The present starts; ``solve`` sets each to its solution.
     outputs : sequence or None
-        What each of several problems is for, such as its class.
+        The output of each of several problems, such as a class.
     reading : Reading or None
-        What the user reads of the problems, if they are not solved as they are read.
+        The user's view of the problems, if they are solved in another form.
     several : bool
-        Whether the attributes are arrays, with a number for each problem.
+        Whether attributes are arrays with one entry for each problem.
     watch : Watch or None
-        Looks at the model after each iteration.
+        Inspects the model after each iteration.
     """
 
     outputs: Any = None
@@ -79,19 +79,19 @@ class Problems(ABC):
 
     @abstractmethod
     def attributes(self) -> dict[str, Any]:
-        """Return what predictions need of an estimator, where the problems stand."""
+        """Return the attributes for predictions, at the present starts."""
 
     @abstractmethod
     def start_from(self, previous: dict[str, Any]) -> None:
-        """Start from the attributes of a previous fit, if it was of an equal model."""
+        """Start from the attributes of a previous fit, if its shape is the same."""
 
     def start_at(self, coef: Any, intercept: Any) -> None:
         """Start from coefficients and intercepts that a user gives."""
-        # Estimators whose ``fit`` takes them have problems of linear scores.
+        # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        """Solve all problems, each from where it stands, for one alpha or its own."""
+        """Solve each problem from its present start, for one alpha or one for each."""
         solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
         alphas = np.ravel(alpha).tolist()
@@ -108,13 +108,13 @@ class Problems(ABC):
         callback: Callable[[Progress], Any],
         watch: Watch,
     ) -> Solution:
-        """Solve a problem for others, whose ``callback`` reports to the user."""
+        """Solve a problem within another fit, with its ``callback`` for reports."""
         settings = changed(self.settings, callback=callback, verbose=0)
         self.watch, task = watch, FitTask.silent()
         return self._solve(index, self.objective(index, alpha), settings, task)
 
     def reporter(self, index: int, task: FitTask) -> Report:
-        """Return what reports a run on a problem to the user."""
+        """Return the object that reports a run on a problem to the user."""
         fitted = partial(self._fitted, index)
         label, settings = self._labels[index], self.settings
         return Report(label, fitted, self.watch, settings, task)
@@ -122,7 +122,7 @@ class Problems(ABC):
     def _solve(
         self, index: int, objective: Objective, settings: Settings, task: FitTask
     ) -> Solution:
-        """Solve a problem from where it stands, and return what the user reads."""
+        """Solve a problem from its present start, and return the user's view."""
         if self.reading is None:
             return self.run_once(index, objective, settings, task)
         run = partial(self.run_once, index, objective, task=task)
@@ -136,7 +136,7 @@ class Problems(ABC):
         task: FitTask,
         prove: Callable[[Point], float] | None = None,
     ) -> Solution:
-        """Solve a problem from where it stands, in the units of the user.
+        """Solve a problem from its present start, in the user's units.
 
         ``prove`` returns another lower bound of the objective from a point.
         """
@@ -156,7 +156,7 @@ class Problems(ABC):
         return solution
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
-        """Return the objective at a point and a lower bound as the user reads them."""
+        """Return the user's objective at a point, and a lower bound of it."""
         if self.reading is None:
             return point.value, bound
         return self.reading.as_read(index, point, bound)
@@ -167,6 +167,6 @@ class Problems(ABC):
         return self.attributes()
 
     def _stored(self, w: Floats) -> Floats:
-        """Return parameters as they will be in the attributes."""
+        """Return parameters as they will be stored in the attributes."""
         rounded: Floats = w.astype(self._dtype)
         return rounded

@@ -1,4 +1,4 @@
-"""Targets of classes, and the problems that they make."""
+"""Targets for losses of classes, and the problems of classifiers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .model_parameters import LinearModel
 def signs(
     y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
 ) -> list[Floats]:
-    """Return 1 where y is of a class and -1 elsewhere, for each; of two, one only.
+    """Return signs, 1 where y is a class and -1 elsewhere, for each of the classes.
 
-    That is the second, or the one with the number ``positive``.
+    For two classes there are only the signs of the second class, or of the class with
+    the number ``positive``.
     """
     if len(classes) == 2:
         positive = 1 if positive is None else positive
@@ -28,7 +29,7 @@ def signs(
 
 
 def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return numbers of classes; rows of others, which have no weight, have any."""
+    """Return class numbers; any number for other labels, whose rows have no weight."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
 
 
@@ -42,9 +43,9 @@ def class_problems(
     positive: int | None = None,
     offset: Floats | None = None,
 ) -> LinearProblems:
-    """Return one problem for two classes, or one of each against the rest.
+    """Return one problem for two classes, or one for each class against the rest.
 
-    ``positive`` is the number of the positive one of two classes, by default one;
+    ``positive`` is the number of the positive class of two classes, by default one;
     ``offset`` of shape (n,) is added to the scores.
     """
     targets, known = signs(y, classes, positive), of_classes(classes, positive)
@@ -58,7 +59,7 @@ def class_problems(
 def of_classes(
     classes: npt.NDArray[Any], positive: int | None = None
 ) -> dict[str, Any]:
-    """Return attributes about classes, one of which may be known as positive."""
+    """Return the attributes of the classes, of which one may be the positive class."""
     known: dict[str, Any] = {"classes_": classes}
     if positive is not None:
         known["pos_label_"] = classes.tolist()[positive]
@@ -74,7 +75,7 @@ def joint_classes(
     classes: npt.NDArray[Any],
     known: dict[str, Any] | None = None,
 ) -> LinearProblems:
-    """Return the joint problem of all classes; of two the difference is stored."""
+    """Return the joint problem of all classes; two classes store their difference."""
     data = model, X, [codes(y, classes)], loss, weights
     n_scores, known = len(classes), {"classes_": classes, **(known or {})}
     scores = Contrasts(2, base=0) if n_scores == 2 else None

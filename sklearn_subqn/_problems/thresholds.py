@@ -1,4 +1,4 @@
-"""Intercepts and thresholds that a loss leaves open."""
+"""Intercepts and thresholds for losses that do not depend on them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from .._solving.solution import Floats
 
 @dataclass
 class OpenIntercepts:
-    """Intercepts that a loss of differences of scores leaves open.
+    """Intercepts for a loss of differences of scores, which does not depend on them.
 
-    They are by the rule of the measure, if there is one, or else those of the smallest
-    mean hinge: of one class against the rest, or of the classes above each threshold.
+    If the measure has a rule for intercepts, this rule determines them. Otherwise
+    intercepts minimize the mean hinge: of one class against the rest, or of the classes
+    above each threshold.
 
     Parameters
     ----------
     design : Design
-        Without intercepts.
+        A design without intercepts.
     loss : DualLoss
     weights : ndarray of shape (n,)
     n_threads : int
     n_thresholds : int, optional
-        How many thresholds are between classes, whose numbers are the targets.
+        Number of thresholds between classes, whose numbers are the targets.
     """
 
     design: Design
@@ -39,7 +40,7 @@ class OpenIntercepts:
     n_thresholds: int | None = None
 
     def __call__(self, targets: Floats, coef: Floats) -> Floats:
-        """Return the intercepts of a problem; those of thresholds do not ascend."""
+        """Return the intercepts of a problem; thresholds get descending intercepts."""
         if self.n_thresholds is not None:
             above = (targets > k for k in range(self.n_thresholds))
             hinges = [self._of_hinge(np.where(each, 1.0, -1.0), coef) for each in above]
@@ -50,7 +51,7 @@ class OpenIntercepts:
         )
 
     def _of_hinge(self, signs: Floats, coef: Floats) -> float:
-        """Return the intercept of the smallest mean hinge for given coefficients."""
+        """Return the intercept with the smallest mean hinge for given coefficients."""
         hinge = BINARY_LOSSES["hinge"]
         risk = Risk(self._with_intercept, hinge, signs, self.weights)
         return best_intercept(risk, coef)

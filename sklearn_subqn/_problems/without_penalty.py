@@ -1,4 +1,4 @@
-"""Features without a penalty: fits with a small one, proofs without it."""
+"""Features without a penalty: fits with a tiny penalty, proofs without it."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from .reading import NO_PENALTY, Reading, Run
 
 
 class FreeFeatures(Reading):
-    """Problems of features of which some have no penalty.
+    """The view of problems in which some features have no penalty.
 
-    They are solved with a small one, and their proofs are without it.
+    Problems are solved with a tiny penalty on these features. Proofs are for the
+    objective without this penalty.
 
     Parameters
     ----------
     features : ndarray of bool, of shape (d,)
-        Which features have no penalty.
+        Mask of the features without a penalty.
     n_coef : int
-        How many coefficients all features have.
+        Number of coefficients of all features.
     curvature : callable
-        From the index of a problem to about the second derivative of its loss.
+        Returns about the second derivative of the loss, for the index of a problem.
     labels : list of str
         Names of the problems, for warnings.
     unit : float
-        The least unit of features, where none has a penalty.
+        The smallest unit of the features, if none has a penalty.
 
     Attributes
     ----------
     coef : ndarray of bool, of shape (n_coef,)
-        Which coefficients have no penalty.
+        Mask of the coefficients without a penalty.
     """
 
     has_free = True
@@ -70,7 +71,7 @@ class FreeFeatures(Reading):
         return strength
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
-        # A difference of objectives with and without the small penalty would cancel.
+        # The difference of both objectives would suffer from cancellation.
         return point.under(self._without_free(point.objective)).value, -np.inf
 
     def solve(
@@ -80,23 +81,24 @@ class FreeFeatures(Reading):
         rule = Stopping(
             settings.tol,
             infimum=Scale(objective).infimum,
-            # Smaller objectives need no proof.
+            # Gaps below this size need no proof.
             least_size=1e-6 * abs(real.origin().value),
         )
         proofs = _Proofs(rule, real.least)
         prove = proofs.bound
 
         def prove_during(point: Point) -> float:
-            # Bounds without the small penalty are bounds with it.
+            # A bound without the tiny penalty is also a bound with it.
             return prove(point.under(real), point.dual)
 
-        # Subgradients of smooth losses are dual points near the optimum.
+        # Near the optimum, subgradients of smooth losses are good dual points.
         during = prove_during if objective.loss.smooth else None
-        # Where the bound without the penalty is no good, the problem is solved anew.
+        # If the bound without the penalty is too low, the problem is solved more
+        # accurately.
         advice = "Decrease tol, or"
         for more in (1.0, 1e-2, 1e-4):
             closer = changed(settings, tol=more * settings.tol)
-            # What a closer run misses is no concern of the user's.
+            # The user is not warned if a more accurate run misses its tolerance.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
             solution = run(closer, prove=during, **others)
             start = solution.start
@@ -106,10 +108,10 @@ class FreeFeatures(Reading):
             proven = solution.with_proof(point.value, bound, 1.0)
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven
-            # A run that missed its tolerance misses smaller ones, too.
+            # A run that missed its tolerance would miss a smaller tolerance, too.
             if more == 1.0 and not solution.proven:
                 return proven
-            # Losses of several scores are known by their infimum only.
+            # Losses of several scores have no lower bound except their infimum.
             if point.dual.ndim > 1 or not objective.loss.has_leeway:
                 advice = "Nothing else is known of this loss without a penalty:"
                 break
@@ -121,26 +123,26 @@ class FreeFeatures(Reading):
         return proven
 
     def _without_free(self, objective: Objective) -> Objective:
-        """Return the objective without the small penalty of free features."""
+        """Return the objective without the tiny penalty on unpenalized features."""
         return objective.with_regularizer(PartlyFree(objective.regularizer, self.coef))
 
 
 class _Proofs:
-    """Lower bounds without the small penalty, one after the other.
+    """Successive lower bounds without the tiny penalty.
 
     Parameters
     ----------
     rule : Stopping
-        What gap is enough.
+        The rule for the allowed gap.
     least : float
-        A lower bound that is known.
+        A known lower bound.
 
     Attributes
     ----------
     rounded : bool
-        Whether further bounds would gain nothing: from the last point to this
-        one, the objective changed by less than a tenth of the gap, and the gap, at most
-        a millionth of the objective, did not halve. Bounds found before remain valid.
+        Whether further bounds would gain nothing: since the last point, the objective
+        changed by less than a tenth of the gap, and the gap, at most a millionth of the
+        objective, did not halve. Bounds found before remain valid.
     """
 
     def __init__(self, rule: Stopping, least: float) -> None:
@@ -149,7 +151,7 @@ class _Proofs:
         self.rounded = False
 
     def bound(self, point: Point, *duals: Floats) -> float:
-        """Return the best bound so far, of dual points near this point too."""
+        """Return the best bound so far, including dual points near this point."""
         value = point.value
         enough = value - self._rule.allowed_gap(value)
         if self._best < enough and not self.rounded:

@@ -1,4 +1,5 @@
-"""Searches over alpha: warm paths on folds, scores, the choice, and its reports.
+"""Searches over alpha: warm-started paths on folds, scores, the choice, and reports.
 
-What the CV estimators share is here. This room may import estimators and all below.
+The CV estimators share the code of this subpackage, which may import estimators and all
+layers below.
 """

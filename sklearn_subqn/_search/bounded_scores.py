@@ -1,4 +1,4 @@
-"""Scores of held-out rows that have bounds where their predictions have."""
+"""Scores of held-out rows that can be bounded from bounds of the predictions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .._core.rounding import TINY
 from .._problems.quantiles import mean_loss
 from .._solving.solution import Floats
 
-#: From predictions and targets to the score of each row.
+#: Returns the score of each row, from predictions and targets.
 RowScore = Callable[[Floats, Floats], Floats]
 
 
 def accuracy(scores: Floats, signs: Floats) -> Floats:
-    """Return one where the sign of a score is that of the class; zero is negative."""
+    """Return one where a score has the sign of its class; zero is negative."""
     return ((scores > 0.0) == (signs > 0.0)).astype(np.float64)
 
 
 def log_loss(dtype: Any) -> RowScore:
-    """Return the score by logarithms of probabilities, which are of a type.
+    """Return the score by log probabilities that have been computed in a dtype.
 
-    As in scikit-learn they are at least the resolution of that, and below one by it.
+    As in scikit-learn, probabilities are clipped to [eps, 1 - eps] of the dtype.
     """
     eps = float(np.finfo(dtype).eps)
     ends = np.log(eps), np.log1p(-eps)
@@ -36,22 +36,22 @@ def log_loss(dtype: Any) -> RowScore:
 
 
 def hinge(scores: Floats, signs: Floats) -> Floats:
-    """Return the hinge loss with its sign changed."""
+    """Return the negative hinge loss."""
     return -np.maximum(1.0 - signs * scores, 0.0)
 
 
 def negative_squares(scores: Floats, targets: Floats) -> Floats:
-    """Return squared errors with their sign changed."""
+    """Return negative squared errors."""
     return -((scores - targets) ** 2)
 
 
 def absolute(scores: Floats, targets: Floats) -> Floats:
-    """Return absolute errors with their sign changed."""
+    """Return negative absolute errors."""
     return -np.abs(scores - targets)
 
 
 def pinball(level: float) -> RowScore:
-    """Return the score of quantiles of a level."""
+    """Return the negative pinball loss of a quantile's level."""
 
     def score(scores: Floats, targets: Floats) -> Floats:
         residuals = targets - scores
@@ -61,16 +61,16 @@ def pinball(level: float) -> RowScore:
 
 
 def margins(scores: Floats, classes: Floats) -> Floats:
-    """Return how much the score of the class of each row exceeds all others.
+    """Return the score of each row's class less the largest of the other scores.
 
-    Predictions of equal scores are the first class: a margin is positive where the
-    prediction is right.
+    For equal scores the first class is predicted: a margin is positive if the
+    prediction is right, and zero or negative otherwise.
 
     Parameters
     ----------
     scores : ndarray of shape (m, k)
     classes : ndarray of shape (m,)
-        The column of the class of each row.
+        Column of the class of each row.
     """
     own, others = _apart(scores, classes)
     found = own - others.max(axis=1)
@@ -79,7 +79,7 @@ def margins(scores: Floats, classes: Floats) -> Floats:
 
 
 def _apart(scores: Floats, classes: Floats) -> tuple[Floats, Floats]:
-    """Return the scores of the class of each row, and those of all others."""
+    """Return the score of each row's class, and the scores of all other classes."""
     place = np.arange(len(scores)), classes.astype(np.intp)
     others = scores.copy()
     others[place] = -np.inf
@@ -92,16 +92,16 @@ class HeldOutScore:
     Parameters
     ----------
     rows : callable
-        As ``RowScore``: of labels one that grows with the score of the right side, of
-        numbers a concave one that is largest at the target.
+        A ``RowScore``: for labels an increasing function of the score of the right
+        side, for numbers a concave function with its maximum at the target.
     targets : ndarray of shape (m,)
-        Signs of two classes, the columns of several, or numbers.
+        Signs of two classes, column numbers of several classes, or numbers.
     weights : ndarray of shape (m,)
-        Any non-negative ones.
+        Non-negative weights, which are normalized.
     labels : bool
-        Whether targets are signs.
+        Whether targets are classes.
     unit : float, optional
-        Where there is one, the score is one plus the mean in such units, as R² is.
+        If given, the score is one plus the mean divided by this unit, such as R².
     """
 
     def __init__(
@@ -116,14 +116,14 @@ class HeldOutScore:
         self._weights, self._unit = weights / weights.sum(), unit
 
     def __call__(self, scores: Floats) -> float:
-        """Return the score of predictions, which are columns of several classes."""
+        """Return the score of predictions, which are columns for several classes."""
         if scores.ndim == 1:
             return self._mean(self._rows(scores, self._targets))
         found = margins(scores, self._targets)
         return self._mean(self._rows(found, np.ones(len(found))))
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
-        """Return bounds of the score of all predictions between two ends."""
+        """Return bounds of the score for predictions between ``low`` and ``high``."""
         targets, rows = self._targets, self._rows
         if low.ndim == 2:
             (least, below), (most, above) = _apart(low, targets), _apart(high, targets)
@@ -140,18 +140,18 @@ class HeldOutScore:
         mean = float(self._weights @ scores)
         if self._unit is None:
             return mean
-        # Where targets are equal, R² is one or zero, as in scikit-learn.
+        # If all targets are equal, R² is one or zero, as in scikit-learn.
         return 1.0 + mean / self._unit if self._unit else float(mean == 0.0)
 
 
 def coded(classes: Any, y: Any) -> Floats:
-    """Return labels as signs of two classes, or as the columns of several."""
+    """Return labels as signs of two classes, or as columns of several classes."""
     codes = np.searchsorted(classes, y).astype(np.float64)
     return 2.0 * codes - 1.0 if len(classes) == 2 else codes
 
 
 def with_equal_classes(classes: Floats, weights: Floats) -> Floats:
-    """Return weights with the same sum for each class that has any."""
+    """Return weights whose sum is one in each class with positive weight."""
     _, codes = np.unique(classes, return_inverse=True)
     sums = np.bincount(codes, weights)
     return np.asarray(weights / np.where(sums > 0.0, sums, 1.0)[codes])
@@ -174,14 +174,14 @@ _OF_NUMBERS: dict[str, RowScore] = {
 
 
 def score_names(labels: bool, probabilities: bool) -> list[str]:
-    """Return the names of the scores that have bounds.
+    """Return the names of the scores with bounds.
 
     Parameters
     ----------
     labels : bool
         Whether targets are classes.
     probabilities : bool
-        Whether these have probabilities.
+        Whether the model has probabilities of classes.
     """
     if not labels:
         return [*_OF_NUMBERS, _PINBALL]
@@ -189,15 +189,15 @@ def score_names(labels: bool, probabilities: bool) -> list[str]:
 
 
 def row_score(name: str, level: float, dtype: Any) -> RowScore:
-    """Return the score of rows by its name.
+    """Return the score of rows with a given name.
 
     Parameters
     ----------
     name : str
     level : float
-        Of quantiles.
+        Level of the quantiles.
     dtype : dtype
-        Of probabilities.
+        Type of the probabilities.
     """
     if name == _PINBALL:
         return pinball(level)
@@ -207,7 +207,7 @@ def row_score(name: str, level: float, dtype: Any) -> RowScore:
 
 
 def neg_hinge_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the mean hinge loss of a classifier with its sign changed."""
+    """Return the negative mean hinge loss of a classifier."""
     targets = coded(model.classes_, y)
     weights = np.ones(len(targets)) if sample_weight is None else sample_weight
     return HeldOutScore(hinge, targets, weights, True)(model.decision_function(X))
@@ -216,12 +216,12 @@ def neg_hinge_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> flo
 def neg_mean_pinball_loss(
     model: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Return the mean pinball loss of a regressor with its sign changed."""
+    """Return the negative mean pinball loss of a regressor."""
     return -mean_loss(y, model.predict(X), model.quantile, sample_weight)
 
 
 def own_scorer(name: Any, labels: bool) -> Any:
-    """Return the scorer of a name that scikit-learn does not have, or None."""
+    """Return the scorer for a name that scikit-learn does not have, or None."""
     if labels:
         return neg_hinge_loss if name == _HINGE else None
     return neg_mean_pinball_loss if name == _PINBALL else None

@@ -1,4 +1,4 @@
-"""Cross-validated choice of the regularization along warm paths."""
+"""Cross-validated choice of the regularization, along warm-started paths."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Model = TypeVar("Model", bound=Any)
 
 
 class SearchCV(WarmPaths):
-    """What estimators with a cross-validated ``alpha`` and a scorer share.
+    """Base of estimators with a cross-validated ``alpha`` and a scorer.
 
-    ``l1_ratio`` may be a list of values to try, where there is such a parameter.
+    ``l1_ratio`` may be a list of values to try, in estimators with this parameter.
     """
 
     scoring: Any
@@ -53,10 +53,10 @@ class SearchCV(WarmPaths):
 
     _takes_collections = True
 
-    # On folds of data in blocks, the classes of all samples.
+    # Classes of all samples, for folds of data in blocks.
     _fold_classes: Any = None
 
-    #: This callable makes problems of X, y, weights that sum to one, and other facts.
+    #: Makes problems of X, y, weights that sum to one, and further row data.
     _problems: Callable[..., LinearProblems]
 
     def _check_parameters(self) -> None:
@@ -68,7 +68,7 @@ class SearchCV(WarmPaths):
                 f"{self.l1_ratio!r}."
             )
         for model in self._to_try():
-            # The rules of a single value.
+            # Each value has to satisfy the rules for a single value.
             super(SearchCV, model)._check_parameters()
         check_error_score(self.error_score)
         if self.search_tol is not None:
@@ -81,7 +81,7 @@ class SearchCV(WarmPaths):
             )
 
     def _has_ratio(self) -> bool:
-        """Whether ``l1_ratio`` has an effect."""
+        """Whether the estimator has the parameter ``l1_ratio``."""
         return hasattr(self, "l1_ratio")
 
     def _tries_several(self) -> bool:
@@ -107,8 +107,8 @@ class SearchCV(WarmPaths):
     ) -> None:
         """Choose ``alpha`` and ``l1_ratio``, and set the attributes.
 
-        X and y are validated, ``data`` is what the user gave for them and the weights,
-        ``others`` what else problems are made of.
+        X and y are validated; ``data`` are X, y and sample_weight as given by the user;
+        ``others`` are further arguments of ``_problems``.
         """
         score_weights = None
         if data[2] is not None:
@@ -136,7 +136,7 @@ class SearchCV(WarmPaths):
     ) -> None:
         """Choose among models by their paths on folds, and set the attributes.
 
-        ``of_all`` are their problems of all samples.
+        ``of_all`` are the problems of the models on all samples.
         """
         task, report = self._search_task(len(models), folds, of_all[0], data)
         searched = []
@@ -152,9 +152,9 @@ class SearchCV(WarmPaths):
     def _fit_to_blocks(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any = None
     ) -> Self:
-        """Search by folds of rows in blocks, and set the attributes.
+        """Search with folds of data in blocks, and set the attributes.
 
-        A fit on a fold is one to all rows, in which those that are left out have weight
+        A fit on a fold is a fit to all rows in which the held-out rows have weight
         zero.
         """
         self._check_collection()
@@ -170,7 +170,7 @@ class SearchCV(WarmPaths):
     def _search_rows(
         self, rows: SplitRows, groups: Any, data: tuple[Any, Any, Any]
     ) -> Self:
-        """Search by folds of rows in blocks; ``data`` is what the user gave."""
+        """Search with folds of data in blocks; ``data`` are as given by the user."""
         n, classes = len(rows.y), None
         weights = check_sample_weight(rows.weights, n)
         if is_classifier(self):
@@ -214,16 +214,17 @@ class SearchCV(WarmPaths):
         alphas: npt.NDArray[np.float64],
         report: FoldReport,
     ) -> FoldPath:
-        """Fit the path on one training part of rows in blocks, and score it."""
+        """Fit the path on one training part of data in blocks, and score it."""
         n = len(weights)
-        # Samples that a splitter draws several times count so.
+        # Samples that a splitter draws several times get a multiple of their weight.
         weights = weights * np.bincount(np.arange(n)[train], minlength=n)
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
         test = _with_weights(test, n, rows.weights)
         model = self._for_fold()
         if classes is not None:
-            # The weights have those of classes, which are the same on all folds.
+            # The weights include the class weights of all samples, the same on each
+            # fold.
             model.set_params(class_weight=None)
             model._fold_classes = classes
         opened = rows.opened(model, weights)
@@ -246,7 +247,7 @@ class SearchCV(WarmPaths):
         return weights / weights.sum(), self._fold_classes
 
     def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
-        """Return what scores models on folds; ``classes`` are those of all samples."""
+        """Return the scorer of models on folds, for the classes of all samples."""
         own = own_scorer(self.scoring, is_classifier(self))
         scorer = check_scoring(self, scoring=own or self.scoring)
         return scorer if classes is None else with_classes(scorer, classes)
@@ -261,7 +262,7 @@ class SearchCV(WarmPaths):
         folds: list[tuple[Any, Any]],
         data: tuple[Any, Any, Any],
     ) -> None:
-        """Choose ``alpha`` from an interval with a proof, and set the attributes."""
+        """Choose ``alpha`` in an interval with a proof, and set the attributes."""
         problems = self._problems(X, y, weights, *others)
         self._check_support(problems)
         joint = problems.design.n_outputs is not None
@@ -286,11 +287,11 @@ class SearchCV(WarmPaths):
     def _of_rows(
         self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
     ) -> tuple[Any, ...]:
-        """Return what else is known of some of the samples."""
+        """Return the further row data of a subset of the samples."""
         return others
 
     def _knowing(self, others: tuple[Any, ...]) -> Self:
-        """Return the model for scorers of samples of which more is known."""
+        """Return the model for a scorer, with further data of the test samples."""
         return self
 
     def _fold_path(
@@ -303,9 +304,9 @@ class SearchCV(WarmPaths):
         alphas: npt.NDArray[np.float64],
         report: FoldReport,
     ) -> FoldPath:
-        """Fit the path on one training part and score it on the rest.
+        """Fit the path on one training part and score it on the test part.
 
-        ``rows`` are X, y, weights of fits, and those of scores or None.
+        ``rows`` are X, y, the weights for fits, and the weights for scores or None.
         """
         X, y, weights, score_weights = rows
         weights = weights[train]
@@ -327,11 +328,11 @@ class SearchCV(WarmPaths):
 def _with_weights(
     test: npt.NDArray[np.intp], n: int, weights: npt.NDArray[np.float64] | None
 ) -> npt.NDArray[np.intp]:
-    """Return the numbers of test samples among n that have a weight in scores."""
+    """Return the indices of the test samples that have weight in scores."""
     test = np.arange(n)[test]
     if weights is None:
         return test
-    # Samples of weight zero count as missing, and so do their classes.
+    # Samples of weight zero count as absent, and so do their classes.
     test = test[weights[test] > 0.0]
     if not len(test):
         raise ValueError("A test part of cv has no samples of positive weight.")
@@ -350,14 +351,14 @@ def fit(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Training data. Dask arrays and dataframes stay where they are, with ``y`` and
         ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in blocks.
-        Labels and weights come to this process. Folds are of rows, which are numbered
-        in the order of the blocks.
+        Labels and weights are loaded into this process. Folds are subsets of the rows,
+        which are numbered in the order of the blocks.
     y : array-like of shape (n_samples,)
         Class labels.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Non-negative weights of the samples, in fits and in scores.
     groups : array-like of shape (n_samples,), default=None
-        Group labels for splitters that ask for them.
+        Group labels for splitters that use them.
 
     Returns
     -------
@@ -367,13 +368,13 @@ def fit(
     Raises
     ------
     TypeError, ValueError
-        If parameters or data are not acceptable, or a fit overflows; or what the
-        scorer raises, if it does on all folds or ``error_score="raise"``.
+        If parameters or data are invalid, or a fit overflows; also the error of the
+        scorer, if it fails on all folds or with ``error_score="raise"``.
 
     Warns
     -----
     ConvergenceWarning
-        If ``tol`` was not reached by a fit; states the gap that was.
+        If a fit did not reach ``tol``; the message states the gap.
     UserWarning
         If some folds cannot be scored.
     """

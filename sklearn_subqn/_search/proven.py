@@ -1,12 +1,12 @@
-"""A search over an interval of alpha that proves that no other alpha is much better.
+"""Search over an interval of alpha, with a proof that no other alpha is much better.
 
-Alphas are solved on all folds; intervals between neighbors have bounds of the mean of
-the held-out scores (``score_bounds``). An interval whose upper bound is too high is
-halved, or, where the bound of its middle alone is too high, an alpha between the two
-solved ones is solved. The search ends where the interval with the highest bound is
-halved without gain, since no other interval decides how much is proven. That happens to
-losses that have many optima, as hinges have of different intercepts. It also ends
-where it has taken as much work as it may.
+A set of alphas is solved on all folds; between neighbors, the mean held-out score has
+bounds (``score_bounds``). An interval whose upper bound is too high is halved, or, if
+the bound at its middle alone is too high, an alpha between the two solved alphas is
+solved. The search ends where halving the interval with the highest bound gains nothing,
+since the other intervals cannot improve the proof. This happens for losses with many
+optima, such as a hinge with a set of optimal intercepts. The search also ends at the
+limit of work.
 """
 
 from __future__ import annotations
@@ -25,35 +25,36 @@ from .._solving.solution import Floats
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# Bounds of an interval take about a tenth of the time of fits to an alpha.
+# Bounds of an interval take about a tenth of the time of the fits for an alpha.
 _WORK_OF_BOUNDS = 0.1
 
-# An interval is halved where the radius of coefficients in its middle is less than 0.7
-# times that at its ends; else its solved ends are too far from each other.
+# An interval is halved if the radius of coefficients in its middle is less than 0.7
+# times the radius at its ends; otherwise an alpha between its solved ends is solved.
 _NARROW = 0.7
 
-# Neighbors closer than a relative distance of 1e-6 have bounds as good as they get.
+# Neighbors within a relative distance of 1e-6 have the best possible bounds.
 _CLOSEST = 1e-6
 
-# Halving gains nothing where twenty times in a row it lowers a bound by less than a
-# twentieth of what it is too high.
+# Halving stops if twenty times in a row it reduces the excess of a bound by less than a
+# twentieth.
 _MOST_IDLE = 20
 _LEAST_GAIN = 0.05
 
 
 class Fold(Protocol):
-    """A fold as the search sees it."""
+    """A fold, as the search uses it."""
 
     def solve(self, alpha: float) -> tuple[Any, float]:
-        """Return what is solved for an alpha, and the score of the held-out rows."""
+        """Return the solution for an alpha, and the score of the held-out rows."""
 
     def between(self, low: Any, high: Any, share: float) -> Any:
-        """Return a convex combination of what is solved for two alphas."""
+        """Return a convex combination of the solutions for two alphas."""
 
     def bounds(self, at: Any, first: float, last: float) -> tuple[float, ...]:
         """Return bounds of the held-out score for all alphas of an interval.
 
-        And the share of the radius of coefficients that is left in its middle.
+        The third result is the ratio of the radius in its middle to the radius at its
+        ends.
         """
 
 
@@ -65,11 +66,11 @@ class AlphaInterval(NamedTuple):
     first, last : float
     lower, upper : float
     spread : float
-        What is left of the radius of coefficients in the middle of the interval.
+        Ratio of the radius in the middle of the interval to the radius at its ends.
     pair : tuple of int
-        Numbers of the solved alphas that it is between.
+        Indices of the neighboring solved alphas.
     n_idle : int
-        How many times in a row halving it gained nothing.
+        Number of successive halvings without gain.
     """
 
     first: float
@@ -82,19 +83,19 @@ class AlphaInterval(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search has found.
+    """The result of a search.
 
     Attributes
     ----------
     alphas : ndarray of shape (n_alphas,)
-        All that were solved, in descending order.
+        All solved alphas, in descending order.
     scores : ndarray of shape (n_folds, n_alphas)
     bounds : ndarray of shape (n_intervals, 4)
-        Ends of intervals, and bounds of the mean score for all alphas between these.
+        Ends of intervals, and bounds of the mean score over each interval.
     gap : float
-        No alpha has a mean score better than the best one by more.
+        Bound of how much the mean score of any alpha exceeds the best score.
     cut : bool
-        Whether the search ended since it took as much work as it may.
+        Whether the search ended at the limit of work.
     """
 
     alphas: Floats
@@ -105,7 +106,7 @@ class Search(NamedTuple):
 
 
 class ProvenSearch:
-    """The state of a search.
+    """The state of a proven search.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ class ProvenSearch:
     each : callable
         Maps a function over the folds, perhaps in threads.
     report : callable
-        Called with the number of solved alphas, the best mean score and the largest
-        bound of others, after each alpha that is solved between two others.
+        Called after each alpha that is solved between two neighbors, with the number of
+        solved alphas, the best mean score and the largest upper bound.
     """
 
     def __init__(
@@ -127,19 +128,19 @@ class ProvenSearch:
         self._alphas: list[float] = []
         self._solved: list[list[Any]] = []
         self._scores: list[list[float]] = []
-        # The number of the alpha that was solved between two others.
+        # The index of the alpha that was solved between two neighbors.
         self._number: dict[tuple[int, int], int] = {}
-        # In fits to an alpha, on all folds.
+        # Work in units of the fits for an alpha on all folds.
         self._work = 0.0
 
     def run(self, low: float, high: float, tol: float, most: float) -> Search:
-        """Search from low to high until ``tol`` is proven, or cannot be.
+        """Search from low to high until ``tol`` is proven, or cannot be proven.
 
-        Nor does it go on once it has done the work of fits to ``most`` alphas.
+        The search also ends once its work exceeds the fits for ``most`` alphas.
         """
         for alpha in np.geomspace(high, low, FIRST):
             self._solve(float(alpha))
-        # The last one made of equal bounds is the first to be refined.
+        # Among equal bounds, the latest interval is refined first.
         serial = count(0, -1)
         queue: list[tuple[float, int, AlphaInterval]] = []
         for i in range(FIRST - 1):
@@ -163,7 +164,7 @@ class ProvenSearch:
         bounds = np.array(sorted(each[:4] for each in ends))
         gap = max(float(bounds[:, 3].max()) - self._best(), 0.0)
         if gap <= tol * (1.0 + ROUNDED):
-            # A difference of scores is rounded.
+            # The difference of scores has a rounding error.
             gap = min(gap, tol)
         scores = np.array(self._scores)[order].T
         return Search(np.array(self._alphas)[order], scores, bounds, gap, cut)
@@ -196,12 +197,12 @@ class ProvenSearch:
         return AlphaInterval(first, last, lower, upper, spread, pair)
 
     def _share(self, alpha: float, pair: tuple[int, int]) -> float:
-        """Return the share of the second one of two solutions at an alpha."""
+        """Return the weight of a pair's second solution at an alpha between both."""
         a, b = (math.log(self._alphas[i]) for i in pair)
         return min(max((math.log(alpha) - a) / (b - a), 0.0), 1.0)
 
     def _refined(self, interval: AlphaInterval, aim: float) -> list[AlphaInterval]:
-        """Return parts of an interval with better bounds, none where there are none."""
+        """Return parts of an interval with better bounds, none if there are none."""
         first, last, pair = interval.first, interval.last, interval.pair
         middle = math.sqrt(first * last)
         if interval.spread < _NARROW:
@@ -219,7 +220,7 @@ class ProvenSearch:
         low, high = (self._alphas[i] for i in pair)
         if high / low < 1.0 + _CLOSEST:
             return []
-        # Parts of the same pair may have had it split already.
+        # Another part of the same pair may have been split already.
         at = math.sqrt(low * high)
         number = self._number.get(pair)
         if number is None:

@@ -1,4 +1,4 @@
-"""What estimators do for a proven search over an interval of alpha."""
+"""The parts of estimators for a proven search over an interval of alpha."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .warm_paths import warn_of_folds
 
-# Fits on folds have to be much closer to the optimum than intervals are wide: with a
-# tolerance of 1e-8 and search_tol=0.002 a9a is never proven, with 1e-10 it is.
+# Fits on folds have to be much more accurate than the interval is wide: with a
+# tolerance of 1e-8 and search_tol=0.002 the search on a9a never ends, with 1e-10 it
+# does.
 FOLD_TOL = 1e-10
 
 
 def check_interval(estimator: Any, tries_several: bool = False) -> None:
     """Raise unless the parameters of an estimator allow a proven search.
 
-    ``tries_several`` says whether there are several values of another parameter.
+    ``tries_several`` is true if another parameter has several values.
 
     Raises
     ------
     ValueError
-        Says what is needed instead.
+        If a parameter is not allowed; the message says what is needed.
     """
     check_number("search_tol", estimator.search_tol, low=0.0, low_included=False)
     check_number("search_max_fits", estimator.search_max_fits, low=1, integer=True)
@@ -77,7 +78,7 @@ def check_score(estimator: Any) -> None:
     Raises
     ------
     ValueError
-        Names those that have.
+        If the score has no bounds; the message names the scores with bounds.
     """
     name = _score_name(estimator)
     known = score_names(is_classifier(estimator), _has_probabilities(estimator))
@@ -93,7 +94,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 def _score_name(estimator: Any) -> Any:
-    """Return the name of the score, also where the user gives none."""
+    """Return the name of the score, or of the default score."""
     if estimator.scoring is not None:
         return estimator.scoring
     if is_classifier(estimator):
@@ -114,7 +115,7 @@ def search_interval(
     estimator : WarmPaths
     folds : list of ProvenFold
     problems : LinearProblems
-        Those of all rows, which are fitted with the best alpha.
+        The problems of all rows, which are solved for the best alpha.
     task : FitTask
     """
     n_jobs = n_threads(estimator.n_jobs)
@@ -161,10 +162,10 @@ def search_interval(
 
 
 def _printed(estimator: Any) -> Callable[[int, float, float], None]:
-    """Return what reports a solved alpha, the best mean score and the bound."""
+    """Return a function that prints the progress of the search."""
 
     def report(n_solved: int, best: float, upper: float) -> None:
-        # Lines are printed at powers of two, or each.
+        # Lines are printed at powers of two, or for each alpha.
         if estimator.verbose > 1 or (estimator.verbose and n_solved.bit_count() == 1):
             print(
                 f"{type(estimator).__name__}: {n_solved} alphas solved  best score "
@@ -175,7 +176,7 @@ def _printed(estimator: Any) -> Callable[[int, float, float], None]:
 
 
 def model_of_fold(estimator: Any) -> Any:
-    """Return the model of a fold: its fits are those of a single alpha."""
+    """Return the model for a fold, with a small tolerance."""
     model = estimator._for_fold()
     return model.set_params(tol=min(model.tol, FOLD_TOL))
 
@@ -196,15 +197,15 @@ def proven_fold(
     train: npt.NDArray[np.intp],
     test: npt.NDArray[np.intp],
 ) -> ProvenFold:
-    """Return a fold of samples with classes or numbers.
+    """Return a fold of samples with classes or numbers as targets.
 
     Parameters
     ----------
     estimator : SearchCV
     problems_of : callable
-        From a model, rows and weights that sum to one to their problem.
+        Returns the problem for a model, rows and weights that sum to one.
     X, y, weights
-        Validated.
+        Validated data.
     score_weights : ndarray of shape (n,) or None
         Weights of held-out rows in scores.
     train, test : ndarray

@@ -1,4 +1,4 @@
-"""Folds of a proven search: fits to an alpha, and bounds between two of them."""
+"""Folds of a proven search: fits for an alpha, and bounds between two alphas."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from .._solving.callbacks import FitTask
 from .._solving.solution import Floats
 from .score_bounds import Between, HeldOutBounds, Solved
 
-#: One solution, and one convex combination, for each problem.
+#: A solution for each problem.
 Solutions = tuple[Solved, ...]
 Combinations = tuple[Between, ...]
 
 
 class BoundedScore(Protocol):
-    """A score of held-out rows that has bounds where their scores have."""
+    """A score of held-out rows that can be bounded from bounds of the predictions."""
 
     def __call__(self, scores: Floats) -> float:
         """Return the score of predictions."""
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
-        """Return bounds of the score of all predictions between two ends."""
+        """Return bounds of the score for predictions between ``low`` and ``high``."""
 
 
 class ProvenFold:
-    """A fold whose held-out score has bounds.
+    """A fold with bounds of its held-out score.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ProvenFold:
     X, held : {ndarray, sparse matrix}
         Training rows and held-out rows.
     factors : ndarray of shape (d,)
-        Of the squares in the penalty.
+        Factors of the squares in the penalty.
     score : BoundedScore
     """
 
@@ -54,7 +54,7 @@ class ProvenFold:
             HeldOutBounds(risk, X, held, factors, fit_intercept)
             for risk in map(problems.risk, range(len(problems)))
         ]
-        # The alpha of each fit, its relative gap, and whether it is as small as asked.
+        # The alpha of each fit, its relative gap, and whether the gap is within tol.
         self.fits: list[tuple[float, float, bool]] = []
 
     def solve(self, alpha: float) -> tuple[Solutions, float]:
@@ -74,15 +74,15 @@ class ProvenFold:
         return solved, self._score(_columns([of.held_scores for of in solved]))
 
     def between(self, low: Solutions, high: Solutions, share: float) -> Combinations:
-        """Return convex combinations of two solutions of each problem."""
+        """Return convex combinations of two solutions, for each problem."""
         pairs = zip(self._rows, low, high, strict=True)
         return tuple(rows.between(a, b, share) for rows, a, b in pairs)
 
     def bounds(self, at: Combinations, first: float, last: float) -> tuple[float, ...]:
         """Return bounds of the held-out score for all alphas of an interval.
 
-        And the share of the radius of coefficients that is left in its middle, in that
-        of the problems in which it is largest.
+        The third result is the radius of coefficients in the middle of the interval as
+        a share of the radius at its ends, the largest over the problems.
         """
         rows = zip(self._rows, at, strict=True)
         found = [part.intervals(of, first, last) for part, of in rows]
@@ -91,5 +91,5 @@ class ProvenFold:
 
 
 def _columns(scores: list[Floats]) -> Floats:
-    """Return the scores of a single problem as they are, else as columns."""
+    """Return the scores of a single problem unchanged, of several as columns."""
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -1,16 +1,17 @@
-"""Bounds of held-out scores for intervals of alpha, between two solved ones.
+"""Bounds of held-out scores over intervals between two solved alphas.
 
-Let R be the mean training loss of scores, and w(a) the coefficients that minimize
-a ||w||² / 2 + R(Xw + b). For any coefficients w with scores z, any dual point u whose
-entries sum to zero, v = Xᵀu and e = R(z) + R*(u) - <u, z> >= 0, convexity of R at w and
-at w(a) gives <w(a) - w, a w(a) + v> <= e, and so
+Let R be the mean training loss of scores, and w(a) the minimizer of a ||w||² / 2 + R(Xw
++ b). Take any coefficients w with scores z and any dual point u whose entries sum to
+zero, and let v = Xᵀu and e = R(z) + R*(u) - <u, z> >= 0. Convexity of R at w and at
+w(a) gives <w(a) - w, a w(a) + v> <= e, hence
 
     ||w(a) - (w - v / a) / 2||² <= ||w + v / a||² / 4 + e / a.
 
-(Ndiaye et al. 2019 and Shibagaki et al. 2015 have bounds of this kind with w alone.)
-Between two solved alphas w, z, u and v are the same convex combination of those of
-both: no product with X is made. In 1 / a the center is linear and the squared radius
-convex, so that the ends of an interval of 1 / a bound all of it.
+(Ndiaye et al. 2019 and Shibagaki et al. 2015 have similar bounds with w alone.) Between
+two solved alphas, w, z, u and v are the same convex combination of the values at both,
+so that no product with X is needed. As functions of 1 / a the center is linear and the
+squared radius convex, so that the bounds at the ends of an interval of 1 / a hold for
+all of the interval.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from .._core.objectives.risk import Risk
 from .._core.rounding import TINY, rounding
 from .._solving.solution import Floats, Solution
 
-# How far intercepts move for a unit of the radius differs little between neighboring
-# intervals: a guess that is too small becomes longer by a quarter, then by more each
-# time, and one that holds is shorter by a 32nd the next time.
+# The movement of intercepts per unit of the radius differs little between neighboring
+# intervals: a guess that is too small is multiplied by 1.25, then by larger factors,
+# and a guess that holds is reduced by a 32nd for the next interval.
 _LONGER = 1.25
 _SHORTER = 1.0 - 1.0 / 32.0
 
@@ -35,23 +36,23 @@ _NODES = 16
 
 
 class Solved(NamedTuple):
-    """A solution on the training rows of a fold, and its products with all rows.
+    """A solution on the training rows of a fold, with its products with all rows.
 
     Attributes
     ----------
     alpha, intercept : float
-        The intercept is that of centered features.
+        Strength, and the intercept for centered features.
     coef, slope : ndarray of shape (d,)
         Coefficients w, and v divided by the factors of the penalty.
     dual : ndarray of shape (n,)
-        u, one for each training row.
+        Dual variables u of the training rows.
     products : ndarray of shape (2, n + m)
-        Products of the centered rows with both, training rows first. Those are left out
-        where v is taken from the optimum.
+        Products of the centered rows with ``coef`` and ``slope``, training rows first.
+        Training rows are omitted if v belongs to the optimum.
     n : int
-        The number of training rows among them.
+        Number of training rows in ``products``.
     error : float
-        A bound of the distance between w and the optimum, where v is taken from it.
+        Bound of the distance between w and the optimum, if v belongs to the optimum.
     """
 
     alpha: float
@@ -70,14 +71,14 @@ class Solved(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What is known of the loss at a convex combination of two solutions.
+    """The loss and its conjugate at a convex combination of two solutions.
 
     Attributes
     ----------
     total, product : float
-        R(z) + R*(u), and <u, z>.
+        The sum R(z) + R*(u), and the product <u, z>.
     lost : float
-        What rounding leaves of both.
+        Rounding error of both numbers.
     """
 
     total: float
@@ -86,7 +87,7 @@ class Node(NamedTuple):
 
 
 class SolvedPair:
-    """Two solutions, and what convex combinations of both need of them.
+    """Two solutions, and the quantities for convex combinations of them.
 
     Parameters
     ----------
@@ -97,24 +98,25 @@ class SolvedPair:
 
     def __init__(self, low: Solved, high: Solved, factors: Floats) -> None:
         self.low, self.high = low, high
-        # Products of w and v of both with each other, in the norm of the penalty.
+        # Inner products of w and v of both solutions, in the norm of the penalty.
         both = np.array([low.coef, low.slope, high.coef, high.slope])
         self._products = (both * factors) @ both.T
         self._squares = np.array(
             [self._products[i::2, j::2] for i, j in ((0, 0), (0, 1), (1, 1))]
         )
         self._squares[1] *= 2.0
-        #: The product of the changes of w and v from one to the other, which is that
-        #: of the changes of scores and dual.
+        #: Inner product of the change of w and the change of v between the solutions,
+        #: equal to the product of the changes of scores and dual variables.
         self.change = float(
             (high.slope - low.slope) @ (factors * (high.coef - low.coef))
         )
-        #: What is known at multiples of 1 / ``_NODES`` of the way.
+        #: The node of each convex combination, whose weights are multiples of 1 /
+        #: ``_NODES``.
         self.nodes: dict[int, Node] = {}
 
     @property
     def most_change(self) -> float:
-        """A bound of the same product of the optima near both solutions."""
+        """An upper bound of ``change`` for the optima near both solutions."""
         errors = np.array([self.low.error, self.high.error])
         alphas = np.array([self.low.alpha, self.high.alpha])
         w, v = (
@@ -138,13 +140,13 @@ class Between(NamedTuple):
     ----------
     pair : SolvedPair
     share : float
-        The weight of the second one.
+        The weight of the second solution.
     gap : float
-        A bound of e.
+        Upper bound of e.
     squares : list of 3 floats
         Coefficients of ||w + v / a||² as a polynomial of 1 / a.
     errors : tuple of 2 floats
-        Bounds of the errors of w and v, as coefficients of such a polynomial.
+        Bounds of the errors of w and v, as coefficients of a polynomial of 1 / a.
     """
 
     pair: SolvedPair
@@ -154,13 +156,13 @@ class Between(NamedTuple):
     errors: tuple[float, float]
 
     def mixed(self, name: str) -> Any:
-        """Return the combination of an attribute of both."""
+        """Return the convex combination of an attribute of both solutions."""
         low, high = getattr(self.pair.low, name), getattr(self.pair.high, name)
         return low + self.share * (high - low)
 
 
 class HeldOutBounds:
-    """What bounds of held-out scores need of a fold.
+    """The bounds of held-out scores on a fold.
 
     Parameters
     ----------
@@ -184,16 +186,15 @@ class HeldOutBounds:
         if fit_intercept:
             self._mean = np.asarray(X.T @ weights).ravel() / weights.sum()
         norms = self._norms_of(X)
-        # Scores of training rows say where intercepts are.
+        # Scores of training rows bound the intercepts.
         self._norms = np.append(norms if fit_intercept else [], self._norms_of(held))
-        # Without features, or with rows of one class, models are the same for every
-        # alpha.
+        # Without features, or with one class, the model is the same for every alpha.
         self._is_constant = False
         if fit_intercept:
             targets = risk.targets[weights > 0.0]
             one_class = bool(np.all(targets == targets[0]))
             self._is_constant = one_class or not norms.any()
-        # How far intercepts move for each unit of the radius, up and down.
+        # Movement of the intercept per unit of the radius, down and up.
         self._moves = np.full(2, float(weights @ norms))
         self._pairs: dict[tuple[float, float], SolvedPair] = {}
 
@@ -202,7 +203,7 @@ class HeldOutBounds:
         scale, mean = 1.0 / self._factors, self._mean
         squares = X.multiply(X) @ scale if hasattr(X, "multiply") else X**2 @ scale
         squares = squares - 2.0 * (X @ (mean * scale)) + mean @ (mean * scale)
-        # Differences of squares lose digits where features are far from zero.
+        # Differences of squares lose digits if features are far from zero.
         lost = rounding(X.shape[1]) * (mean @ (mean * scale) + np.max(squares))
         return np.sqrt(np.maximum(np.asarray(squares).ravel(), 0.0) + lost)
 
@@ -211,13 +212,13 @@ class HeldOutBounds:
     ) -> Solved:
         """Return a solution with its products.
 
-        Solvers of smooth losses may know no dual point but the slopes at their scores.
-        Without the conjugate v is -a w, that of the optimum for its own w.
+        Solvers of smooth losses may return no dual point; then the gradient at the
+        scores is used. Without a conjugate of the loss, v is -a w, as at the optimum.
         """
         if not self._has_conjugate:
             held = np.asarray(self._held @ coef).ravel()
             products = np.array([held, -alpha * held])
-            # The objective grows by at least a ||w - w(a)||² / 2 from the optimum.
+            # The objective exceeds the optimum by at least a ||w - w(a)||² / 2.
             error = math.sqrt(2.0 * solution.dual_gap / alpha)
             none = np.empty(0)
             return Solved(alpha, 0.0, coef, -alpha * coef, none, products, 0, error)
@@ -234,7 +235,7 @@ class HeldOutBounds:
         return Solved(alpha, center, coef, slope, dual, products, len(dual))
 
     def between(self, low: Solved, high: Solved, share: float) -> Between:
-        """Return a convex combination, with its share of the second one."""
+        """Return a convex combination; ``share`` is the second solution's weight."""
         alphas = low.alpha, high.alpha
         if alphas not in self._pairs:
             self._pairs[alphas] = SolvedPair(low, high, self._factors)
@@ -245,11 +246,11 @@ class HeldOutBounds:
         return Between(pair, share, gap, pair.squares(share), errors)
 
     def _gap(self, pair: SolvedPair, share: float) -> float:
-        """Return a bound of e for a convex combination of two solutions.
+        """Return an upper bound of e for a convex combination of two solutions.
 
-        R and R* are convex: between two nodes they are at most what is interpolated,
-        while the product of dual and scores is known everywhere. Where R* is not known
-        the nodes are the two optima, whose e is zero.
+        R and R* are convex: between two nodes they are at most the linear
+        interpolation, and the product of dual variables and scores is known everywhere.
+        If R* is not known, the nodes are the two optima, where e is zero.
         """
         if not self._has_conjugate:
             return share * (1.0 - share) * pair.most_change
@@ -261,7 +262,8 @@ class HeldOutBounds:
         part = place - first
         a, b = pair.nodes[first], pair.nodes[first + 1]
         total = (1.0 - part) * a.total + part * b.total
-        # A product of two affine functions is below its chord by that of their changes.
+        # The product of two affine functions is its chord less the product of their
+        # changes.
         product = (1.0 - part) * a.product + part * b.product
         product -= part * (1.0 - part) * pair.change / _NODES**2
         return max(total - product, 0.0) + max(a.lost, b.lost)
@@ -278,7 +280,7 @@ class HeldOutBounds:
         sizes = abs(value) + abs(conjugate) + float(np.abs(dual) @ np.abs(scores))
         lost = rounding(len(scores)) * sizes
         if self._fit_intercept:
-            # Duals sum to zero up to rounding, and to what the fit has left.
+            # Dual variables sum to zero up to rounding and the gap of the fit.
             largest = float(np.abs(scores).max(initial=0.0))
             lost += abs(float(dual.sum())) * largest
         return Node(value + conjugate, product, lost)
@@ -288,8 +290,9 @@ class HeldOutBounds:
     ) -> tuple[Floats, Floats, float]:
         """Return bounds of the held-out scores for all alphas in an interval.
 
-        And the radius in the middle of the interval as a share of its largest. It is
-        near one where interpolation, and not the width, makes the radius.
+        The third result is the radius in the middle of the interval as a share of the
+        largest radius. It is near one if interpolation dominates the radius, not the
+        width of the interval.
         """
         ends = 1.0 / first, 1.0 / last
         *radii, middle = [_radius(at, e) for e in (*ends, math.sqrt(ends[0] * ends[1]))]
@@ -312,10 +315,10 @@ class HeldOutBounds:
     def _intercepts(
         self, intercept: float, low: Floats, high: Floats, unit: float
     ) -> tuple[float, float]:
-        """Return bounds of the intercept by those of scores of the training rows.
+        """Return bounds of the intercept from bounds of the scores of training rows.
 
-        The sum of slopes of the loss grows with scores, and is zero at the intercept.
-        ``unit`` is the radius.
+        The sum of slopes of the loss increases with the intercept and is zero at the
+        optimum. ``unit`` is the radius.
         """
         bounds = []
         for side, (sign, scores) in enumerate(((-1.0, high), (1.0, low))):
@@ -325,7 +328,7 @@ class HeldOutBounds:
                 longer *= _LONGER
                 if max(move, move * unit) > 1e100:
                     return -np.inf, np.inf
-            # The next interval begins with a smaller move.
+            # The next interval starts with a smaller movement.
             self._moves[side] = move * _SHORTER
             bounds.append(intercept + sign * move * unit)
         return bounds[0], bounds[1]
@@ -336,11 +339,11 @@ class HeldOutBounds:
 
 
 def _radius(at: Between, end: float) -> float:
-    """Return the radius of the ball around coefficients for a value of 1 / a."""
+    """Return the radius of the ball around the center at a value of 1 / a."""
     w, wv, v = at.squares
     errors = at.errors[0] + at.errors[1] * end
     apart = math.sqrt(max(w + end * (wv + end * v), 0.0)) + errors
-    # The center is wrong by at most half of the errors.
+    # The error of the center is at most half of the sum of both errors.
     return math.sqrt(0.25 * apart**2 + at.gap * end) + 0.5 * errors
 
 
@@ -351,7 +354,7 @@ def _ends(
     radii: list[float],
     norms: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return bounds of the scores of rows at all points between two ends."""
+    """Return bounds of the scores of rows at all values of 1 / a between two ends."""
     parts = [
         (0.5 * (scores - end * slopes), radius * norms)
         for end, radius in zip(ends, radii, strict=True)

@@ -1,4 +1,4 @@
-"""Scores of folds by scorers of scikit-learn, and what to do without some of them."""
+"""Scores of folds by scorers of scikit-learn, and the choice if some are missing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def check_error_score(value: Any) -> None:
 
 
 def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer of probabilities that knows all classes; others as they are.
+    """Return a scorer of probabilities with all classes; other scorers are unchanged.
 
-    The columns of probabilities are of all classes, some of which the samples of a fold
-    may lack. Metrics that accept them get them as ``labels``, and the second of two as
-    ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
+    The columns of probabilities are for all classes, but the samples of a fold may lack
+    some of them. Metrics that accept ``labels`` get all classes, and the second of two
+    classes as ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
     """
     metric = getattr(scorer, "_score_func", None)
     methods = getattr(scorer, "_response_method", ())
@@ -48,7 +48,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
 
 
 def refuses_weights(scorer: Any) -> bool:
-    """Whether a scorer's metadata request says to go without weights."""
+    """Whether a scorer's metadata request excludes sample weights."""
     if not hasattr(scorer, "get_metadata_routing"):
         return False
     score = getattr(scorer.get_metadata_routing(), "score", None)
@@ -62,7 +62,7 @@ class FoldScore:
     ----------
     scorer : callable
     model : callable
-        Returns the model as it is.
+        Returns the model with its present coefficients.
     X, y : collections of rows, ndarray
     weights : ndarray or None
     error_score : float or str
@@ -70,7 +70,7 @@ class FoldScore:
     Attributes
     ----------
     failures : list of Exception
-        What the scorer has raised.
+        Errors raised by the scorer.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FoldScore:
         self.failures: list[Exception] = []
 
     def __call__(self) -> Any:
-        """Return the score, or ``error_score`` where there is none."""
+        """Return the score, or ``error_score`` if the scorer fails."""
         try:
             return self._scorer(self._model(), *self._data, **self._keywords)
         except Exception as error:
@@ -101,7 +101,7 @@ class FoldScore:
 
 
 def checked_score(score: Any) -> float:
-    """Return what a scorer gave, if it is a number."""
+    """Return a score as a number; raise if the score is no number."""
     try:
         return float(score)
     except (TypeError, ValueError) as error:
@@ -111,22 +111,22 @@ def checked_score(score: Any) -> float:
 def best_alpha(
     scores: Floats, alphas: Floats, failures: Sequence[Sequence[Exception]]
 ) -> tuple[int, float]:
-    """Return the place of the largest mean score, finite if any is, and that score.
+    """Return the index of the largest finite mean score, and that score.
 
-    Folds without any finite score, such as those that lack a class which the metric
-    needs, say nothing of any ``alpha`` and are left out of the means, with a warning.
+    Folds without any finite score, such as folds that lack a class that the metric
+    needs, are excluded from the means with a warning.
 
     Parameters
     ----------
     scores : ndarray of shape (n_folds, n_alphas)
     alphas : ndarray of shape (n_alphas,)
     failures : sequence of length n_folds
-        What was raised by scorers on each fold.
+        Errors raised by the scorer on each fold.
 
     Raises
     ------
     Exception
-        What the scorer raised, if it did for all folds and values of ``alpha``.
+        The scorer's error, if it failed on all folds for all ``alpha``.
     ValueError
         If no mean is finite.
     """
@@ -163,7 +163,7 @@ def best_alpha(
 
 
 def _folds(numbers: list[int]) -> str:
-    """Return the name of some folds, as one thing."""
+    """Return a noun phrase for some folds."""
     if len(numbers) == 1:
         return f"fold {numbers[0]}"
     return f"each of folds {numbers}"

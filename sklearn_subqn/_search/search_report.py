@@ -1,4 +1,4 @@
-"""Reports of a search over folds: lines, a user's callback, scikit-learn's tasks."""
+"""Reports of a search over folds: printed lines, callbacks, tasks of scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["FoldProgress", "FoldReport", "SearchReport"]
 
 
 class FoldProgress(NamedTuple):
-    """What the method ``fold`` of a callback gets after each fit on a fold.
+    """The argument of a callback's method ``fold`` after each fit on a fold.
 
     Attributes
     ----------
     n_done, n_fits : int
-        Number of the fits on folds that have ended, and of all.
+        Number of finished fits on folds, and of all fits on folds.
     fold : int
         Number of the fold, from zero.
     alpha : float
         Strength of the penalty of this fit.
     score : float
-        Score on what the fold leaves out.
+        Score on the held-out rows of the fold.
     relative_gap : float
-        Proven bound on the distance of this fit from its optimum, relative.
+        Proven bound on the relative distance of the fit's objective from its optimum.
     seconds : float
         Wall-clock time of the search so far.
     """
@@ -41,18 +41,18 @@ class FoldProgress(NamedTuple):
 
 
 class SearchReport:
-    """Counts the fits on folds, and reports each.
+    """Counts the fits on folds, and reports each of them.
 
     Parameters
     ----------
     estimator : estimator instance
-        With ``callback`` and ``verbose``.
+        Estimator with the parameters ``callback`` and ``verbose``.
     task : FitTask
-        Of the whole fit.
+        Task of the whole fit.
     n_fits : int
         Number of all fits on folds.
     strength : str
-        Name of the parameter that is chosen.
+        Name of the parameter that is searched.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class SearchReport:
         self._start, self._printed = time.perf_counter(), 0.0
 
     def fold(self, fold: int, n_fits: int, note: str = "") -> FoldReport:
-        """Begin to report on this many fits of a fold; ``note`` adds to its name."""
+        """Return the report of a fold's fits; ``note`` precedes the fold's name."""
         return FoldReport(self, fold, self._task.fold(f"{note}fold {fold}", n_fits))
 
     def fitted(self, fold: int, alpha: float, score: float, gap: float) -> None:
-        """Report a fit, in the thread that made it."""
+        """Report a fit, called in the thread of the fit."""
         with self._lock:
             self._n_done += 1
             done, seconds = self._n_done, time.perf_counter() - self._start

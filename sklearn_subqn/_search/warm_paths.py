@@ -1,4 +1,4 @@
-"""Paths of alpha on folds, each fit from where the one before ended, and the choice."""
+"""Warm-started paths of alpha on folds, and the choice of alpha."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from .._solving.process import n_threads
 from .scoring import best_alpha, checked_score
 from .search_report import FoldReport, SearchReport
 
-# The smallest value of the default grid with an L1 norm, as a share of the largest.
+# Ratio of the smallest to the largest value of the default grid for an L1 norm.
 _SMALLEST_SHARE = 1e-3
 
 
 class FoldPath(NamedTuple):
-    """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
+    """Scores, gaps, iterations and coefficients of a fold, by alpha.
 
-    ``proven`` says where the tolerance was reached, ``failures`` what scorers raised.
+    ``proven`` is true where the tolerance was reached; ``failures`` are errors of
+    scorers.
     """
 
     scores: list[float]
@@ -42,14 +43,14 @@ class FoldPath(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """What a search found for one ``l1_ratio``.
+    """The results of a search for one ``l1_ratio``.
 
     Attributes
     ----------
     problems : LinearProblems
-        Those of all samples.
+        The problems of all samples.
     alphas : ndarray of shape (n_alphas,)
-        In descending order.
+        Strengths in descending order.
     folds : list of FoldPath
     """
 
@@ -59,17 +60,17 @@ class Paths(NamedTuple):
 
 
 class WarmPaths(LinearEstimator):
-    """What estimators with a cross-validated ``alpha`` add to other estimators.
+    """Base of estimators with a cross-validated ``alpha``.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting where the one before ended.
+    each starting at the previous solution.
     """
 
     alphas: Any
     cv: Any
     refit: bool
 
-    #: The estimator of the same objective for one ``alpha``.
+    #: The estimator with the same objective for one ``alpha``.
     _one_alpha: ClassVar[Any]
 
     def _check_parameters(self) -> None:
@@ -89,7 +90,7 @@ class WarmPaths(LinearEstimator):
         return kind(**chosen)
 
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
-        """Return the values of ``alpha`` for problems, in descending order."""
+        """Return the grid of ``alpha`` for the problems, in descending order."""
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
         n, l1_share = int(self.alphas), self._l1_share()
@@ -97,17 +98,18 @@ class WarmPaths(LinearEstimator):
             return self._grid_of_squares(problems, n)
         slopes = [largest_slope(problems, index) for index in range(len(problems))]
         slopes = [slope for slope in slopes if slope < np.inf]
-        # All coefficients are zero from the largest slope on. Data without slopes have
-        # no scale.
+        # From the largest slope on, all coefficients are zero. If all slopes are zero,
+        # the grid starts at one.
         largest = max(slopes, default=0.0) / l1_share or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 
     def _grid_of_squares(
         self, problems: LinearProblems, n: int
     ) -> npt.NDArray[np.float64]:
-        """Return n values in descending order where the penalty has no L1 norm.
+        """Return n values in descending order, for a penalty without an L1 norm.
 
-        They are for factors of one: all factors a hundred times smaller change nothing.
+        The values are divided by the median factor, so that a rescaling of all factors
+        leaves the objectives unchanged.
         """
         factors = self._penalty_factors()
         factors = np.ones(1) if factors is None else factors[factors > 0.0]
@@ -121,16 +123,18 @@ class WarmPaths(LinearEstimator):
         report: SearchReport,
         note: str = "",
     ) -> Paths:
-        """Return the paths of folds, of training and test rows and all ``alpha``.
+        """Return the path of each fold, over all ``alpha``.
 
-        ``problems`` are those of all samples; ``note`` is shown before each fold.
+        ``problems`` are the problems of all samples; ``note`` precedes the name of each
+        fold.
         """
         self._check_support(problems)
         elsewhere, n_jobs = problems.elsewhere, n_threads(self.n_jobs)
         if elsewhere is None:
             alphas = self._grid(problems)
         else:
-            # One fold after the other is on the workers, or read.
+            # Folds are processed one after the other, since they share workers or
+            # readers.
             alphas = elsewhere.asked(lambda: self._grid(problems))
             n_jobs = 1
         reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
@@ -148,7 +152,7 @@ class WarmPaths(LinearEstimator):
         report: FoldReport,
     ) -> FoldPath:
         """Solve the problems of a fold for each alpha; ``score`` scores this model."""
-        # A fold may have fewer classes, and so another loss.
+        # A fold may have fewer classes, and so a different loss.
         self._check_support(problems)
         path = FoldPath([], [], [], [], [])
         report.begin()
@@ -181,10 +185,10 @@ class WarmPaths(LinearEstimator):
         return task, SearchReport(self, task, n_folds * n_alphas)
 
     def _choose(self, searched: list[Paths], task: FitTask) -> int:
-        """Choose by the folds, and set the attributes of the final model.
+        """Choose the best path and alpha, and set the attributes of the final model.
 
-        Each path of the same folds and number of alphas is one to choose from. Returns
-        the place of the one that was chosen; ``task`` is that of the whole fit.
+        All paths have the same folds and number of alphas. Returns the index of the
+        chosen path; ``task`` is the task of the whole fit.
         """
         n_folds = len(searched[0].folds)
         if not n_folds:
@@ -219,7 +223,7 @@ class WarmPaths(LinearEstimator):
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
             return path
-        # A previous fit with ``refit`` left these attributes, which this one lacks.
+        # An earlier fit with ``refit`` may have set these attributes.
         forget(self, *FOUND)
         self.n_iter_ = counted(self, [max(fold.n_iters) for fold in folds])
         coefs, intercepts = zip(
@@ -231,7 +235,7 @@ class WarmPaths(LinearEstimator):
         return path
 
     def _tries_several(self) -> bool:
-        """Whether attributes have an axis for values of ``l1_ratio`` to try."""
+        """Whether attributes have an axis for values of ``l1_ratio``."""
         return False
 
 
@@ -242,7 +246,7 @@ def warn_of_folds(
     tol: float,
     name: str = "alpha",
 ) -> None:
-    """Warn once of all fits on folds that did not reach the tolerance."""
+    """Warn once about all fits on folds that did not reach the tolerance."""
     if proven.all():
         return
     fold, place = np.unravel_index(np.argmax(np.where(proven, -1.0, gaps)), gaps.shape)
@@ -259,7 +263,7 @@ def warn_of_folds(
 
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
-    """Return a grid that the user gave, in descending order."""
+    """Return the user's grid, in descending order."""
     message = (
         f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
     )

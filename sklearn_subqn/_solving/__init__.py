@@ -1,5 +1,5 @@
-"""Solving one problem: what tol means, the run with its reports, and the solution.
+"""Solving one problem: the meaning of tol, the run with its reports, and the solution.
 
-Warnings, scikit-learn's callbacks and the settings of a process are here as well. This
-room may import checks and the core.
+Warnings, scikit-learn's callbacks and process-wide settings are here as well. This
+subpackage may import checks and the core.
 """

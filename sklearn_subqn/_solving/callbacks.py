@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and later), or stand-ins where the release has none."""
+"""scikit-learn's callbacks (1.9 and later), with stand-ins for earlier releases."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ except ImportError:
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """Return the method with scikit-learn's decorator, and with its type."""
+    """Return the method with scikit-learn's decorator, keeping its type."""
     decorated: _Method = _with_callbacks(method)
     return decorated
 
 
 class FitTask:
-    """The task tree of one fit: a task per problem, and a subtask per iteration.
+    """The task tree of one fit: a task for each problem, a subtask for each iteration.
 
-    Searches have a task per fold before that, with a subtask per fit. Where the
-    iterations prove a gap, those between two powers of ten of the relative gap are the
-    subtasks of a task of their own, so that progress bars show it. Does nothing unless
-    callbacks are set on the estimator.
+    Searches have a task for each fold above the problems, with a subtask for each fit.
+    If iterations prove a gap, the iterations between two powers of ten of the relative
+    gap are grouped into one task, so that progress bars show the gap. Without callbacks
+    on the estimator nothing is done.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class FitTask:
     n_tasks, max_iter : int
         Largest number of problems and folds, and of iterations of each problem.
     X, y, sample_weight
-        What the user passed to ``fit``, for monitors that score.
+        Arguments of ``fit``, for callbacks that compute scores.
 
     Attributes
     ----------
     is_set : bool
         Whether callbacks are set on the estimator.
     warns : bool
-        Whether the user is to be warned that the tolerance was not reached.
+        Whether the user is warned if the tolerance is not reached.
     """
 
     is_set = False
@@ -95,20 +95,20 @@ class FitTask:
         return task
 
     def problem(self, label: str, tol: float | None = None) -> ProblemTask:
-        """Begin the task of one problem, where callbacks are set.
+        """Begin the task of one problem; callbacks have to be set.
 
         Parameters
         ----------
         label : str
-            As in messages, with the name of the estimator first.
+            Name of the problem as in messages, the name of the estimator first.
         tol : float, optional
-            The relative gap at which it ends, where that is known of iterates.
+            The relative gap at which the problem ends, if iterates prove gaps.
         """
         assert self._root is not None, "callbacks are set"
         estimator = type(self._arguments["estimator"]).__name__
         # Callbacks show the name of the estimator themselves.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
-        # The starting point is one iterate more than there are iterations.
+        # The starting point counts as an iterate.
         n_tasks = self._max_iter + 1
         if tol is not None:
             n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, EPS))))
@@ -117,7 +117,7 @@ class FitTask:
         return ProblemTask(context, self._arguments, last_stage=last)
 
     def fold(self, name: str, n_fits: int) -> FoldTask:
-        """Return the task of a fold with this many fits, which its thread begins."""
+        """Return the task of a fold with ``n_fits`` fits; its thread begins it."""
         if self._root is None:
             return FoldTask(None, {})
         context = self._root.subcontext(task_name=name, max_subtasks=n_fits)
@@ -131,18 +131,18 @@ class FitTask:
             )
 
 
-#: The task of fits of estimators on which no callbacks are set.
+#: The task for estimators without callbacks.
 WITHOUT_CALLBACKS = FitTask(None, 0, 0, None, None, None)
 
 
 class FoldTask:
-    """The task of the fits on one fold, with a subtask per fit that has ended.
+    """The task of the fits on one fold, with a subtask for each finished fit.
 
     Parameters
     ----------
     context : CallbackContext or None
     arguments : dict
-        What every hook gets.
+        Arguments of every hook.
     """
 
     def __init__(self, context: Any, arguments: dict[str, Any]) -> None:
@@ -168,16 +168,16 @@ class FoldTask:
 
 
 class ProblemTask:
-    """The task of one problem, with a subtask per iteration.
+    """The task of one problem, with a subtask for each iteration.
 
     Parameters
     ----------
     context : CallbackContext
     arguments : dict
-        What every hook gets.
+        Arguments of every hook.
     last_stage : int, optional
-        Iterations are subtasks of stages up to this one, if given: those of a relative
-        gap above 1, and up to 1, 0.1, and so on.
+        If given, iterations are subtasks of stages up to this number: one stage for
+        relative gaps above 1, then one each for gaps up to 1, 0.1, and so on.
     """
 
     def __init__(
@@ -200,8 +200,8 @@ class ProblemTask:
     ) -> bool:
         """Report an iteration; return whether a callback asks to stop.
 
-        ``fitted`` returns the attributes of an estimator fitted so far; it is called
-        only if a callback wants them.
+        ``fitted`` returns the attributes of the estimator as fitted so far, and is
+        called only if a callback uses them.
         """
         number = None
         parent = self._context
@@ -218,7 +218,7 @@ class ProblemTask:
         )
 
     def _enter_stage(self, relative_gap: float, last: int) -> None:
-        """Begin the task of the iterations of a gap, unless it has begun."""
+        """Begin the stage of a gap, unless it has begun."""
         stage = 0
         if relative_gap <= 1.0:
             stage = 1 + int(-math.log10(max(relative_gap, EPS)))
@@ -231,7 +231,7 @@ class ProblemTask:
         self._stage = self._context.subcontext(
             task_name=name if stage else "relative gap above 1",
             max_subtasks=None,
-            # Iterations keep their numbers.
+            # Iterations are numbered across stages.
             sequential_subtasks=False,
         )
         self._stage.call_on_fit_task_begin(**self._arguments)

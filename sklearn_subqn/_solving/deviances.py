@@ -16,21 +16,21 @@ from .solution import Floats
 def mean_deviances(
     y: Floats, expected: Floats, weights: Floats, power: float
 ) -> Floats:
-    """Return the mean deviance from what is expected of each column of y.
+    """Return the mean deviance of each column of y from its expected values.
 
     Parameters
     ----------
     y, expected : ndarray of shape (n, k)
     weights : ndarray of shape (n,)
     power : float
-        Of the mean, to which variances are proportional.
+        Variances are proportional to this power of the mean.
     """
     if power:
-        # Means are not zero, if they are too small for a number.
+        # Positive means that underflow to zero are replaced by the smallest number.
         expected = np.maximum(expected, np.finfo(np.float64).tiny)
     positive = y > 0.0 if power >= 2.0 else y >= 0.0
     if power < 1.0 or not (positive & np.isfinite(y) & np.isfinite(expected)).all():
-        # Scikit-learn says what is wrong with numbers, which takes longer.
+        # Scikit-learn reports invalid numbers, which takes longer.
         columns = zip(y.T, expected.T, strict=True)
         each = {"sample_weight": weights, "power": power}
         return np.array([mean_tweedie_deviance(*pair, **each) for pair in columns])
@@ -51,14 +51,14 @@ def _half_deviances(y: Floats, mu: Floats, p: float) -> Floats:
 
 
 def deviance_explained(unexplained: Floats, of_means: Floats, means: Floats) -> float:
-    """Return the mean D² of columns; warn if it is not finite, as of constant columns.
+    """Return the mean D² of the columns; warn if it is not finite, as for a constant y.
 
     Parameters
     ----------
     unexplained, of_means : ndarray of shape (k,)
-        Deviances from predictions and from means.
+        Deviances from the predictions, and from the means.
     means : ndarray of shape (k,)
-        Where they are zero nothing has been observed, and D² is NaN.
+        Means of y; where one is zero, D² is NaN.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = 1.0 - unexplained / np.where(means > 0.0, of_means, np.nan)

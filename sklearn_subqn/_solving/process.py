@@ -1,4 +1,4 @@
-"""What a fit sets for its thread or for the whole process, and puts back at any end."""
+"""Settings of a thread or process during a fit, restored however the fit ends."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    # More threads than this are surely a mistake, and could exhaust the system.
+    # A larger number would be a mistake, and could exhaust the system.
     return min(int(joblib.effective_n_jobs(n_jobs)), 256)
 
 
 class OneBlasThread:
-    """BLAS uses one thread as long as any run asks for that.
+    """Limits BLAS to one thread while any run needs this limit.
 
-    Parallelism comes from row blocks. Threads of BLAS on top of them would contend for
-    the cores, and their vectors are too short to gain anything. The limit is one of
-    the process: the first run to begin sets it and the last to end lifts it; but of
-    each thread where BLAS uses OpenMP.
+    Parallelism comes from blocks of rows. Additional BLAS threads would compete for the
+    cores, and vectors are too short for them. The limit applies to the whole process:
+    the first run sets the limit, and the last run removes it. Where BLAS uses OpenMP,
+    the limit applies to each thread.
 
-    Which runs ask for it is a dictionary, and what is done follows from that alone, so
-    that all may be interrupted anywhere and done again.
+    The runs with this limit are kept in a dictionary, from which all further actions
+    follow, so that each action may be interrupted and repeated.
 
     Parameters
     ----------
     libraries : list of LibController, optional
-        By default all BLAS of the process.
+        The BLAS libraries, by default all of the process.
     """
 
     def __init__(self, libraries: list[LibController] | None = None) -> None:
         self._libraries = libraries
-        # Whether the number of threads of each is that of the calling thread.
+        # Whether each library counts threads for the calling thread alone.
         self._of_threads = list(map(_is_of_thread, libraries or ()))
         self._lock = threading.RLock()
         # The thread of each run.
         self._runs: dict[object, int] = {}
-        # Numbers of threads before the limit, by library and by whose they are.
+        # Number of threads before the limit, by library and by thread (None: process).
         self._before: dict[tuple[LibController, int | None], int] = {}
 
     def begin(self, run: object) -> None:
-        """Ask for one thread, for a run that is known by its identity."""
+        """Request the limit for a run, which is identified by an object."""
         self._runs[run] = threading.get_ident()
         self._apply()
 
     def end(self, run: object) -> None:
-        """Ask for it no longer, if the run still does."""
+        """Withdraw the run's request, if there is one."""
         self._runs.pop(run, None)
         self._apply()
 
     def _apply(self) -> None:
-        """Set the limit or lift it."""
+        """Set or remove the limit."""
         if not (self._runs or self._before):
             return
         own = threading.get_ident()
         with self._lock:
             if self._libraries is None:
-                # Finding them takes milliseconds, hence only once.
+                # Libraries are searched only once, since that takes milliseconds.
                 found = ThreadpoolController().select(user_api="blas")
                 self._of_threads = list(map(_is_of_thread, found.lib_controllers))
                 self._libraries = found.lib_controllers
@@ -75,7 +75,7 @@ class OneBlasThread:
                 limited = own in threads if scope else bool(threads)
                 before = self._before.get((blas, scope))
                 if limited and before is None:
-                    # Kept before it is changed.
+                    # The old number is stored before it is changed.
                     self._before[blas, scope] = before = blas.num_threads
                     if before != 1:
                         _set_threads(blas, 1)
@@ -85,21 +85,21 @@ class OneBlasThread:
                     del self._before[blas, scope]
 
     def before_fork(self) -> None:
-        """Wait until no thread looks for libraries, which the dynamic linker locks.
+        """Wait until no thread searches libraries under the lock of the dynamic linker.
 
-        A child would have the lock of a thread that it does not have.
+        A forked child would inherit the lock without the thread that releases it.
         """
         self._lock.acquire()
 
     def after_fork_in_parent(self) -> None:
-        """Let threads go on."""
+        """Let other threads continue."""
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Forget, in the child of a fork, the runs of threads that it does not have.
+        """Remove, in the child of a fork, the runs of threads that the child lacks.
 
-        If these were all, its next run to end lifts the limit: BLAS may not be called
-        here, since other threads may have been in it.
+        If no runs remain, the child's next run that ends removes the limit: BLAS may
+        not be called here, since another thread may have been inside BLAS at the fork.
         """
         self._lock = threading.RLock()
         own = threading.get_ident()
@@ -107,9 +107,10 @@ class OneBlasThread:
 
 
 def _is_of_thread(blas: LibController) -> bool:
-    """Whether the number of threads is that of the calling thread.
+    """Whether the number of threads applies to the calling thread alone.
 
-    Of OpenBLAS, threadpoolctl from 3.8 on sets that, and earlier the one of all.
+    For OpenBLAS, threadpoolctl sets the number for the calling thread from 3.8 on, and
+    earlier for the process.
     """
     layer = getattr(blas, "threading_layer", None)
     return layer == "openmp" and hasattr(blas, "clear_controlling_thread")
@@ -118,7 +119,8 @@ def _is_of_thread(blas: LibController) -> bool:
 def _set_threads(blas: LibController, n_threads: int) -> None:
     """Set the number of threads from any thread.
 
-    threadpoolctl from 3.8 on lets only the first one that did so do it again.
+    From 3.8 on, threadpoolctl otherwise accepts further changes only from the first
+    thread.
     """
     clear = getattr(blas, "clear_controlling_thread", None)
     if clear is not None:
@@ -138,9 +140,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
-    """Make a function run with one thread of BLAS, and reactions of NumPy to errors.
+    """Return the function with one BLAS thread and with NumPy's error handling set.
 
-    Both are restored at its end, even by a KeyboardInterrupt at any place.
+    Both settings are restored at the end, even after a KeyboardInterrupt anywhere.
     """
 
     @functools.wraps(function)
@@ -151,7 +153,7 @@ def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
             _ONE_BLAS_THREAD.begin(run)
             result = function(*args, **kwargs)
         finally:
-            # Twice, since an interrupt may end the first one anywhere.
+            # This is done twice, since an interrupt may end the first attempt anywhere.
             try:
                 _ONE_BLAS_THREAD.end(run)
                 np.seterr(**before)
@@ -164,19 +166,19 @@ def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
 
 
 def isolated(function: _Function) -> _Function:
-    """Make a function run with one thread of BLAS, and NumPy raise FloatingPointError.
+    """Return the function with one BLAS thread; NumPy raises FloatingPointError.
 
-    Both are restored at its end, even by a KeyboardInterrupt at any place.
+    Both settings are restored at the end, even after a KeyboardInterrupt anywhere.
     """
     errors = dict.fromkeys(("over", "invalid", "divide"), "raise")
     return with_one_blas_thread(function, **errors)
 
 
 def ignoring_errors(function: _Function) -> _Function:
-    """Make a function run without warnings of NumPy about overflows and the like.
+    """Return the function with NumPy's floating-point warnings off.
 
-    They are restored at its end, even by a KeyboardInterrupt at any place, where
-    ``numpy.errstate`` may leave its own.
+    The settings are restored at the end, even after a KeyboardInterrupt anywhere, after
+    which ``numpy.errstate`` may fail to restore them.
     """
 
     @functools.wraps(function)

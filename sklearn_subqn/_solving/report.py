@@ -1,4 +1,4 @@
-"""What the user is shown of a run, and asked, after each iteration and at the end."""
+"""Reports of a run to the user, after each iteration and at the end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ QUIET = 5.0
 
 
 class Report:
-    """Reports to the user, after each iteration, what has been reached, and the end.
+    """Reports the progress after each iteration, and the end, to the user.
 
     Parameters
     ----------
     label, fitted, watch
-        As of ``Problem``.
+        See ``Problem``.
     settings : Settings
     fit : FitTask
-        Of scikit-learn's callbacks; the problem is one of its tasks.
+        The task of the fit for scikit-learn's callbacks; the problem is one of its
+        subtasks.
     by_gap : bool
-        Whether iterations prove gaps, whose fall progress bars show.
+        Whether iterations prove gaps, which progress bars then show.
 
     Attributes
     ----------
     listens : bool
-        Whether the user wants to know of iterations.
+        Whether iterations are reported at all.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Report:
         return stop
 
     def end(self, solution: Solution) -> None:
-        """Report the solution; warn if it is not what was asked for."""
+        """Report the solution; warn if it does not satisfy the tolerance."""
         settings = self._settings
         if settings.verbose > 0:
             gap = solution.relative_gap
@@ -92,7 +93,7 @@ class Report:
             self._task.end()
 
     def of_result(self, unit: float, result: Result) -> bool:
-        """Report the last iteration of a run, whose user reads values times a unit."""
+        """Report the last iteration of a run, with values multiplied by a unit."""
         history, why = result.history, result.why
         if why is not None and self._settings.verbose > 1 and not result.n_iter:
             for line in why():

@@ -1,4 +1,4 @@
-"""One problem to be solved, how to, and its solution with what is proven of it."""
+"""One problem, the settings of its solution, and the solution with its certificate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Numbers(NamedTuple):
-    """The numbers of which ``Progress`` is a tuple."""
+    """The fields of ``Progress``, which is a tuple."""
 
     n_iter: int
     objective: float
@@ -28,20 +28,20 @@ class Numbers(NamedTuple):
 
 
 class Current:
-    """The point at which a solver is, which need not be the best one so far.
+    """The point of the present iteration, which need not be the best one so far.
 
     Parameters
     ----------
     objective : float
     fitted : callable
-        Returns the attributes that a fit that ends at the point would set.
+        Returns the fitted attributes for the point.
 
     Attributes
     ----------
     objective : float
-        The objective there.
+        The objective at the point.
     coef, intercept : ndarray or float
-        Of the shape of ``coef_`` and ``intercept_``, computed when asked for.
+        Arrays of the shape of ``coef_`` and ``intercept_``, computed on first use.
     """
 
     def __init__(self, objective: float, fitted: Callable[[], dict[str, Any]]) -> None:
@@ -64,7 +64,7 @@ class Current:
 
 
 class Progress(Numbers):
-    """What a ``callback`` gets after each iteration.
+    """The argument of ``callback`` after each iteration.
 
     Attributes
     ----------
@@ -73,25 +73,25 @@ class Progress(Numbers):
     objective : float
         The smallest objective so far.
     dual_gap : float
-        Proven bound on its distance from the optimum, ``inf`` before there is one.
+        Proven bound of ``objective`` minus the optimum, ``inf`` before there is one.
     passes : float
         Products with X or its transpose so far.
     seconds : float
         Wall-clock time so far.
     current : Current or None
-        The point of this iteration: its ``objective``, ``coef`` and ``intercept``. None
-        where there is none, as in streams, or where it is on a worker.
+        The point of this iteration, with its ``objective``, ``coef`` and ``intercept``.
+        None where it is not available, as in streams and on workers.
     """
 
     current: Current | None = None
 
 
 class Settings(Protocol):
-    """What an estimator's parameters ask of solving, and its registry of solvers.
+    """The parameters of an estimator for solving, and its registry of solvers.
 
-    ``memory``, ``direction_tol``, ``direction_max_iter``, ``bundle_size`` and
-    ``solver_options`` count where there are any. A registry without "auto" means its
-    first solver by that.
+    The parameters ``memory``, ``direction_tol``, ``direction_max_iter``,
+    ``bundle_size`` and ``solver_options`` are optional. In a registry without "auto",
+    that name means the first solver.
     """
 
     _solvers: Mapping[str, SolverSpec]
@@ -104,50 +104,50 @@ class Settings(Protocol):
 
 def changed(settings: Settings, **values: Any) -> Settings:
     """Return settings with other values."""
-    # Copies of estimators are made of what is stored of them, which takes a while.
+    # Copying an estimator through scikit-learn would take longer.
     other = object.__new__(type(settings))
     vars(other).update(vars(settings), **values)
     return other
 
 
 class Watch(Protocol):
-    """Looks at a model after each iteration, and may end the fit with an earlier one.
+    """Inspects a model after each iteration, and may end the fit with an earlier model.
 
     Attributes
     ----------
     chosen : ndarray of shape (q,) or None
-        Parameters to return, where it has ended the fit.
+        Parameters to return, if it has ended the fit.
     """
 
     chosen: Floats | None
 
     def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
-        """Look at parameters and attributes so far; return whether to stop."""
+        """Inspect parameters and attributes so far; return whether to stop."""
 
 
 class Problem(NamedTuple):
-    """One problem, and how its solution will be reported.
+    """One problem, and how its solution is reported.
 
     Attributes
     ----------
     label : str
-        Its name for ``verbose`` output and warnings.
+        Name for ``verbose`` output and warnings.
     objective : Objective
     start : Start
     dtype : dtype
-        Type in which coefficients will be stored.
+        Type in which coefficients are stored.
     fitted : callable
-        From parameters w to what scikit-learn's callbacks may ask for: the attributes
-        of an estimator fitted so far.
+        Returns, for parameters w, the attributes of an estimator fitted so far, which
+        scikit-learn's callbacks may use.
     stored : callable, optional
-        From parameters to those of the attributes, after the rounding to
-        ``dtype``. By default they are rounded each.
+        Maps parameters to the stored parameters, rounded to ``dtype``. By default each
+        entry is rounded.
     unit : float
-        Users read objectives and gaps times this.
+        Factor by which objectives and gaps are multiplied for the user.
     watch : Watch, optional
-        Looks at the model after each iteration but the starting point.
+        Inspects the model after each iteration, but not after the starting point.
     prove : callable, optional
-        From a point to another lower bound of the objective, as of ``run``.
+        Returns another lower bound of the objective from a point, see ``run``.
     """
 
     label: str
@@ -165,13 +165,13 @@ class Problem(NamedTuple):
 class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
-    ``start`` is where a fit of a similar problem may start: at the solution.
-    ``size`` is what ``relative_gap`` is relative to.
-    ``proven`` says whether the tolerance was reached, or a callback ended the run,
-    ``constant`` whether the coefficients are of no use: zero would do as well,
-    ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
-    for which the parameter ``asked`` was given. ``sums`` are numbers that an estimator
-    asks for of the scores of all rows.
+    ``start`` is the solution as the start of a fit of a similar problem. ``size`` is
+    the denominator of ``relative_gap``. ``proven`` is true if the tolerance was
+    reached, or if a callback ended the run. ``constant`` is true if zero coefficients
+    would have about the same objective. ``plan`` is the choice of solver="auto", or the
+    solver. ``status`` is how the run ended, and ``asked`` names the parameter that set
+    the tolerance. ``sums`` are sums over the scores of all rows, if the estimator needs
+    any.
     """
 
     start: Start
@@ -200,13 +200,13 @@ class Solution:
 
     @property
     def dual(self) -> Floats | None:
-        """The dual point that proves most, if there is one."""
+        """The dual point with the best bound, if there is one."""
         dual: Floats | None = self.start.dual
         return dual
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of what the tolerance is relative to."""
+        """The gap divided by ``size``."""
         return relative(self.dual_gap, self.size)
 
     def in_units(self, unit: float) -> Solution:
@@ -220,9 +220,9 @@ class Solution:
         )
 
     def with_proof(self, value: float, bound: float, unit: float) -> Solution:
-        """Return the solution with another objective and bound, in place of its own.
+        """Return the solution with another objective and lower bound.
 
-        The user reads them times ``unit``. Those of earlier iterates are not proven.
+        Both are multiplied by ``unit``. Bounds of earlier iterates are removed.
         """
         shift = unit * value - self.objective
         gap = unit * gap_between(value, bound)

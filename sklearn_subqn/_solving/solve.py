@@ -1,4 +1,4 @@
-"""Solving one problem: what its tolerance means, the run, and the check of its end."""
+"""Solving one problem: the meaning of its tolerance, the run, and the final check."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ def solve(
     ----------
     problem : Problem
     settings : Settings
-        Mostly the estimator.
+        The settings, mostly the estimator itself.
     fit : FitTask
-        Of scikit-learn's callbacks; the problem is one of its tasks.
+        The task of the fit for scikit-learn's callbacks; the problem is one of its
+        subtasks.
     options : Options, optional
-        Instead of those that the settings say.
+        Options in place of those in the settings.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def solve(
 
 
 def spec_of(settings: Settings) -> SolverSpec:
-    """Return the solver that settings ask for; the first one for a name like "auto"."""
+    """Return the chosen solver, or the first solver for a choice such as "auto"."""
     solvers = settings._solvers
     return solvers.get(settings.solver, next(iter(solvers.values())))
 
@@ -113,22 +114,22 @@ def _options(settings: Settings, stopping: Stopping) -> Options:
         if hasattr(settings, name):
             given[name] = getattr(settings, name)
     given |= checked_options(settings)
-    # More pairs than iterations would only take memory.
+    # More pairs than iterations would only use memory.
     given["memory"] = min(given.get("memory", Options.memory), settings.max_iter)
     return Options(**given)
 
 
 class Target(NamedTuple):
-    """The gap that was asked for.
+    """The gap that the user asked for.
 
     Attributes
     ----------
     name : str
-        The parameter that says so, with its value.
+        The parameter that sets the gap, with its value.
     stopping : Stopping
-        The rule without what small problems are solved beyond it.
+        The stopping rule, without the stricter rule for small problems.
     is_useful : callable
-        Whether a run may end there, as in ``run``.
+        Whether a run may end at this gap, as in ``run``.
     """
 
     name: str
@@ -147,7 +148,8 @@ def _minimize(
 ) -> tuple[Result, Floats, Point]:
     """Return the result, and parameters as they are stored with their point."""
     objective, start = problem.objective, problem.start
-    # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
+    # The bundle computes bounds from cuts for L2 only. Solvers with ``proves`` compute
+    # their own bounds.
     bundle = None
     if isinstance(objective.regularizer, L2) and not spec.proves:
         bundle = partial(_bundle, objective)
@@ -173,27 +175,27 @@ def _minimize(
         point = objective.at(problem.watch.chosen)
     w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
     w = w.astype(np.float64)
-    # Shares in float32 do not sum to one; the objective is that of shares.
+    # Shares in float32 do not sum to one; the objective is evaluated at shares that do.
     inside = objective.regularizer.nearest(w)
-    # Scores of columns in other units may depend on the smallest change.
+    # In other units, the smallest change of a coefficient may change the scores.
     same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
     end = point.refreshed() if same else objective.at(inside)
-    # Computed here, where overflows are errors.
+    # The value is computed here, where overflows raise errors.
     _ = end.value
     return result, w, end
 
 
 def _bundle(objective: Objective) -> CutBundle:
-    """Return what keeps cuts: fewer where they would take half as much memory as X."""
+    """Return the bundle of cuts, smaller where cuts would take half the memory of X."""
     entries = max(objective.design.nbytes // 16, BLOCK_SIZE // 4)
     affordable = entries // max(objective.n_params, 1)
     return CutBundle(objective, int(min(max(affordable, 6), 40)))
 
 
 def _better_start(objective: Objective, start: Start) -> Start:
-    """Return the start, or the usual one if that is better.
+    """Return the start, or the default start if its objective is lower.
 
-    Solutions of other data may lie where exponentials overflow, far from any other.
+    A solution for other data may lie where exponentials overflow, far from the optimum.
     """
     center = objective.regularizer.center(objective.n_params)
     if np.array_equal(start.w, center):
@@ -205,7 +207,7 @@ def _better_start(objective: Objective, start: Start) -> Start:
 
 
 def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
-    """Raise ValueError if parameters to be stored, or scores by them, overflow."""
+    """Raise ValueError if the stored parameters, or their scores, overflow."""
     if not np.isfinite(end.value) or not np.all(np.isfinite(w)):
         raise ValueError(
             f"Fitting {problem.label} gave coefficients that are not finite as "
@@ -227,20 +229,20 @@ def _certified(
     end: Point,
     scale: Scale,
 ) -> Solution:
-    """Return the solution with what is proven of it."""
+    """Return the solution with its certificate."""
     objective, value = problem.objective, end.value
     gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
     reached = target.stopping.is_reached(result.gap, result.point.value)
-    # A gap within rounding is proven, too, as where equal targets give an optimum of
-    # zero.
+    # A gap within rounding error counts as proven as well. An example is the optimal
+    # value zero for equal targets.
     status = result.status
     at_zero = status is Status.AT_ZERO
     ends = Status.CALLBACK, Status.ROUNDING, Status.SHORT, Status.AT_ZERO
     proven = reached or status in ends
     proven = proven or result.gap <= rounding_of(result.point)
-    # Rounding coefficients to float32 goes without a warning below that, or where the
-    # gap is below rounding of the objective at zero: that of the optimum may vanish.
+    # The loss of precision in float32 is warned of only above this gap, and above the
+    # rounding error of the objective at zero, since the optimal value may vanish.
     allowed = max(2.0 * target.stopping.allowed_gap(value), 1e-4 * size)
     raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32

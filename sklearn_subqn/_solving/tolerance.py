@@ -1,4 +1,4 @@
-"""What the tolerance of a fit means: gaps relative to what, and of what use."""
+"""The meaning of a fit's tolerance: relative gaps, and when they are useful."""
 
 from __future__ import annotations
 
@@ -13,37 +13,38 @@ from .._core.steps.line_search import rounding_of
 
 Floats = npt.NDArray[np.float64]
 
-# With solver="auto", problems of at most 20,000 entries are solved exactly whatever tol
-# is: they take milliseconds, and the result does not depend on the order or repetition
-# of rows. Losses that count rows take longer and know no weights, so that they are left
-# out. With an L1 penalty, coefficients are less certain than the objective: no gap is
-# small enough, and the solver goes on until nothing moves any more, or its gap falls
-# slowly. Losses with kinks are an exception, since solvers of cuts know no such end.
+# With solver="auto", problems of at most 20,000 entries are solved exactly, whatever
+# tol is: they take milliseconds, and the result then does not depend on the order or
+# repetition of rows. Losses that count rows are excluded, since they take longer and
+# ignore weights. With an L1 penalty, coefficients are less accurate than the objective:
+# no gap is small enough, and the solver continues until it stops changing them, or its
+# gap decreases slowly. Losses with kinks are an exception, since bundle methods cannot
+# end by these criteria.
 SMALL = 20_000
 
 # A small problem is solved to a relative gap of 1e-13.
 _EXACT = 1e-13
 
-# A small problem may end at a relative gap of 1e-10 where _EXACT takes many times
-# longer.
+# A small problem may end at a relative gap of 1e-10 where a gap of _EXACT takes many
+# times longer.
 NEARLY_EXACT = 1e-10
 
-# Two objectives are the same where they differ by less than 1e-6 of themselves.
+# Objectives with a relative difference below 1e-6 count as equal.
 _SAME_OBJECTIVE = 1e-6
 
 
 def stopping_of(
     objective: Objective, tol: float, infimum: float, automatic: bool
 ) -> Stopping:
-    """Return what ``tol`` means: small problems are solved as exactly as can be.
+    """Return the stopping rule for ``tol``, stricter for small problems.
 
     Parameters
     ----------
     objective : Objective
     tol : float
-        The relative gap that the user asks for.
+        The relative gap that the user asked for.
     infimum : float
-        What the mean loss cannot fall below.
+        Lower bound of the mean loss.
     automatic : bool
         Whether the solver is chosen by the package.
     """
@@ -56,13 +57,13 @@ def stopping_of(
     exact = _EXACT if by_cuts or objective.regularizer.smooth else -1.0
     if tol <= exact:
         return Stopping(tol, infimum=infimum)
-    # Rounding, which bounds account for, may keep them from more than that.
+    # The bounds subtract rounding errors, which may prevent a smaller gap.
     enough = min(tol, NEARLY_EXACT) if exact > 0.0 else tol
     return Stopping(exact, enough, tol, infimum)
 
 
 class Scale:
-    """What gaps of an objective are relative to, and what its features are for.
+    """The denominators of gaps of an objective, and whether its features are useful.
 
     Parameters
     ----------
@@ -78,14 +79,14 @@ class Scale:
         self._objective = objective
         infimum = objective.risk_infimum
         self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
-        # The last free parameters that were asked for, with their point.
+        # The last free parameters that were evaluated, with their point.
         self._constant: tuple[Floats, Point] | None = None
 
     def size(self, value: float) -> float:
-        """Return the absolute value of J, less the infimum of the risk if known.
+        """Return |J| less the infimum of the risk, if that is known.
 
-        That is zero except for Poisson losses: of these half the deviance is left. What
-        is negligible beside J is a rounding error.
+        The infimum is zero except for Poisson losses, for which half of the deviance
+        remains. A difference negligible beside J is a rounding error.
         """
         return size_of(value, self.infimum)
 
@@ -94,7 +95,7 @@ class Scale:
         return self._objective.origin()
 
     def _without_features(self, w: Floats) -> Point:
-        """Return the point where all parameters but the free ones of w are zero."""
+        """Return the point w with zeros in place of the penalized parameters."""
         free = w[self._objective.regularizer.n_penalized :]
         if not free.any():
             return self._origin
@@ -106,9 +107,9 @@ class Scale:
         return self._constant[1]
 
     def is_useful(self, result: Result) -> bool:
-        """Whether features do most of what they can, or are proven to do nothing.
+        """Whether features reduce J by at least its gap, or are proven useless.
 
-        A weak signal lowers J by less than the tolerance: zeros would be near enough.
+        A weak signal reduces J by less than the tolerance, and zeros would satisfy it.
         """
         point, value = result.point, result.point.value
         least = max(_SAME_OBJECTIVE * self.size(value), rounding_of(point))
@@ -120,18 +121,18 @@ class Scale:
         return bool(result.gap <= self._without_features(point.w).value - value)
 
     def is_constant(self, w: Floats, value: float, gap: float) -> bool:
-        """Whether parameters, all but the free ones zero, would do as well as w."""
+        """Whether zeros in place of the penalized parameters would do as well as w."""
         objective = self._objective
         if objective.regularizer.center(len(w)).any():
             return False
         constant = self._without_features(w).value
-        # Features have nothing to do: no surprise where all targets are equal.
+        # If all targets are equal, features cannot help, and no warning is needed.
         vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False
         size = self.size(constant)
-        # Features are of no use if they lower the objective by no more than its gap and
-        # _SAME_OBJECTIVE of its size. A fall by over 0.1 % of the size is useful.
+        # Features are useless if they reduce the objective by at most its gap and
+        # _SAME_OBJECTIVE of its size. A decrease by over 0.1 % of the size is useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
 
@@ -141,9 +142,9 @@ def relative(gap: float, size: float) -> float:
 
 
 def gap_between(value: float, bound: float) -> float:
-    """Return value - bound, or a little more: value less it is not above the bound."""
+    """Return value - bound, rounded up so that value - gap is at most the bound."""
     gap = max(value - bound, 0.0)
     while value - gap > bound:
-        # The gap grows by the rounding of the difference.
+        # The gap grows by the rounding error of the difference.
         gap = float(np.nextafter(gap, np.inf))
     return gap

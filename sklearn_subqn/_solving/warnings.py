@@ -1,4 +1,4 @@
-"""Warnings about solutions: what was not proven, and models of little use."""
+"""Warnings about solutions: missing proofs, and models that do not use the features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .solution import Settings, Solution
 
 
 def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None:
-    """Warn that a problem is solved, but not proven to be where penalties are zero.
+    """Warn that a problem without a penalty is solved only with a tiny penalty.
 
     ``advice`` is the beginning of the last sentence, which advises a small penalty.
     """
@@ -35,7 +35,7 @@ def warn_of_gap(label: str, solution: Solution, tol: float, advice: str) -> None
 def warn_of_separation(name: str, features: list[Any], *, together: bool) -> None:
     """Warn of features whose coefficients have no optimum without a penalty.
 
-    ``together`` says whether it is a combination of them that separates samples.
+    ``together`` is true if only a combination of the features separates the samples.
     """
     each = "a combination" if together else "each"
     warnings.warn(
@@ -56,19 +56,19 @@ def warn_of_constants(
     outputs: Any = None,
     weaker: str = "decrease alpha or tol",
 ) -> None:
-    """Warn once if fitted problems have solutions that do not use the features.
+    """Warn once if solutions of fitted problems do not use the features.
 
     Parameters
     ----------
     name : str
-        Of the estimator.
+        Name of the estimator.
     solutions : list of Solution
     instead : str
-        What to do where a smaller ``alpha`` does not help.
+        Advice where a smaller ``alpha`` does not help.
     outputs : sequence, optional
-        What each of several problems is for, such as its class.
+        The output of each of several problems, such as its class.
     weaker : str
-        How to make more use of the features.
+        Advice to make more use of the features.
     """
     found = [index for index, solution in enumerate(solutions) if solution.constant]
     if not found or in_search():
@@ -94,9 +94,9 @@ def warn_of_constants(
 def warn_of_tolerance(
     label: str, solution: Solution, settings: Settings, faster: bool
 ) -> None:
-    """Warn that the run of a problem ended before what was asked for."""
+    """Warn that the run of a problem ended before the tolerance was reached."""
     status, asked = solution.status, solution.asked
-    # Estimators with the parameters of another package lack some of these.
+    # The advice names only parameters and options that the estimator has.
     options = getattr(settings, "solver_options", None) or {}
     accepted = {*parameters_of(type(settings)), *options}
     tolerance = asked.partition("=")[0]
@@ -105,7 +105,7 @@ def warn_of_tolerance(
     others = ["choose another solver"] if len(settings._solvers) > 1 else []
     others = ["choose solver='auto'"] if faster else others
     weaker = {"alpha": "increase alpha", "C": "decrease C"}
-    weaker_here = [way for name, way in weaker.items() if name in accepted]
+    weaker_options = [way for name, way in weaker.items() if name in accepted]
     scaled = ["scale the features"]
     more = [f"increase {' or '.join(larger)}"] if larger else scaled
     reasons = {
@@ -115,7 +115,7 @@ def warn_of_tolerance(
         ),
         Status.STALLED: (
             "stopped because it no longer made progress",
-            [*looser, *others, *scaled, *weaker_here],
+            [*looser, *others, *scaled, *weaker_options],
         ),
         Status.ROUNDED: (
             "lost precision as its coefficients were rounded to float32,",
@@ -145,7 +145,7 @@ def warn_of_tolerance(
 
 
 def _listed(ways: list[str]) -> str:
-    """Return a sentence that offers ways, the first letter a capital."""
+    """Return a sentence that lists alternatives, with a capital first letter."""
     *first, last = ways
     commas = ", ".join(first)
     text = f"{commas}, or {last}" if first else last
@@ -154,10 +154,10 @@ def _listed(ways: list[str]) -> str:
 
 def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
     """Warn where the weights of many rows sum to one or less, as shares do."""
-    # Whatever converts to an array may be given, None too.
+    # Any input that converts to an array is allowed, including None.
     weights = np.asarray(sample_weight)
     n = int(np.count_nonzero(weights)) if weights.ndim else 0
-    # Weights of more rows that sum to about one were divided by their sum.
+    # Weights of ten or more rows with a sum near one were normalized.
     if n < 10 or total > 1.01 or in_search():
         return
     warnings.warn(

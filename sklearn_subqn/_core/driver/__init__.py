@@ -1,6 +1,7 @@
-"""The one loop that runs all batch solvers, its stopping rule, and what it records.
+"""The one loop that runs all batch solvers, its stopping rule, and its records.
 
-Limits, history and reports belong to it. This room may import steps and all below.
+The driver also enforces limits, keeps the history and sends the reports. This
+subpackage may import steps and all layers below.
 """
 
 from .history import History

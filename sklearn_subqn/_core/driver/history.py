@@ -14,24 +14,25 @@ from .stopping import sizes_of
 @stored
 @dataclass
 class History:
-    """Record of a run, one entry an iteration, the starting point included.
+    """Record of a run: one entry for the starting point and one for each iteration.
 
     Attributes
     ----------
     objective : list of float
         Objective of the best point so far.
     lower_bound : list of float
-        The best lower bound so far, -inf before there is one.
+        Best lower bound so far, -inf before there is one.
     passes : list of float
-        Products with X or its transpose so far, products with some rows counted by
-        their share. What models of columns take is not counted.
+        Number of products with X or its transpose so far; a product with some of the
+        rows counts as their share. Work on a model of few columns is not counted.
     seconds : list of float
         Wall-clock time since the start.
     phase : list of str
-        The method at work.
+        Name of the method that made the iteration.
     infimum : float
-        What the mean loss cannot fall below, and relative gaps leave out: zero, except
-        for Poisson, gamma and Tweedie losses, whose objectives lack a constant.
+        Lower bound of the mean loss, which relative gaps subtract from the objective:
+        zero, except for Poisson, gamma and Tweedie losses, whose objectives omit a
+        constant.
     """
 
     objective: list[float] = field(default_factory=list)
@@ -46,12 +47,12 @@ class History:
 
     @property
     def size(self) -> Floats:
-        """Sizes to which gaps are relative, an array with one entry an iteration."""
+        """Denominators of the relative gaps, an array with one entry an iteration."""
         size: Floats = sizes_of(np.asarray(self.objective), self.infimum)
         return size
 
     def in_units(self, unit: float) -> History:
-        """Return the record with objectives and bounds times a number."""
+        """Return the record with objectives and bounds multiplied by a number."""
         return replace(
             self,
             objective=[unit * value for value in self.objective],

@@ -1,4 +1,4 @@
-"""Starts of runs, and iterates: points with what solvers have proven of them."""
+"""Starting points of runs, and iterates: points with proven lower bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .stopping import Status
 
 
 class Start(NamedTuple):
-    """The point at which a run begins, and its dual point if there is one.
+    """The starting point of a run, with a dual point if one is known.
 
     Attributes
     ----------
@@ -23,11 +23,11 @@ class Start(NamedTuple):
     dual : ndarray or None
         A dual point of a similar problem, of the shape of the scores.
     scores : ndarray or None
-        Those at w, where they are known.
+        Scores Xw, where they are known.
     drift : float
-        That of the scores, see ``Point``.
+        Accumulated size of updates of the scores, see ``Point.drift``.
     origin : Point or None
-        A point near by, whose risk gradient may be updated to that at w.
+        A nearby point, whose risk gradient may be updated to the gradient at w.
     """
 
     w: Floats
@@ -43,10 +43,11 @@ class Start(NamedTuple):
         return objective.at(self.w, self.scores, self.drift, self.origin)
 
     def or_origin(self, objective: Objective) -> Point:
-        """Return the starting point, or the origin where that is lower.
+        """Return the starting point, or w = 0 where its objective is lower.
 
-        Solutions of other data, or in other units, may be far worse than it, and where
-        they are, losses may have no curvature left. Intercepts are the best ones.
+        The solution for other data, or in other units, may have a far larger objective
+        than w = 0, in a region where the loss has no curvature. Intercepts are
+        optimized first.
         """
         point = minimize_intercept(self.at(objective))
         if not self.w.any():
@@ -66,24 +67,25 @@ class Iterate(NamedTuple):
     Attributes
     ----------
     point : Point
-        Where the solver is.
+        The point that the solver has reached.
     cut : Cut or None
-        A lower bound of the risk, for the driver's bundle; if there is no ``proof`` of
-        ``lower_bound``, the cut that proves it.
+        A lower bound of the risk, for the driver's bundle. Without a ``proof``, this
+        cut proves ``lower_bound``.
     lower_bound : float
-        A lower bound of the objective that the solver knows itself.
+        A lower bound of the objective that the solver has computed.
     phase : str
-        Name of the method that produced it, for the history.
+        Name of the method that made the iterate, for the history.
     proof : Dual or None
-        The dual point that proves ``lower_bound``, or another, from which a run on a
-        similar problem may start.
+        The dual point that proves ``lower_bound``, or another dual point from which a
+        run on a similar problem may start.
     preparing : bool
-        Whether the solver is at work on a similar problem, so that no progress is asked
-        of it.
+        Whether the solver still works on a similar problem, during which the driver
+        does not test for a stall.
     plan : str
-        Of the first iterate: how the problem is to be solved, if that was chosen.
+        How the problem will be solved, in the first iterate of a solver that chose a
+        plan.
     why : callable or None
-        Returns lines that say why that was chosen.
+        Returns lines that explain the choice of the plan.
     """
 
     point: Any
@@ -113,7 +115,7 @@ class Iterate(NamedTuple):
     def or_better(self, new: Iterate) -> Iterate:
         """Return the better point of two iterates, with the better bound and its proof.
 
-        Everything else is that of this one.
+        All other fields are taken from this iterate.
         """
         (point, cut, bound), proof = self[:3], self.proof
         if new.point.value <= point.value:
@@ -124,5 +126,5 @@ class Iterate(NamedTuple):
         return self._replace(point=point, cut=cut, lower_bound=bound, proof=proof)
 
 
-#: A solver yields iterates and returns why it stopped by itself, if it does.
+#: A solver yields iterates, and returns the reason if it stops by itself.
 Solver = Generator[Iterate, None, Status]

@@ -1,4 +1,4 @@
-"""Settings of solvers, in one record that each reads as far as it is concerned."""
+"""Settings of all solvers, in one record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .stopping import Stopping
 
 @dataclass(frozen=True)
 class Options:
-    """Settings that solvers read as far as they concern them.
+    """Settings of all solvers, of which each solver uses some.
 
     Attributes
     ----------
@@ -22,45 +22,47 @@ class Options:
     bundle_size : int or None
         Number of cuts that bundle methods keep, None for no limit.
     stopping : Stopping
-        The rule of how small the gap of the run has to be.
+        The rule for the gap at which the run ends.
     seed : int
-        Of the order in which dual ascent goes through sequences.
+        Seed of the order in which dual ascent visits sequences.
     epsilon : float or None
         Absolute tolerance of the search for a descent direction, in place of
         ``direction_tol``.
     epsilon_0 : float or None
-        That of the first search by subBFGS, in place of ``epsilon``.
+        Absolute tolerance of the first search by subBFGS, in place of ``epsilon``.
     line_search : {"exact", "wolfe"}
-        How steps of quasi-Newton methods are found.
+        How quasi-Newton methods choose the step size.
     c1, c2 : float
         Constants of the Wolfe conditions.
     random_state : int or None
         Seed of subgradients that are drawn at random.
     h : float
-        Least ratio of displacements and changes of subgradients in subBFGS.
+        Smallest ratio of the change of the subgradient to the displacement in subBFGS.
     gap : float or None
         Absolute gap at which the run is to end, in place of ``tol``.
     patience : int or None
-        Number of iterations after which bundle methods remove inactive cuts.
+        Number of iterations without use after which bundle methods remove a cut.
     theta : float
-        Share of the model's minimizer in the point of the next cut.
+        Weight of the model's minimizer in the point at which the next cut is taken; the
+        best point has the remaining weight.
     cut_at_best : bool
-        Whether the best point gives a cut as well.
+        Whether a cut is taken at the best point as well.
     gradient : float or None
-        Norm of the gradient at which the run is to end, in place of ``tol``.
+        Norm of the gradient at which the run ends, in place of ``tol``.
     delta, low, high : float or None, float, float
-        First radius of a trust region, and ratios at which it changes.
+        First radius of a trust region, and the ratios of actual to predicted decrease
+        at which the radius changes.
     beta : str
-        Formula of conjugate gradients.
+        Formula of the conjugate gradient method.
     rho, zeta, kappa : float, float or None, float or None
-        Share of the promise in serious steps of bundle methods, and what holds these
-        near the best point.
+        Share of the predicted decrease that a serious step of a bundle method has to
+        reach, and constants of the term that keeps iterates near the best point.
     eta0, tau : float or None
-        First step size of methods along gradients, and how fast steps decrease.
+        First step size of gradient methods, and how fast step sizes decrease.
     restart : bool
-        Whether accelerated methods begin anew where the objective rises.
+        Whether accelerated methods restart where the objective rises.
     online : dict
-        Settings of an online method that runs pass by pass.
+        Settings of an online method that runs in passes over the data.
     """
 
     memory: int = 15

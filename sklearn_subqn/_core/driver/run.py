@@ -1,7 +1,7 @@
 """The driver of all batch solvers.
 
-A solver is a generator of ``Iterate``s. The driver owns what all have in common: the
-best point, lower bound and gap, the stopping rule, limits, history and reports.
+A solver is a generator of ``Iterate``s. The driver does what all solvers have in
+common: best point, lower bound and gap, stopping rule, limits, history and reports.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from .history import History
 from .iterate import Iterate, Solver
 from .stopping import Status, Stopping
 
-# The quadratic program over the cuts is solved after 1, 2, 4, 8 cuts and then at least
-# every ten cuts, which keeps its part of the time small.
+# The quadratic program over the cuts is solved after 1, 2, 4 and 8 cuts, and then at
+# least after every ten cuts, so that it takes little of the time.
 _BOUND_INTERVAL = 10
 
-#: A run has stalled if over 100 iterations neither the objective fell nor the bound
-#: rose by a tenth of the gap that the tolerance allows, or by the share ``_STALLED`` of
-#: the present gap.
+#: A run has stalled if within 100 iterations the decrease of the objective plus the
+#: increase of the bound is at most a tenth of the allowed gap, and at most the share
+#: ``_STALLED`` of the present gap.
 STALL_WINDOW = 100
 
-# A loose tolerance allows much even where little is missing: progress is therefore also
-# compared with a thousandth of the present gap.
+# A loose tolerance would count a run near its optimum as stalled: its progress is
+# therefore also compared with a thousandth of the present gap.
 _STALLED = 1e-3
 
-# A run goes on beyond a gap that suffices while five iterations halve the gap.
+# A run continues below the allowed gap while five iterations halve the gap.
 _HALVED_WITHIN = 5
 
-# A run that goes on for a smaller gap than was asked for may have five times the
-# iterations that it has needed so far, and no more than ``STALL_WINDOW`` further ones.
-# Small problems of all losses and penalties end with a gap of rounding well before
-# that, except for a few of squared Lp norms in large units.
+# A run that continues below the requested gap may take five times the iterations it has
+# taken so far, and at most ``STALL_WINDOW`` more. Small problems of all losses and
+# penalties reach a gap of rounding error well before, except for a few with squared Lp
+# norms in large units.
 _TIMES = 5
 
-# A run that goes on may have 40 iterations in all, even where it has needed very few.
+# A run that continues below the requested gap may always take 40 iterations in all.
 _LEAST = 40
 
 
 @dataclass
 class Result:
-    """Outcome of a run, or what it has reached so far.
+    """Outcome of a run, complete or so far.
 
     Attributes
     ----------
@@ -56,17 +56,17 @@ class Result:
     lower_bound : float
         The best proven lower bound of the objective, -inf where there is none.
     dual : ndarray or None
-        The dual point with the best lower bound of all that the solver gave.
+        The dual point with the best lower bound among the solver's iterates.
     n_iter : int
         Number of iterations after the starting point.
     status : Status
         How the run ended.
     plan : str
-        The plan by which the problem was solved, if its facts chose one.
+        The plan by which the problem was solved, if the solver chose one.
     why : callable or None
-        Returns lines that say why that was chosen.
+        Returns lines that explain the choice of the plan.
     current : Point
-        That of the last iterate, which need not be the best one.
+        Point of the last iterate, which need not be the best one.
     """
 
     point: Any
@@ -86,7 +86,7 @@ class Result:
         return float(max(self.point.value - self.lower_bound, 0.0))
 
     def add(self, iterate: Iterate) -> None:
-        """Count an iterate; keep its point, and its bound with the proof, if better."""
+        """Count an iterate; keep its point, and its bound and proof, if better."""
         self.n_iter += 1
         self.current = iterate.point
         if iterate.point.value <= self.point.value:
@@ -96,7 +96,7 @@ class Result:
             self.dual, self._bound_of_dual = iterate.proof.u, iterate.lower_bound
 
     def raise_bound(self, bound: float) -> None:
-        """Take note of a lower bound."""
+        """Keep a lower bound if it is the best one so far."""
         self.lower_bound = max(self.lower_bound, bound)
 
 
@@ -130,31 +130,32 @@ def run(
     solver : generator of Iterate
         The first iterate is the starting point.
     stopping : Stopping
-        What gap is allowed at a value of the objective.
+        The rule that gives the allowed gap at a value of the objective.
     max_iter : int
         Limit on the number of iterations.
     is_useful : callable
-        Whether the run may end where its gap is allowed. It goes on otherwise, as long
-        as there is progress.
+        Whether the run may end at its allowed gap. Otherwise it continues as long as
+        there is progress.
     is_rounding : callable
-        Whether the gap of a point is below rounding. Some iterations ask for it, and
-        the run ends there whatever its tolerance is: an optimum of zero is approached
-        without end.
+        Whether the gap of a point is below the rounding error of its value. It is
+        tested at iterations 1, 2, 4, 8 and so on, and ends the run whatever the
+        tolerance: an optimal value of zero has no relative gap that iterations could
+        reach.
     bundle : callable, optional
-        Returns what turns the cuts of the iterates into a lower bound, asked for with
-        the first of them.
+        Returns the model that turns the cuts of the iterates into a lower bound; called
+        at the first cut.
     points_prove : bool
-        Whether an iterate without a lower bound has that of its point.
+        Whether an iterate without a lower bound gets the lower bound of its point.
     prove : callable, optional
-        Returns another lower bound from a point. It is asked for where the objective
-        falls by less than the allowed gap: at once, and then after at least 1, 2, 4
-        iterations more.
+        Returns another lower bound from a point. It is called where the objective falls
+        by less than the allowed gap: at once, and again after at least 1, 2, 4 more
+        iterations.
     least : float
-        A lower bound that is known beforehand.
+        A lower bound of the objective known before the run.
     counter : optional
         Its ``passes`` is the number of passes over the data so far.
     since : float
-        Passes before the fit, which do not count.
+        Passes made before the fit, which are subtracted.
     report : callable, optional
         Called after every iteration with the ``Result`` so far; stops if it returns
         True.
@@ -268,7 +269,7 @@ def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
 
 
 def _is_slow(result: Result) -> bool:
-    """Whether the gap hardly becomes smaller."""
+    """Whether the last five iterations have not halved the gap."""
     history = result.history
     if len(history) <= _HALVED_WITHIN:
         return False

@@ -1,4 +1,4 @@
-"""When runs end: the gap that is allowed at a value, and words for how they ended."""
+"""When runs end: the allowed gap at a value of the objective, and reasons to end."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import Any, Self
 
 import numpy as np
 
-# A difference below a millionth of the objective is negligible.
+# The denominator of relative gaps is at least a millionth of |J|, even if J is close to
+# the infimum.
 _NOTHING = 1e-6
 
-# A related problem that is solved on the way, and whose solution may end the run, is
-# solved to half of the gap that is asked for.
+# A related problem whose solution may end the run is solved to half of the allowed gap.
 _SHARE_ON_THE_WAY = 0.5
 
 
 def size_of(value: float, infimum: float) -> float:
-    """Return what gaps are relative to: |J|, less the infimum of the risk."""
+    """Return the denominator of relative gaps: |J - infimum|, at least 1e-6 |J|."""
     return float(max(abs(value - infimum), _NOTHING * abs(value)))
 
 
 def sizes_of(values: Any, infimum: float) -> Any:
-    """Return ``size_of`` of each of an array of values."""
+    """Return ``size_of`` for each entry of an array of values."""
     return np.maximum(np.abs(values - infimum), _NOTHING * np.abs(values))
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """The one rule of how small a gap has to be, for the driver and for solvers.
+    """The one rule for the allowed gap, used by the driver and by solvers.
 
     Attributes
     ----------
     tol : float
         Relative gap at which a run ends at once.
     enough : float
-        A larger relative gap, from which on a run ends where it becomes slow.
+        A larger relative gap, below which a run ends once it becomes slow.
     asked : float
-        A larger relative gap, from which on a run has a limited number of iterations.
+        The relative gap the user asked for, below which a run may take only a limited
+        number of further iterations.
     infimum : float
-        What the mean loss cannot fall below; gaps are relative to how far the objective
-        is above it.
+        Lower bound of the mean loss, subtracted from the objective in relative gaps.
     least_size : float
-        Relative gaps are relative to this number, where the objective is smaller.
+        Smallest denominator of relative gaps.
     absolute : bool
-        Whether the three numbers are gaps themselves, not relative ones.
+        Whether the three gaps are absolute.
     """
 
     tol: float = 0.0
@@ -55,7 +55,7 @@ class Stopping:
     absolute: bool = False
 
     def size(self, value: float) -> float:
-        """Return what gaps are relative to at a value of the objective."""
+        """Return the denominator of the relative gap at a value of the objective."""
         if self.absolute:
             return 1.0
         return max(self.least_size, size_of(value, self.infimum))
@@ -65,7 +65,7 @@ class Stopping:
         return self.tol * self.size(value)
 
     def allowed_on_the_way(self, value: float) -> float:
-        """Return the gap to which problems are solved on the way to the given one."""
+        """Return the gap to which a related problem is solved first."""
         return _SHARE_ON_THE_WAY * self.allowed_gap(value)
 
     def is_reached(self, gap: float, value: float) -> bool:
@@ -73,7 +73,7 @@ class Stopping:
         return bool(gap <= self.allowed_gap(value))
 
     def is_nearly_reached(self, gap: float, value: float) -> bool:
-        """Whether a gap is small enough to end where the run becomes slow."""
+        """Whether a gap is small enough to end once the run is slow."""
         return bool(gap <= self.enough * self.size(value))
 
     def is_what_was_asked(self, gap: float, value: float) -> bool:
@@ -82,7 +82,7 @@ class Stopping:
 
 
 class Status(StrEnum):
-    """The way in which a run ended: a word, and a sentence for its readers."""
+    """How a run ended: a word, with a sentence for messages."""
 
     sentence: str
 
@@ -105,7 +105,7 @@ class Status(StrEnum):
     SMALL = "small", "All entries of the subgradient are within tol."
 
     def __new__(cls, word: str, sentence: str) -> Self:
-        """Return the word, with its sentence."""
+        """Return the word as a status with its sentence."""
         status = str.__new__(cls, word)
         status._value_ = word
         status.sentence = sentence

@@ -1,5 +1,5 @@
-"""Objectives J(w) = alpha * Omega(w) + R(Xw), and what solvers see of them.
+"""Objectives J(w) = alpha * Omega(w) + R(Xw), and their oracles for solvers.
 
-Risks, bounds, cuts, points and second derivatives are here. This room may import
+Risks, bounds, cuts, points and second derivatives are here. This subpackage may import
 places, rows, regularizers, losses and kernels.
 """

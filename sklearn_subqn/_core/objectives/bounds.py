@@ -19,18 +19,18 @@ from .risk import Risk
 # products with the unpenalized columns to vanish.
 MOST_IMBALANCED = 1e-3
 
-# A rounding error below 1e-10 of a bound does not matter: it is not worth the pass over
-# X that sizes of columns take.
+# A rounding error below 1e-10 of a bound is negligible: it does not justify the pass
+# over X that column sizes need.
 _LITTLE = 1e-10
 
 
 class Cut(NamedTuple):
     """A linear lower bound of the risk: R(w) >= <a, w> + offset for every w.
 
-    The exact normal a is known up to rounding: each |a_j - normal_j| is at most
-    ``error``, and |a_j| at most ``norm``, times the root mean square of the column
-    (``Objective.column_sizes``). Where the normal is zero in free parameters, a is so
-    exactly.
+    The normal a is known up to rounding: each |a_j - normal_j| is at most ``error``,
+    and |a_j| at most ``norm``, times the root mean square of the column
+    (``Objective.column_sizes``). Where ``normal`` is zero in free parameters, a is
+    exactly zero there.
     """
 
     normal: Floats
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def mixed(cls, shares: Floats, normals: Floats, others: Floats) -> Cut:
-        """Return the combination of cuts whose shares sum to one, up to rounding.
+        """Return the convex combination of cuts; its weights sum to one up to rounding.
 
         Parameters
         ----------
@@ -60,9 +60,10 @@ class Cut(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """A dual point u of the risk, and what is known of it.
+    """A dual point u of the risk, with the known quantities of u.
 
-    Mixtures of dual points are dual points, of no larger R* than the mixture of theirs.
+    A convex combination of dual points is a dual point, and its R* is at most the
+    combination of their values of R*.
 
     Attributes
     ----------
@@ -71,15 +72,15 @@ class Dual(NamedTuple):
     normal : ndarray of shape (q,), optional
         Xᵀu.
     offset : float, optional
-        -R*(u) where the loss knows it at the scores of u only, less its rounding
-        errors; or that of a mixture.
+        -R*(u) less its rounding error, where the loss computes R* only at a subgradient
+        and its scores; or a lower bound of -R*(u) for a combination of dual points.
     error : float
-        Further errors of ``normal``, in units of ``column_sizes``.
+        Additional errors of ``normal``, in units of ``column_sizes``.
     norm : float, optional
         The root of sum_i u_i² / s_i.
     imbalance : float, optional
-        The share by which u has to change for its columns to sum to zero, as free
-        intercepts ask for.
+        The fraction of u that has to change for the columns of u to sum to zero, which
+        free intercepts require.
     """
 
     u: Any
@@ -91,7 +92,7 @@ class Dual(NamedTuple):
 
     @classmethod
     def mixed(cls, risk: Risk, share: float, one: Dual, other: Dual) -> Dual:
-        """Return (1 - share) * one + share * other, of known offsets."""
+        """Return (1 - share) * one + share * other, for duals with a known offset."""
         assert one.offset is not None, "known"
         assert other.offset is not None, "known"
         offsets = np.array([one.offset, other.offset])
@@ -103,7 +104,7 @@ class Dual(NamedTuple):
 
 
 class Bounds:
-    """A sum J(w) = alpha * Omega(w) + R(w), and lower bounds of it by dual points.
+    """A sum J(w) = alpha * Omega(w) + R(w), and its lower bounds by dual points.
 
     Parameters
     ----------
@@ -117,11 +118,11 @@ class Bounds:
     Attributes
     ----------
     design, loss, targets, weights
-        Those of the risk.
+        The attributes of the risk.
     n_params : int
         Number q of parameters.
     n_free : int
-        Number of parameters that the regularizer leaves free, the last ones.
+        Number of unpenalized parameters, which come last.
     """
 
     def __init__(self, risk: Risk, regularizer: Regularizer, alpha: float) -> None:
@@ -147,7 +148,7 @@ class Bounds:
 
     @cached_property
     def least(self) -> float:
-        """A lower bound of J that costs nothing: by the infima of risk and penalty."""
+        """A lower bound of J without a product: the sum of the infima of both terms."""
         zero = np.zeros(self.regularizer.n_penalized)
         return self._less(self.risk_infimum, self.regularizer.conjugate(zero))
 
@@ -162,23 +163,23 @@ class Bounds:
         return self.risk.row_size
 
     def imbalance(self, dual: Floats) -> float:
-        """Return the share by which u has to change for its columns to sum to zero.
+        """Return the fraction of u that has to change for its columns to sum to zero.
 
-        So that u proves a bound where intercepts are free.
+        Only a u with zero column sums proves a bound where intercepts are free.
         """
         if not self.n_free:
             return 0.0
-        # Rounding of these sums is accounted for with that of all others.
+        # The rounding error of the column sums is covered by the error of the cut.
         return self.risk.imbalance(dual, self.risk.column_sums(dual))
 
     def cut(self, dual: Dual) -> Cut:
-        """Return the cut of a dual point u, lowered by how far u is from one.
+        """Return the cut of a dual point u, lowered by the error of u.
 
-        All bounds are made of such cuts. What rounding has done to u, to its product
-        with X and to its conjugate is accounted for by the size of what was summed. And
-        so is how far u is from being balanced in free parameters: a balanced point of
-        the domain lies within a share of it, of no larger conjugate except for that
-        share.
+        All bounds are derived from such cuts. The rounding errors of u, of its product
+        with X and of its conjugate are bounded by the sums of the absolute terms. The
+        imbalance of u in the free parameters is bounded likewise: a balanced point of
+        the domain differs from u by a fraction of u, and its conjugate is larger by at
+        most that fraction of the terms.
         """
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
         share = self.imbalance(u) if share is None else share
@@ -200,9 +201,10 @@ class Bounds:
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
 
-        It is -inf unless the cut is balanced in the free parameters. With an L1 penalty
-        the cut is mixed with the trivial one R >= inf R as far as the conjugate asks
-        for. Rounding errors are accounted for: the bound is one as computed.
+        The bound is -inf unless the cut is balanced in the free parameters. With an L1
+        penalty the cut is mixed with the trivial cut R >= inf R until its normal lies
+        in the domain of the conjugate. Rounding errors are subtracted, so the computed
+        number is a bound.
         """
         if not cut.is_balanced(self.regularizer.n_penalized):
             return -np.inf
@@ -217,12 +219,13 @@ class Bounds:
         return bound
 
     def dual_bound(self, dual: Dual) -> float:
-        """Return a dual value of u: no J is smaller.
+        """Return a lower bound of J from a dual point u.
 
-        It is the better one of u itself and of u scaled down as the conjugate of the
-        regularizer asks for.
+        The bound is the better one from u itself and from u scaled into the domain of
+        the regularizer's conjugate.
         """
-        # The L1 norm has a conjugate, zero, of small enough normals only.
+        # The conjugate of the L1 norm is zero on the unit ball of the maximum norm, and
+        # infinite outside.
         is_norm = isinstance(self.regularizer, ElasticNet) and (
             self.regularizer.l1_ratio == 1.0
         )
@@ -243,10 +246,11 @@ class Bounds:
         return bound
 
     def _half_square(self, cut: Cut) -> float:
-        """Return the largest ||a||² / (2 alpha²) of penalized entries, or more.
+        """Return an upper bound of ||a||² / (2 alpha²) for the penalized entries of a.
 
-        By the length of their errors, or where that is no small matter by the columns:
-        those of different scale may have less.
+        The error of a is bounded by its norm. If this bound is not negligible, the
+        error is also bounded column by column, which is tighter for columns of
+        different scales.
         """
         normal = cut.normal[: self.regularizer.n_penalized]
         length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
@@ -255,7 +259,8 @@ class Bounds:
         more = error * (2.0 * length + error) if error else 0.0
         if more > _LITTLE * value * self.alpha:
             sizes, product = self.column_sizes, 0.0
-            # Without temporary arrays of all parameters, which take most of the time.
+            # Blocks avoid temporary arrays of all parameters, which would take most of
+            # the time.
             for a in range(0, len(normal), BLOCK_SIZE):
                 part = np.abs(normal[a : a + BLOCK_SIZE]) @ sizes[a : a + BLOCK_SIZE]
                 product += float(part)
@@ -264,29 +269,29 @@ class Bounds:
         return 0.5 * (length * length + more) / self.alpha / self.alpha
 
     def conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
-        """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
+        """Return -a / alpha of shape (n_penalized,), and its entrywise error bound."""
         normal, offset, error, _ = cut
         v = normal[: self.regularizer.n_penalized] / -self.alpha
         size = np.abs(v)
         radius = 4.0 * EPS * size
         if error:
-            # Bounds far below zero need no accuracy.
+            # A bound far below zero needs no accuracy.
             value = abs(offset) + self.alpha * float(size @ size)
             sizes = self.sizes_for(size + radius, error, value)
             radius += error / self.alpha * sizes
         return v, radius
 
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
-        """Return sizes of columns, of which ``factor`` times |w| bounds the error.
+        """Return column sizes such that ``factor`` times <sizes, |w|> bounds an error.
 
-        The size of the rows is enough, at less cost, where it is negligible against a
-        value.
+        The row size bounds all column sizes; it is cheaper, and used where the error is
+        negligible against ``value``.
         """
         if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
             return self.row_size
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:
-        """Return offset - alpha * conjugate, or a little less for rounding."""
+        """Return offset - alpha * conjugate, less a bound of the rounding error."""
         penalty = self.alpha * conjugate
         return offset - penalty - rounding(self.n_params) * (abs(offset) + abs(penalty))

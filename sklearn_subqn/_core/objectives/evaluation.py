@@ -12,18 +12,18 @@ from .bounds import MOST_IMBALANCED, Bounds, Cut, Dual
 from .hessian import Hessian
 from .risk import Risk
 
-# Gradients of the risk are updated by the rows whose dual variable changed; every so
-# often they are computed anew, so that rounding errors do not add up.
+# The risk gradient is updated by the rows whose dual variable changed. After 30 updates
+# it is computed anew, so that rounding errors do not accumulate.
 _MAX_UPDATES = 30
 
-# A gradient that is off by at most 100 rounding errors is not computed again, since the
-# product with X has rounding errors too. Gradients are off by more where dual variables
-# were much larger before.
+# A gradient with an error of at most 100 rounding errors is not computed anew, since a
+# new product with X has rounding errors too. The error is larger where dual variables
+# were much larger at an earlier point.
 _FEW_ROUNDINGS = 100.0
 
 
 class Evaluation:
-    """An objective at a point w; each quantity is computed when first asked for.
+    """An objective at a point w; each quantity is computed on first use.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Evaluation:
     dual : ndarray of the shape of scores, optional
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Evaluation, optional
-        A point near by, whose risk gradient may be updated to that of this one.
+        A nearby point, whose risk gradient may be updated to the gradient at w.
     drift : float
-        As the attribute, without what the update from ``before`` adds.
+        The attribute ``drift``, without the update from ``before``.
     before : Evaluation, optional
-        The point whose scores and a change of them are the scores.
+        The point from which the scores were computed by adding a change.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class Evaluation:
     risk_gradient : ndarray of shape (q,)
         Xᵀu for the dual u, a subgradient of w -> R(Xw).
     gradient : ndarray of shape (q,)
-        The subgradient of J that belongs to u.
+        The subgradient of J with the dual u.
     cut : Cut
-        The lower bound of the risk that touches it here; with several free parameters
-        one near it that is balanced in them.
+        The lower bound of the risk that is tight at w; with several free parameters, a
+        nearby cut that is balanced in them.
     lower_bound : float
-        The dual value of u: no J is smaller.
+        The dual value of u, a lower bound of J.
     mixture : Dual or None
-        The dual u, where it is no subgradient but a mixture of some near by.
+        The dual u, where it is a convex combination of nearby subgradients.
     gradient_error : float
-        What updates have left in ``risk_gradient``, in units of the column sizes.
+        Error of ``risk_gradient`` from updates, in units of the column sizes.
     """
 
     def __init__(
@@ -121,15 +121,15 @@ class Evaluation:
         return product if origin is None else origin.risk_gradient + product
 
     def set_gradient(self, gradient: Floats) -> None:
-        """Set the risk gradient, which may be off where the L1 norm hides it."""
+        """Set the risk gradient, perhaps inexact where the L1 penalty zeroes w."""
         self.risk_gradient = gradient
-        # No other gradient is an update of it.
+        # No other gradient may be computed as an update of this gradient.
         self._n_updates = _MAX_UPDATES
 
     def compute_gradients(self, later: Evaluation) -> None:
-        """Compute the risk gradients here and at another point on the same data.
+        """Compute the risk gradients at this and at another point on the same data.
 
-        The latter is an update of the former, and both take one reading of X.
+        The second gradient is an update of the first one; both take one pass over X.
         """
         if "risk_gradient" in {**vars(self), **vars(later)}:
             return
@@ -140,16 +140,16 @@ class Evaluation:
         later.risk_gradient = second if known is None else self.risk_gradient + second
 
     def _updated(self) -> tuple[Evaluation | None, Floats]:
-        """Return the point whose risk gradient to update, if any, and u or its change.
+        """Return the point whose risk gradient is updated, if any, and a dual.
 
-        The product of X with that is what the update adds.
+        The product of X with that dual, u or the change of u, is added to the gradient.
         """
         origin, self._origin = self._origin, None
         risk = self.objective.risk
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = risk.difference(self.dual, origin.dual)
             share = rounding(risk.n_scored)
-            # The change is no longer than both together.
+            # The norm of the change is at most the sum of both norms.
             error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
             most = _FEW_ROUNDINGS * share * self.norm
             if error <= most and risk.has_fewer(change, self.dual):
@@ -173,7 +173,7 @@ class Evaluation:
 
     @cached_property
     def dual_point(self) -> Dual:
-        """The dual u, and what is known of it."""
+        """The dual u, and its known quantities."""
         known = self.mixture or Dual(self.dual)
         share = known.imbalance
         return known._replace(
@@ -199,19 +199,20 @@ class Evaluation:
 
     @property
     def _offset(self) -> float:
-        """The risk's height -R*(u) at the origin along the subgradient u."""
+        """-R*(u), the height at w = 0 of the tangent of the risk with slope u."""
         o = self.objective
         if o.loss.has_rounding:
-            # The height follows from Fenchel and Young's equality, less its rounding.
+            # The height follows from the Fenchel-Young equality; a bound of the
+            # rounding error of the height is subtracted.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)
         return -o.risk.conjugate_at(self.dual, self.scores)
 
     def cut_of(self, gradient: Floats) -> Cut:
-        """Return the cut of a combination of ``gradient`` and what ``steepest`` gave.
+        """Return the cut of a combination of ``gradient`` and results of ``steepest``.
 
-        It touches the risk here if rows lie on kinks exactly, and is lower by what they
-        lack of that: they only have to lie near them.
+        The cut is tight at w if the rows lie on kinks exactly. Rows need only lie near
+        kinks, and the cut is lowered by the resulting slack.
         """
         o = self.objective
         penalty = o.alpha * o.regularizer.gradient(self.w)
@@ -222,13 +223,13 @@ class Evaluation:
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
             # A small change of u would make its products with the unpenalized columns
-            # vanish; ``share`` says how much of u has to change.
+            # vanish; ``share`` is the fraction of u that has to change.
             share = o.risk.imbalance(self.dual, normal[n:])
             if share <= MOST_IMBALANCED:
                 normal[n:] = 0.0
         length = o.risk.n_scored
         share = min(share, 1.0) + rounding(length)
-        # Scores are off by rounding, and so are the risk and products with w.
+        # Scores have rounding errors, and so have the risk and products with w.
         sizes = np.abs(normal)
         sizes[:n] += norm * o.sizes_for(
             self.w[:n], rounding(o.n_params) * norm, self.risk
@@ -237,15 +238,15 @@ class Evaluation:
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
         slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
-        # The difference of gradients is off by the rounding of either. Multiplied by
-        # another w, that error is at most the rounding of both penalties, and one of
-        # the two penalties is rounded anyway.
+        # The difference of two gradients has the rounding errors of both. The product
+        # of this error and another w is at most the sum of the rounding errors of two
+        # penalties, of which one is counted already.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)
 
     def _slack_of(self, dual: Floats) -> float:
-        """Return R(z) + R*(u) - <u, z> for rows on kinks, zero for a subgradient u."""
+        """Return R(z) + R*(u) - <u, z> over rows on kinks: zero for a subgradient u."""
         if not self.n_kinks:
             return 0.0
         return self.objective.risk.slack(dual, self._kink_scores, self.kinks)
@@ -264,8 +265,8 @@ class Evaluation:
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).
 
-        Only rows on a kink have a choice (Yu 2009, section 3.3.1), so that the cost is
-        two products with those.
+        Only rows on a kink have several subgradients (Yu 2009, section 3.3.1), so the
+        cost is two products with these rows.
         """
         if not self.n_kinks:
             return self.gradient
@@ -289,7 +290,7 @@ class Evaluation:
 
     @property
     def hessian(self) -> Hessian:
-        """The generalized Hessian of J here, for losses that have one."""
+        """The generalized Hessian of J at w, for losses that have one."""
         return Hessian(self.objective, self.w, self.curvature)
 
     def sampled_hessian(self, stride: int) -> Hessian:
@@ -303,11 +304,11 @@ class Evaluation:
     def drift(self) -> float:
         """Sum of the sizes of all updates since the scores were a product with X.
 
-        The size of an update is the size of the scores before it plus their size after
-        it, since the change is no larger than both together. Scores are off by about a
-        rounding error of the number one times the drift, and by as many more as a
-        product has where features are summed. Sizes may take a pass over the data,
-        which is made when the drift is first asked for.
+        The size of an update is the size of the scores before plus their size after it,
+        since the change is at most both together. The error of a score is about the
+        machine epsilon times the drift, times a factor for the rounding of sums over
+        features. Computing the sizes may take a pass over X, so they are computed on
+        first use.
         """
         if self._before is not None:
             self._drift += self._before.score_size + self.score_size
@@ -316,10 +317,11 @@ class Evaluation:
 
     @cached_property
     def score_size(self) -> float:
-        """About the largest size of what a score sums: its terms may cancel.
+        """About the largest norm of the terms of a score, whose terms may cancel.
 
-        By the largest score and, where coefficients allow that, by the root of the mean
-        of the sums of the squares of the terms.
+        The maximum of the largest score and the root mean square of the norm of the
+        terms. The root mean square is computed only if it may be larger than the
+        largest score.
         """
         risk, largest = self.objective.risk, self.largest_score
         coef = np.abs(self.w[: self.objective.regularizer.n_penalized])

@@ -1,14 +1,15 @@
-"""Lower bounds where dual points have to fit columns: free ones, and an L1 norm's.
+"""Lower bounds where a dual point must satisfy column constraints: free columns, L1.
 
-A dual point u proves one if X_jᵀu = 0 for all free columns j, besides those of
-intercepts, and at most alpha under an L1 norm. Those of a problem with a small penalty,
-or of a tiny alpha, nearly have that. Rows whose dual variables may change either way
-make up for the rest, each in proportion to how far: the way of affine scaling (Dikin
-1967) to feasible points.
+A dual point u proves a bound only if X_jᵀu = 0 for every free column j besides the
+intercept, and |X_jᵀu| <= alpha under an L1 norm. Dual points of a problem with a small
+penalty, or with a tiny alpha, nearly satisfy these constraints. Rows whose dual
+variables may move in both directions correct the rest, each in proportion to its
+distance from the boundary: the affine scaling step (Dikin 1967) to a feasible point.
 
-Where a coefficient has bounds, v_j = X_jᵀu is their multiplier and need not vanish. The
-least v_j w_j between them is what J has there, and minus infinity without a bound on
-that side. Only columns of which that is much less than at w are brought to v_j = 0.
+Where a coefficient has bounds, v_j = X_jᵀu is their multiplier and need not vanish. It
+contributes the minimum of v_j w_j between the bounds, which is minus infinity without a
+bound on that side. Only columns where this minimum is much less than v_j w_j at the
+present w are constrained to v_j = 0.
 """
 
 from __future__ import annotations
@@ -26,33 +27,35 @@ from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
 
-# Dual variables at their ends change one way only, and those of all rows of a level
-# may be there. Where a dual point proves nothing, it goes 1e-8 of the way to the
-# middle of the domain, about the root of EPS: rounding is as little of the leeway as
-# the way is of the bound.
+# A dual variable on the boundary of its interval can move in one direction only, and
+# all rows of a category level may be there. Where a dual point proves nothing, it is
+# moved 1e-8 of the way to the middle of the domain. This fraction is about the root of
+# EPS, so that the rounding error relative to the leeway equals about the move relative
+# to the bound.
 _INWARD = (0.0, 1e-8)
 
-# Gaps of a millionth of the objective owe more to the rounding of sums than to the way
-# inward, which costs a hundredth of that.
+# Below a relative gap of 1e-6 the rounding errors of sums reduce the bound more than
+# the move inward, which reduces the bound by a hundredth of this gap.
 _CLOSE = 1e-6
 
-# Multipliers of bounds may cost a tenth of the allowed gap in all.
+# The multipliers of coefficient bounds may reduce the lower bound by at most a tenth of
+# the allowed gap in total.
 _OF_GAP = 0.1
 
-# What a bound loses by rounding may be a hundredth of the allowed gap. It is known with
-# little work, and with more for the rows of which that says too much.
+# Rounding may reduce the lower bound by at most a hundredth of the allowed gap. A cheap
+# estimate of this reduction is refined only for rows with too large estimates.
 _LOST_OF_GAP = 0.01
 
 
 def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
-    """Return the best lower bound that dual points prove, or that of the infimum.
+    """Return the best lower bound that dual points prove, at least the trivial one.
 
-    Dual points after one that proves ``enough`` are not looked at.
+    Dual points after one that proves ``enough`` are skipped.
 
     Parameters
     ----------
     point : Point
-        Of an objective the conjugate of whose regularizer has ``limits``.
+        A point of an objective whose regularizer's conjugate has ``limits``.
     duals : list of ndarray of the shape of the scores
         In the domain of R*.
     """
@@ -64,12 +67,12 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     columns = _LimitedColumns(point, enough)
     for share in _INWARD:
         for u in duals:
-            # What rounding leaves of variables that vanish would have no leeway.
+            # Variables that are zero up to rounding would otherwise have tiny leeway.
             u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
             u = risk.inward(u, share)
             columns.hold_for(u)
             found = None
-            # Where others come to their limits, these are held, too.
+            # Further columns whose sums reach their limits are held as well.
             while found is None and columns.are_few:
                 found = _bound(columns, u.copy())
             best = max(best, -np.inf if found is None else found)
@@ -81,28 +84,28 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
 
 
 def is_close(point: Point, bound: float) -> bool:
-    """Whether a bound leaves so little that other dual points hardly leave less."""
+    """Whether a bound is so close that other dual points would hardly improve it."""
     return point.value - bound <= _CLOSE * (point.value - point.objective.least)
 
 
 class _LimitedColumns:
-    """The columns whose sums with dual points have limits, and those that are held.
+    """The columns whose sums X_jᵀu have limits, and the columns moved to their limits.
 
     Parameters
     ----------
     point : Point
     enough : float
-        The lower bound that is looked for, also an attribute.
+        The lower bound at which the search may stop, also an attribute.
 
     Attributes
     ----------
     value : float
         J at the point.
     limits : ndarray of shape (n_penalized,)
-        The largest |X_jᵀu|, unless bounds of a coefficient allow for more.
+        The largest allowed |X_jᵀu|, apart from multipliers of coefficient bounds.
     held : ndarray of bool, of shape (n_penalized,)
-        Columns whose sums are brought to their limits: free ones without bounds, and of
-        the others those that are near, or cost much.
+        Columns whose sums are moved to their limits: free columns without coefficient
+        bounds, and other columns whose sums are near their limits or cost much.
     """
 
     def __init__(self, point: Point, enough: float) -> None:
@@ -113,13 +116,13 @@ class _LimitedColumns:
         self._free = self.limits == 0.0
         self._most = _OF_GAP * (point.value - enough) / max(self._free.sum(), 1)
         ones = np.ones(len(self.limits))
-        ends = penalty.support(ones), penalty.support(-ones)
-        self.held = self._free & np.isinf(np.minimum(*ends))
+        supports = penalty.support(ones), penalty.support(-ones)
+        self.held = self._free & np.isinf(np.minimum(*supports))
         self._known: tuple[Mask, Design] | None = None
 
     @property
     def are_few(self) -> bool:
-        """Whether their products with each other, and copies, are worth a bound."""
+        """Whether the held columns are few enough for a Gram matrix and a copy."""
         design, n = self.objective.design, np.count_nonzero(self.held)
         # No copy is made if all columns are held.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
@@ -127,49 +130,49 @@ class _LimitedColumns:
 
     @property
     def settled(self) -> Mask:
-        """Columns whose sums are within their limits, where they cost nothing."""
+        """Columns whose sums are within their limits and add nothing to the bound."""
         return np.isfinite(self.limits) & (self.held | ~self._free)
 
     def hold_for(self, u: Floats) -> None:
-        """Hold the columns that a dual point asks for."""
+        """Hold the columns that a dual point requires to be held."""
         self.hold_all_near(u)
         if np.any(self._free & ~self.held):
             self.hold_costly(self.objective.cut(Dual(u)))
 
     def hold_costly(self, cut: Cut) -> bool:
-        """Hold free columns whose multipliers cost much; whether there are new ones."""
-        others, penalty = self._free & ~self.held, self.objective.regularizer
-        if not others.any():
+        """Hold free columns with costly multipliers; return whether any are new."""
+        candidates, penalty = self._free & ~self.held, self.objective.regularizer
+        if not candidates.any():
             return False
         assert isinstance(penalty, PartlyFree)
         v, radius = self.objective.conjugate_point(cut)
-        least = v * self._w[: len(v)]
-        costs = self.objective.alpha * (penalty.support_within(v, radius) - least)
-        others &= ~(costs <= self._most)
-        self.held |= others
-        return bool(others.any())
+        lowest = v * self._w[: len(v)]
+        costs = self.objective.alpha * (penalty.support_within(v, radius) - lowest)
+        candidates &= ~(costs <= self._most)
+        self.held |= candidates
+        return bool(candidates.any())
 
     def hold_all_near(self, u: Floats, error: float = 0.0) -> bool:
-        """Hold columns whose sums may be at their limits; whether there are new ones.
+        """Hold columns whose sums may be at their limits; return whether any are new.
 
         Parameters
         ----------
         u : ndarray of shape (n,)
         error : float
-            How much each u_i may be off, by the norm of them all.
+            Bound of the error of u, in ``dual_norm``.
         """
-        others = np.isfinite(self.limits) & ~self.held & ~self._free
-        if not others.any():
+        candidates = np.isfinite(self.limits) & ~self.held & ~self._free
+        if not candidates.any():
             return False
         risk, n = self.objective.risk, len(self.limits)
         error += rounding(len(u)) * risk.dual_norm(u)
-        most = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
-        others &= ~(most <= self.limits)
-        self.held |= others
-        return bool(others.any())
+        largest = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
+        candidates &= ~(largest <= self.limits)
+        self.held |= candidates
+        return bool(candidates.any())
 
     def design_of_held(self) -> Design:
-        """Return the design of those held, and of an intercept that is free."""
+        """Return the design of the held columns, with the intercept if it is free."""
         if self._known is None or np.any(self._known[0] != self.held):
             o = self.objective
             held = np.flatnonzero(self.held)
@@ -181,59 +184,62 @@ class _LimitedColumns:
 def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     """Return the lower bound of a dual point near u, or minus infinity.
 
-    None where it takes more columns to be held.
+    None if further columns have to be held.
     """
     risk, design = columns.objective.risk, columns.design_of_held()
     limits = np.zeros(design.n_params)
-    # A little less, so that no sum exceeds its limit by rounding.
+    # The limits are lowered slightly, so that no sum exceeds its limit by rounding.
     limits[: design.n_coef] = (1.0 - 4.0 * EPS) * columns.limits[columns.held]
     sums = design.adjoint(u)
-    aims = np.clip(sums, -limits, limits)
-    size, way = np.abs(u), np.inf
+    targets = np.clip(sums, -limits, limits)
+    size, length = np.abs(u), np.inf
     for _ in range(MOST_STEPS):
-        # A whole step that leaves half of the leeway of each row ends at the aims, but
-        # for the rounding of the matrix, which further ones with it make up for.
-        if way > 0.5:
+        # A full step that leaves at least half of each row's leeway reaches the targets
+        # up to the rounding of the matrix, which further steps with the same matrix
+        # correct.
+        if length > 0.5:
             leeway = risk.leeway(u)
-            # Rows without leeway take no part. Near a vertex few rows have any.
+            # Rows without leeway take no part. Near a vertex of the domain few rows
+            # have leeway.
             rows: Any = np.flatnonzero(leeway)
             if 2 * len(rows) <= len(u):
-                some, part = design.rows(rows), risk.of_rows(rows)
+                selected, part = design.rows(rows), risk.of_rows(rows)
             else:
-                rows, some, part = slice(None), design, risk
-            room = leeway[rows]
-            inverse = _Inverse(some, room)
-        last, (change, way) = way, inverse.changes(sums - aims)
-        if way <= 0.5 and inverse.is_completed():
-            change, way = inverse.changes(sums - aims)
-        if way <= ROUNDED or (last <= 0.5 and way > 0.1 * last):
+                rows, selected, part = slice(None), design, risk
+            widths = leeway[rows]
+            inverse = _Inverse(selected, widths)
+        last, (change, length) = length, inverse.changes(sums - targets)
+        if length <= 0.5 and inverse.is_completed():
+            change, length = inverse.changes(sums - targets)
+        if length <= ROUNDED or (last <= 0.5 and length > 0.1 * last):
             break
-        # Whole steps may end at the ends: where a level of a category has one class,
-        # its dual variables have to be zero. Others go nine tenths of the way there.
-        change *= 1.0 if way <= 1.0 + MOST_IMBALANCED else 0.9 / way
-        u[rows] -= room * np.clip(change, -1.0, 1.0)
+        # A full step may end on the boundary: if all rows of a category level have the
+        # same class, their dual variables have to be zero. A step that would leave the
+        # domain ends at nine tenths of the way to the boundary.
+        change *= 1.0 if length <= 1.0 + MOST_IMBALANCED else 0.9 / length
+        u[rows] -= widths * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0
         sums = design.adjoint(u)
-    # What is left is moved in proportion to the leeway before the last step.
-    left_over = risk.leeway(u)[rows]
-    scale = room / np.maximum(left_over, np.finfo(np.float64).tiny)
-    # R* is convex: a share of the way to the ends of the leeway costs no more, of each
-    # row whichever way it goes.
-    half = 0.5 * left_over
-    ends = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
-    cost = 2.0 * float(sum(ends))
-    # A point of the domain with sums as aimed at differs from u by at most ``share`` of
-    # the leeway, the rounding of these sums included.
+    # The remaining change is relative to the leeway before the last step.
+    remaining = risk.leeway(u)[rows]
+    scale = widths / np.maximum(remaining, np.finfo(np.float64).tiny)
+    # R* is convex: a change by a fraction of the leeway increases R* at most by this
+    # fraction of the increase at the boundary, for both directions of each row.
+    half = 0.5 * remaining
+    costs = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
+    cost = 2.0 * float(sum(costs))
+    # A point of the domain whose sums equal the targets differs from u by at most
+    # ``share`` of the leeway, with the rounding of these sums included.
     lost = rounding(len(u)) * design.sizes_of_sums(u)
-    # What columns that depend on one another leave of the sums comes from rounding.
+    # For linearly dependent columns, the remaining residual must be a rounding error.
     null = inverse.null.T
-    if np.any(np.abs(null @ (sums - aims)) > 4.0 * np.abs(null) @ lost):
+    if np.any(np.abs(null @ (sums - targets)) > 4.0 * np.abs(null) @ lost):
         return -np.inf
     found: float | None = -np.inf
     affordable = _LOST_OF_GAP * (columns.value - columns.enough) / (cost or 1.0)
-    for each in sorted({affordable, 0.0}, reverse=True):
-        most = inverse.largest_changes(lost, each)
-        share = float(((np.abs(change) + most) * scale).max(initial=0.0))
+    for threshold in sorted({affordable, 0.0}, reverse=True):
+        largest = inverse.largest_changes(lost, threshold)
+        share = float(((np.abs(change) + largest) * scale).max(initial=0.0))
         if share <= MOST_IMBALANCED:
             found = _bound_near(
                 columns, u, share * cost, share * risk.dual_norm(leeway)
@@ -248,16 +254,16 @@ def _bound_near(
 ) -> float | None:
     """Return the lower bound of a dual point whose sums are within limits.
 
-    None where it takes more columns to be held.
+    None if further columns have to be held.
 
     Parameters
     ----------
     columns : _LimitedColumns
     u : ndarray of shape (n,)
     lost : float
-        How much its R* may be above that of u.
+        How much larger its R* may be than R*(u).
     error : float
-        How far it may be from u, by the norm of them all.
+        Bound of its distance from u, in ``dual_norm``.
     """
     if columns.hold_all_near(u, error):
         return None
@@ -270,17 +276,17 @@ def _bound_near(
     cut.normal[np.flatnonzero(settled)] = 0.0
     if columns.hold_costly(cut):
         return None
-    # Zeros of parameters that are free are exact.
+    # Zeros in the free parameters of a cut are exact.
     limited = PartlyFree(objective.regularizer, settled)
     return objective.with_regularizer(limited).dual_value(cut)
 
 
 class _Inverse:
-    """R Rᵀ, the inverse of Xᵀ D X where that does not vanish.
+    """R Rᵀ, the pseudo-inverse of Xᵀ D X.
 
-    Columns may be of very different sizes, and depend on one another, as indicators do
-    beside an intercept. Combinations of columns that nearly vanish are lost to rounding
-    in the matrix: their products are made anew, by the rows.
+    Columns may have very different sizes and be linearly dependent, such as indicators
+    beside an intercept. Combinations of columns that nearly vanish are dominated by
+    rounding errors in the matrix; their products are computed anew from the rows.
 
     Parameters
     ----------
@@ -291,9 +297,9 @@ class _Inverse:
     Attributes
     ----------
     root : ndarray of shape (q, r)
-        R, without those combinations until it is completed.
+        R, without the nearly vanishing combinations until it is completed.
     null : ndarray of shape (q, m)
-        Combinations of columns that vanish, up to rounding.
+        Combinations of columns that are zero up to rounding.
     """
 
     def __init__(self, design: Design, weights: Floats) -> None:
@@ -309,13 +315,13 @@ class _Inverse:
         self.null = basis[:, :0]
 
     def changes(self, sums: Floats) -> tuple[Floats, float]:
-        """Return by what shares of D rows make up for sums, and the largest share."""
+        """Return changes relative to D that have given sums, and the largest change."""
         change = self._design.forward(self.root @ (self.root.T @ sums))
         change[self._weights == 0.0] = 0.0
         return change, float(np.abs(change).max(initial=0.0))
 
     def is_completed(self) -> bool:
-        """Find out about lost combinations of columns; whether there are any."""
+        """Recompute the nearly vanishing combinations; return whether any exist."""
         if not len(self._lost):
             return False
         basis, lost = self._basis, self._lost
@@ -334,34 +340,35 @@ class _Inverse:
         return True
 
     def largest_changes(self, lost: Floats, affordable: float) -> Floats:
-        """Return by what shares of D rows may change for what rounding does to sums.
+        """Return bounds of the relative changes of D that correct the rounding of sums.
 
-        Of most rows by the inequality of Cauchy and Schwarz, since no row has more than
-        all of Xᵀ D X, unless that is more than is affordable.
+        For most rows the Cauchy-Schwarz inequality gives a bound, since the
+        contribution of one row is at most Xᵀ D X. Rows whose bound exceeds
+        ``affordable`` are computed exactly.
 
         Parameters
         ----------
         lost : ndarray of shape (q,)
-            By how much sums may be off.
+            Bounds of the errors of the sums.
         affordable : float
         """
         weights, parts = self._weights, np.abs(self.root.T) @ lost
-        most = np.zeros(len(weights))
+        largest = np.zeros(len(weights))
         norm = 2.0 * float(np.linalg.norm(parts))
-        np.divide(norm, np.sqrt(weights), out=most, where=weights > 0.0)
-        rows = np.flatnonzero(most > affordable)
+        np.divide(norm, np.sqrt(weights), out=largest, where=weights > 0.0)
+        rows = np.flatnonzero(largest > affordable)
         if len(rows):
-            some, sums = self._design.rows(rows), np.zeros(len(rows))
+            selected, sums = self._design.rows(rows), np.zeros(len(rows))
             for which in _few(np.arange(len(parts)), len(rows)):
-                several = some.of_outputs(len(which))
+                several = selected.of_outputs(len(which))
                 scores = several.forward(self.root[:, which].ravel())
                 sums += np.abs(scores) @ parts[which]
             sums *= 1.0 + rounding(len(lost))
-            most[rows] = np.minimum(most[rows], sums)
-        return most
+            largest[rows] = np.minimum(largest[rows], sums)
+        return largest
 
 
 def _few(columns: Rows, n_rows: int) -> list[Rows]:
-    """Return parts of columns that are no more than copies may take at once."""
+    """Return chunks of columns whose copies have at most COPY_SIZE entries."""
     size = max(1, COPY_SIZE // max(n_rows, 1))
     return [columns[i : i + size] for i in range(0, len(columns), size)]

@@ -1,4 +1,4 @@
-"""Objectives given by functions, for methods beyond losses of scores."""
+"""Objectives given by functions, for methods that minimize any convex function."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..rows.design import Identity
 from .objective import Cut, Dual, Objective
 from .risk import Risk
 
-#: A function of a step size, by kinks, or by slope and curvature at a step.
+#: A function of a step size: by its kinks, or by slope and curvature at a step.
 OnLine = PiecewiseQuadratic | Derivatives
 
 
 class Function(Loss):
-    """A function f(w) of parameters as a loss whose scores are the parameters.
+    """A convex function f(w) of parameters as a loss whose scores are the parameters.
 
     Parameters
     ----------
@@ -36,11 +36,12 @@ class Function(Loss):
     ) -> None:
         self._evaluate = evaluate
         self.infimum = infimum
-        # What is asked for again is one of the last points: both ends of a line.
+        # Line searches evaluate the function again at the ends of a line: the last two
+        # points.
         self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=2)
 
     def at(self, w: Floats) -> tuple[float, Floats]:
-        """Return value and subgradient, from memory for the last points."""
+        """Return value and subgradient; the last two points are remembered."""
         for known, value, gradient in self._last:
             if np.array_equal(known, w):
                 return value, gradient
@@ -57,7 +58,7 @@ class Function(Loss):
 
 
 def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Objective:
-    """Return f(w) + alpha * Omega(w) of a convex function, with bounds by its cuts."""
+    """Return f(w) + alpha * Omega(w) for a convex f, with bounds from cuts of f."""
     d = regularizer.n_penalized
     risk = Risk(Identity(d), function, np.zeros(d), np.full(d, 1.0 / d))
     return Objective(risk, regularizer, alpha)
@@ -76,7 +77,7 @@ class FunctionObjective:
         ``oracle(w, p)`` returns argsup <g, p> over the subdifferential at w. Default
         for differentiable functions: the gradient.
     risk : Objective, optional
-        The same J as a convex risk plus squares, for bounds.
+        The same J as a convex risk plus a penalty, for lower bounds.
     restrict : callable, optional
         ``restrict(w, p)`` returns J(w + eta * p) as a function of eta.
     """
@@ -103,7 +104,7 @@ class FunctionObjective:
 
 
 class FunctionPoint:
-    """A point w of a ``FunctionObjective``; of cuts others make lower bounds."""
+    """A point w of a ``FunctionObjective``; its cuts yield bounds in the driver."""
 
     dual = None
     lower_bound = float("-inf")
@@ -142,7 +143,7 @@ class FunctionPoint:
         return risk.cut(Dual(u, normal=u, offset=-risk.risk.conjugate_at(u, w)))
 
     def refreshed(self, *, at_kinks: bool = True) -> FunctionPoint:
-        """Return itself: nothing here is an update."""
+        """Return the point itself: nothing in it was computed by an update."""
         return self
 
     def along(self, p: Floats) -> FunctionLine:
@@ -159,7 +160,7 @@ class FunctionLine:
 
     @cached_property
     def restriction(self) -> OnLine | None:
-        """J(w + eta * p) as a function of eta, where the function offers that."""
+        """J(w + eta * p) as a function of eta, or None."""
         restrict = self.start.objective.restrict
         return None if restrict is None else restrict(self.start.w, self.p)
 
@@ -168,10 +169,10 @@ class FunctionLine:
         return self.point(step).value
 
     def slope(self, step: float) -> float:
-        """Return the directional derivative at ``step``, sup of the subdifferential."""
+        """Return the directional derivative at ``step``: the sup of <g, p>."""
         return float(self.point(step).gradient @ self.p)
 
     def point(self, step: float) -> FunctionPoint:
-        """Return the point at ``step``; its gradient is the steepest along p."""
+        """Return the point at ``step``; its gradient is the steepest one along p."""
         w = self.start.w + step * self.p
         return FunctionPoint(self.start.objective, w, toward=self.p)

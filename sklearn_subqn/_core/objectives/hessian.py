@@ -50,9 +50,9 @@ class Hessian:
         return self._penalty + self.risk.diagonal()
 
     def gap(self, gradient: Floats) -> float:
-        """Return the gap that a gradient of J would prove, without intercepts.
+        """Return the gap ||g||² / (2 alpha) that a gradient g of J proves.
 
-        With the squares alpha/2 sum_j f_j w_j² that is sum_j g_j² / (2 alpha f_j).
+        With penalty factors f_j it is sum_j g_j² / (2 alpha f_j), without intercepts.
         """
         n = len(gradient) - self.n_free
         squares = np.square(gradient[:n])
@@ -61,11 +61,11 @@ class Hessian:
         return 0.5 * float(np.nansum(squares))
 
     def spectral_solve(self) -> Callable[[Floats], Floats]:
-        """Return the solution operator of an approximation, for several scores per row.
+        """Return the solver of an approximate system, for several scores per row.
 
-        It takes every class' rows of curvature to have the features of all rows: with
+        It assumes that rows with curvature have the same features in every class: with
         the mean C of x xᵀ and the sum h_j of the second derivatives of class j, the
-        block of the class is alpha I + h_j C and others vanish.
+        block of the class is alpha I + h_j C, and blocks of two classes are zero.
         """
         values, vectors = self._design.spectrum
         h = self.risk.class_sums()
@@ -87,7 +87,7 @@ class Hessian:
 
     @property
     def penalty(self) -> float:
-        """The one of all entries of w but intercepts, not a number if they differ."""
+        """The common penalty of all coefficients, NaN if they differ."""
         penalty = self._penalty[: self._design.n_coef]
         alike = penalty.size and penalty.min() == penalty.max()
         return float(penalty[0]) if alike else np.nan

@@ -1,8 +1,9 @@
-"""The objective J(w) = alpha * Omega(w) + R(Xw), and what solvers see of it.
+"""The objective J(w) = alpha * Omega(w) + R(Xw), and its points and lines for solvers.
 
-``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound),
-``Point.along(p)`` a ``Line`` through it: one product with X, after which slopes, kinks
-and further points at any step size touch X no more, except for the subgradient there.
+``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound).
+``Point.along(p)`` gives a ``Line`` through it at the cost of one product with X;
+slopes, kinks and further points on the line need no product, except for the
+subgradients of these points.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from .risk import Risk
 
 __all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
 
-# Scores are computed again only if their rounding errors change the objective by more
-# than 1000 of its own rounding errors, which is 2e-13 of its value.
+# Scores are computed anew if their rounding errors change the objective by more than
+# 1000 of its own rounding errors, which is 2e-13 of its value.
 _FEW_OF_VALUE = 1e3
 
 
 class Objective(Bounds):
     """J(w) = alpha * Omega(w) + R(w).
 
-    Its parameters are those of ``Bounds``.
+    See ``Bounds`` for the parameters.
     """
 
     def with_risk(self, risk: Risk) -> Objective:
@@ -45,20 +46,20 @@ class Objective(Bounds):
         return self.with_risk(self.risk.envelope(center, width))
 
     def narrowed(self, width: float) -> Objective:
-        """Return the objective with a smooth loss near one of pairs with kinks."""
+        """Return the objective with a smooth loss near a loss of pairs with kinks."""
         return self.with_risk(self.risk.narrowed(width))
 
     def with_regularizer(self, regularizer: Regularizer) -> Objective:
-        """Return the objective with another penalty of the same parameters."""
+        """Return the objective with another penalty on the same parameters."""
         return Objective(self.risk, regularizer, self.alpha)
 
     def with_alpha(self, alpha: float) -> Objective:
-        """Return the objective of another penalty on the same data."""
+        """Return the objective with another strength of the penalty."""
         return Objective(self.risk, self.regularizer, alpha)
 
     @property
     def elastic_net(self) -> ElasticNet:
-        """The regularizer, for methods that need an ``ElasticNet``; L2 is one."""
+        """The regularizer as an ``ElasticNet``, to which L2 is converted."""
         if isinstance(self.regularizer, L2):
             return ElasticNet(self.regularizer.n_penalized, 0.0)
         if not isinstance(self.regularizer, ElasticNet):
@@ -73,9 +74,9 @@ class Objective(Bounds):
         return self.alpha * ratio, self.alpha * (1.0 - ratio)
 
     def sample(self, rows: Rows) -> Objective | None:
-        """Return the objective of some of the rows, in ascending order, in one place.
+        """Return the objective of a subset of the rows, ascending, in one place.
 
-        None if they have no weight.
+        None if the subset has no weight.
         """
         part = self.risk.gathered(rows)
         total = float(part.weights.sum())
@@ -84,7 +85,7 @@ class Objective(Bounds):
         return self.with_risk(part.with_weights(part.weights / total))
 
     def origin(self) -> Point:
-        """Return the point w = 0, at no cost."""
+        """Return the point w = 0, without a product."""
         return Point(self, np.zeros(self.n_params), self.risk.zero_scores())
 
     def at(
@@ -94,9 +95,10 @@ class Objective(Bounds):
         drift: float = 0.0,
         origin: Point | None = None,
     ) -> Point:
-        """Return the point w, for a product with X unless w = 0 or scores are known.
+        """Return the point w, with one product unless w = 0 or the scores are given.
 
-        Of points near by on the same data the gradient may be updated.
+        The gradient may be an update of the gradient at ``origin``, a point on the same
+        data.
         """
         if scores is None:
             scores = self.risk.forward(w) if w.any() else self.risk.zero_scores()
@@ -107,9 +109,9 @@ class Objective(Bounds):
 
 
 class Point(Evaluation):
-    """A point w with its scores, from which others near by are reached.
+    """A point w with its scores, from which lines lead to other points.
 
-    Its parameters are those of ``Evaluation``.
+    See ``Evaluation`` for the parameters.
     """
 
     objective: Objective
@@ -123,12 +125,12 @@ class Point(Evaluation):
     def refreshed(
         self, roundings: float = _FEW_OF_VALUE, *, at_kinks: bool = True
     ) -> Point:
-        """Return the same w with its scores computed anew, at the cost of a product.
+        """Return the same w with its scores computed anew, at the cost of one product.
 
-        The point itself is returned where the rounding errors that updates have left in
-        the scores change the value by at most ``roundings`` of its own. Where rows may
-        lie on kinks, or bend, dual variables are taken to be as large as those of the
-        loss, and elsewhere as large as those of the point.
+        The point itself is returned where the rounding errors of updated scores change
+        the value by at most ``roundings`` times the value's own rounding error. Where
+        rows may lie on kinks or in strongly curved parts, the bound takes the largest
+        dual variables of the loss, elsewhere the dual variables of the point.
         """
         if not self.drift:
             return self
@@ -144,8 +146,9 @@ class Point(Evaluation):
     def with_random_dual(self, random: np.random.Generator) -> Point:
         """Return the point with dual variables of rows on kinks drawn at random.
 
-        Each row has those that are steepest along a random change of its scores, up or
-        down: for a hinge one of the ends of their interval (Yu 2009, section 4.1).
+        The drawn dual variable of a row is the steepest one along a random change of
+        its scores, up or down: for a hinge one of the ends of its interval (Yu 2009,
+        section 4.1).
         """
         if not self.n_kinks:
             return self
@@ -159,9 +162,9 @@ class Point(Evaluation):
         return Point(o, self.w, self.scores, dual, origin=origin, drift=self.drift)
 
     def centered(self) -> Point:
-        """Return the point whose outputs sum to zero, if the loss stays the same.
+        """Return the point with outputs that sum to zero, if the loss is invariant.
 
-        The squares of the coefficients can but become less.
+        The squared norm of the coefficients does not increase.
         """
         o = self.objective
         if not o.loss.invariant or not isinstance(o.regularizer, L2):
@@ -179,13 +182,13 @@ class Point(Evaluation):
         return Line(self, p, self.objective.risk.forward(p))
 
     def towards(self, other: Point) -> Line:
-        """Return the line through another point at 1; X takes no part."""
+        """Return the line through another point at 1, without a product with X."""
         drift = other.drift + self.score_size + other.score_size
         dscores = self.objective.risk.difference(other.scores, self.scores)
         return Line(self, other.w - self.w, dscores, drift, -1.0)
 
     def along_free(self, direction: Floats) -> Line:
-        """Return the line that moves the free parameters only; X takes no part."""
+        """Return the line that changes free parameters, without a product with X."""
         o = self.objective
         p = np.zeros(o.n_params)
         p[o.regularizer.n_penalized :] = direction
@@ -202,14 +205,15 @@ class Line:
     dscores : ndarray of the shape of the scores
         Xp.
     drift : float
-        As of ``Point``, of dscores.
+        Accumulated size of updates in dscores, as in ``Point``.
     share : float
-        Further errors of dscores, as a multiple of those of the point's scores.
+        Additional error of dscores, as a multiple of the drift of the point's scores.
 
     Attributes
     ----------
     smooth : bool
-        Whether the loss is differentiable, so that J has one-sided derivatives.
+        Whether the loss is differentiable, so that J has directional derivatives only
+        at kinks of the penalty.
     """
 
     def __init__(
@@ -229,14 +233,14 @@ class Line:
 
     @property
     def is_accurate(self) -> bool:
-        """Whether dscores are Xp, up to a small share: not only rounding errors."""
-        # A direction with more rounding errors than that is of no use.
+        """Whether dscores is Xp up to a small relative error."""
+        # Directions with larger rounding errors are useless.
         drift = self._drift + abs(self._share) * self.start.drift
         return drift <= 1e6 * self.largest_change
 
     @cached_property
     def largest_change(self) -> float:
-        """The largest magnitude of a change of a score, for the step 1."""
+        """The largest absolute change of a score for the step 1."""
         return self.start.objective.risk.largest(self.dscores)
 
     @cached_property
@@ -247,7 +251,7 @@ class Line:
 
     @cached_property
     def derivatives(self) -> Derivatives:
-        """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
+        """The function eta -> (slope, curvature) of J(w + eta * p), for a smooth J."""
         o = self.start.objective
         return self._penalty.plus(o.risk.derivatives(self.start.scores, self.dscores))
 
@@ -260,7 +264,7 @@ class Line:
 
     @property
     def is_known(self) -> bool:
-        """Whether the slopes along the line are known without a ``Point`` at each."""
+        """Whether slopes along the line can be computed without a new ``Point``."""
         o = self.start.objective
         return o.loss.has_lines and (o.regularizer.has_lines or not self._is_penalized)
 
@@ -274,9 +278,10 @@ class Line:
         return self._at(step).value
 
     def slope(self, step: float) -> float:
-        """Return the directional derivative at ``step``, sup of the subdifferential.
+        """Return the directional derivative at ``step``: the sup of <g, p>.
 
-        Where slopes are not known, that of the loss' own subgradient there.
+        Where the loss has no function on lines, its subgradient at the point gives <g,
+        p>.
         """
         if not self.is_known:
             return self.slope_of(self._at(step))
@@ -295,9 +300,10 @@ class Line:
     def point(self, step: float, *, balanced: bool = False) -> Point:
         """Return the point at ``step``.
 
-        Where rows lie on a kink its dual is the steepest along p (the argsup), so that
+        Where rows lie on a kink, the dual is the steepest along p (the argsup), so that
         its gradient g has <g, p> equal to the slope to the right. With ``balanced``, at
-        a minimizer along p, it is the combination of both extremes with <g, p> = 0.
+        a minimizer along p, the dual is the combination of both extremes with <g, p> =
+        0.
         """
         o = self.start.objective
         point, risk = self._at(step), o.risk
@@ -322,11 +328,13 @@ class Line:
         return point
 
     def _level_rounding(self, point: Point) -> None:
-        """Remove what rounding has left of the slope at a minimizer along p.
+        """Remove the slope that rounding leaves at a minimizer along p.
 
-        Where a smooth loss bends sharply, the nearest numbers to the minimizing step
-        leave much. Dual variables of the heavier side shrink a little, which keeps them
-        feasible; those of rows with curvature, if possible, as a step would move them.
+        Where a smooth loss has high curvature, the floating-point step nearest to the
+        minimizer leaves a large slope. Dual variables with the sign of the slope are
+        therefore multiplied by a factor slightly below one, which keeps them feasible.
+        If possible, this is done only in rows with curvature, where a step would change
+        the dual variables, too.
         """
         o, risk = self.start.objective, self.start.objective.risk
         products = risk.products(point.dual, self.dscores)
@@ -340,7 +348,8 @@ class Line:
             total = risk.total(products, side)
             if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
                 left = 1.0 - excess / total
-                # If one side has all of the slope, nothing is left, not even rounding.
+                # If all terms of the slope have the same sign, the dual variables
+                # become zero.
                 left = left if left > rounding(1.0) else 0.0
                 point.dual = risk.shrunk(point.dual, side, left)
                 return
@@ -359,6 +368,7 @@ class Line:
             before=start,
         )
         if self.smooth or not start.objective.loss.has_lines:
-            # Value and slope of a trial, and the next point, are of one evaluation.
+            # The value and slope of a trial step and the next point share one
+            # evaluation.
             self._last = step, point
         return point

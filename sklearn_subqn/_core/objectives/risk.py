@@ -1,9 +1,9 @@
 """The risk of rows, R(w) = sum_i s_i loss_i(z_i) of scores z = Xw.
 
-``Risk`` is the one object that knows rows. Where they are in one place, numbers of each
-row, such as scores and dual variables, are arrays. Elsewhere these stay where the rows
-are: others pass them from one method to the next, and decorators of the methods say how
-the results of the parts are combined, for ``RiskOfParts``.
+``Risk`` is the only class that works on rows. Where all rows are in one place, row-wise
+quantities such as scores and dual variables are arrays. Otherwise they stay in the
+places of the rows, and callers only pass them from one method to the next; the
+decorators of the methods define how ``RiskOfParts`` combines the results of the parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .risk_hessian import RiskHessian
 
 
 class Evaluated:
-    """R and a dual of some of the rows, where these are.
+    """The risk and a dual of some rows, held in the place of these rows.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Evaluated:
 
 
 class Risk(DualsOfRisk):
-    """The risk of a loss on a design: all sums over rows, and numbers of each row.
+    """The risk of a loss on a design: all sums over rows, and row-wise quantities.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ class Risk(DualsOfRisk):
         The convex function of scores.
     targets : ndarray of shape (n,) or as the loss asks
     weights : ndarray of shape (n,)
-        Non-negative row weights s that sum to one, those of all parts together.
+        Non-negative row weights s, which sum to one over all parts together.
 
     Attributes
     ----------
     parts : Parts or None
-        The risks of the parts, where the rows are in several.
+        The risks of the parts, where the rows are in several places.
     near_by : tuple or None
-        A dual point u, Xᵀu, and the number of products that were made, of the last run.
+        A dual point u, Xᵀu, and the number of products made so far, from the last run.
     """
 
     parts: Parts | None = None
@@ -80,12 +80,13 @@ class Risk(DualsOfRisk):
         self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights
-        # Shared by the risks of other losses on the same data, once they are known.
+        # Shared by the risks of other losses on the same data, and computed on first
+        # use.
         self._sizes: dict[str, Any] = {}
 
     @property
     def in_one_place(self) -> bool:
-        """Whether methods may look at any rows of X, or go through them in order."""
+        """Whether methods may read any row of X, or visit rows in order."""
         return self.design.in_one_place
 
     def with_loss(self, loss: DualLoss) -> Risk:
@@ -99,11 +100,11 @@ class Risk(DualsOfRisk):
         return Risk(self.design, self.loss, self.targets, weights)
 
     def gathered(self, rows: Rows) -> Risk:
-        """Return the risk of some of the rows, ascending, in one place."""
+        """Return the risk of a subset of the rows, ascending, in one place."""
         return self._of_rows(self.design.kept_rows(rows), rows)
 
     def of_rows(self, rows: Rows) -> Risk:
-        """Return the risk of some of the rows, where they are; weights remain."""
+        """Return the risk of a subset of the rows, in their places; weights remain."""
         return self._of_rows(self.design.rows(rows), rows)
 
     def _of_rows(self, design: Design, rows: Rows) -> Risk:
@@ -115,10 +116,10 @@ class Risk(DualsOfRisk):
         )
 
     def count(self, other: Risk, products: float) -> None:
-        """Count products with X made for the risk of some of the rows."""
+        """Count products with X made for the risk of a subset of the rows."""
         self.design.count(other.design, products)
 
-    # Numbers of each row.
+    # Row-wise quantities.
 
     @rowwise
     def forward(self, w: Floats) -> Floats:
@@ -137,7 +138,7 @@ class Risk(DualsOfRisk):
 
     @rowwise
     def argsup(self, scores: Floats, dscores: Floats, rows: Rows) -> Floats:
-        """Return the steepest dual along changes of the scores of some of the rows."""
+        """Return the dual that is steepest along changes of the scores of some rows."""
         args = self.targets[rows], self.weights[rows]
         return self.oracle.argsup(scores, dscores, *args)
 
@@ -151,10 +152,10 @@ class Risk(DualsOfRisk):
     def damped(
         self, curvature: Curvature, scores: Floats, dual: Floats, longest: float
     ) -> Curvature:
-        """Return second derivatives of one score, as large as steps ask for.
+        """Return second derivatives of one score per row, raised to limit the step.
 
-        They are at least the slope over ``longest``, or over what the loss says is
-        within reach.
+        The raised second derivatives are at least |u| / r, where r is the maximum of
+        ``longest`` and the radius in which second derivatives describe the loss.
         """
         limits = np.maximum(self.oracle.curvature_radius(scores, self.targets), longest)
         least = np.abs(dual) / limits
@@ -162,7 +163,7 @@ class Risk(DualsOfRisk):
 
     @rowwise
     def center(self, dual: Floats) -> Floats:
-        """Return the variables that stand for a dual, for ``envelope``."""
+        """Return the dual variables that form u, as a center for ``envelope``."""
         return self.oracle.dual_variables(dual, self.targets, self.weights)
 
     # Sums over rows.
@@ -173,11 +174,11 @@ class Risk(DualsOfRisk):
         return self.oracle.value(scores, self.targets, self.weights)
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats]:
-        """Return R and a dual, of losses that compute them together."""
+        """Return R and a dual, in one evaluation of the loss."""
         return self.oracle.evaluate(scores, self.targets, self.weights)
 
     def evaluated(self, scores: Floats) -> Evaluated:
-        """Return what ``evaluate`` does, for the risk of all parts."""
+        """Return the result of ``evaluate`` in the places of the rows."""
         return Evaluated(*self.evaluate(scores))
 
     @summed
@@ -189,13 +190,13 @@ class Risk(DualsOfRisk):
     def adjoints(self, *duals: Floats) -> Floats:
         """Return Xᵀu for each of several u, of shape (len(duals), q).
 
-        Where rows are read for each use, one reading serves all of them.
+        Where rows are read for each use, they are read once for all of them.
         """
         return np.stack([self.adjoint(dual) for dual in duals])
 
     @summed
     def sizes_of_sums(self, dual: Floats) -> Floats:
-        """Return the sum of |u|, and sums of |u| x² for the columns: shape (1 + q,)."""
+        """Return the sum of |u|, then the sum of |u| x² for each column: (1 + q,)."""
         sizes = np.abs(dual)
         return np.append(sizes.sum(), self.design.squared_adjoint(sizes))
 
@@ -209,17 +210,17 @@ class Risk(DualsOfRisk):
     def sums_of(
         self, function: Callable[[Floats, Any, Floats], Floats], scores: Floats
     ) -> Floats:
-        """Return sums over rows that a function makes of scores, targets, weights."""
+        """Return the sums over rows that a function computes from its arguments."""
         return function(scores, self.targets, self.weights)
 
     def restriction(
         self, scores: Floats, dscores: Floats, penalty: PiecewiseQuadratic
     ) -> PiecewiseQuadratic:
-        """Return R on a line, of losses with kinks, and a penalty there."""
+        """Return R plus a penalty on a line, for losses with kinks."""
         return penalty + self.restrict(scores, dscores)
 
     def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
-        """Return R on a line, of losses with kinks."""
+        """Return R on a line, for losses with kinks."""
         if not len(scores):
             return PiecewiseQuadratic.smooth(0.0, 0.0)
         args = scores, dscores, self.targets, self.weights
@@ -232,7 +233,7 @@ class Risk(DualsOfRisk):
 
     @summed_function
     def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:
-        """Return slope and curvature of R on a line, of smooth losses."""
+        """Return slope and curvature of R on a line, for smooth losses."""
         args = scores, dscores, self.targets, self.weights
         return self.oracle.derivatives(*args)
 
@@ -246,29 +247,29 @@ class Risk(DualsOfRisk):
         """Return the sum of ``mean_squares`` without intercepts, at less cost."""
         return self.design.squared_size(self.weights)
 
-    # Norms and largest numbers.
+    # Norms and maxima.
 
     @maximal
     def overflows(self, scores: Floats) -> bool:
-        """Whether scores are beyond those up to which R is that of the loss."""
+        """Return whether scores are too large to compute R exactly."""
         return self.oracle.overflows(scores, self.targets, self.weights)
 
     @maximal
     def curvature_radius(self, scores: Floats) -> float:
-        """Return how far second derivatives describe the loss of some row at least."""
+        """Return the largest radius in which H describes the loss of a row."""
         return float(
             self.oracle.curvature_radius(scores, self.targets).max(initial=0.0)
         )
 
-    # What is no sum over parts.
+    # Quantities that are no sums over parts.
 
     def score_scale(self, scores: Floats) -> float:
-        """Return a length of scores to which widths of envelopes are relative."""
+        """Return a typical size of scores, to which envelope widths are relative."""
         return self.oracle.score_scale(scores, self.targets, self.weights)
 
     @cached_property
     def dual_scale(self) -> float:
-        """About what the absolute dual variables sum to at most."""
+        """About the largest sum of absolute dual variables."""
         return self.oracle.dual_scale(self.targets, self.weights) or 1.0
 
     def has_equal_targets(self) -> bool:
@@ -277,8 +278,8 @@ class Risk(DualsOfRisk):
         return len(targets) < 2 or bool(np.all(targets == targets[0]))
 
     def targets_that_differ(self) -> Any:
-        """Return a target with a weight, and one that differs from it if any does."""
-        # Rows of scores without a target, as those of transitions, come last.
+        """Return a target with positive weight, and a different one if there is any."""
+        # Rows of scores without a target, such as transitions, come last.
         weights = self.design.row_weights(self.weights)[: len(self.targets)]
         targets = self.targets[weights > 0.0]
         if not len(targets):
@@ -286,21 +287,21 @@ class Risk(DualsOfRisk):
         differ = np.reshape(targets != targets[0], (len(targets), -1)).any(axis=1)
         return targets[[0, int(differ.argmax())]]
 
-    # Related risks, and what they are made of.
+    # Related risks, and the quantities that define them.
 
     def envelope(self, center: Floats, width: float) -> Risk:
         """Return the risk of the Moreau envelope around a center."""
         return self.with_loss(self.loss.envelope(center, width))
 
     def narrowed(self, width: float) -> Risk:
-        """Return the risk of a smooth loss that is near, of losses of pairs of rows."""
+        """Return the risk of a nearby smooth loss, for losses of pairs of rows."""
         return self.with_loss(self.loss.narrowed(width))
 
     @summed
     def proof(self, scores: Floats) -> Floats:
-        """Return what slopes of such a loss prove: a height, and how far they are off.
+        """Return the height -R*(u) and error of the cut that a smooth loss proves.
 
-        These are of the loss that it is near.
+        The cut is a lower bound of the loss with kinks, which the smooth loss is near.
         """
         return np.array(self.oracle.proof(scores, self.targets, self.weights))
 
@@ -320,26 +321,26 @@ class Risk(DualsOfRisk):
         return type(curvature).add_gram is not Curvature.add_gram
 
     def has_rows_apart(self, curvature: Curvature) -> bool:
-        """Whether second derivatives are those of each row by itself."""
+        """Return whether the second derivatives couple no two rows."""
         return curvature.by_rows
 
     def rowwise_dual(self) -> RowwiseDual | None:
-        """Return the form of the loss by dual variables of each row, if it has one."""
+        """Return the row-wise dual form of the loss, None if the loss has none."""
         return self.loss.rowwise_dual(self.targets)
 
     def sweeps(
         self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
     ) -> RowSweeps:
-        """Return dual coordinate ascent over the rows, as of ``row_sweeps``."""
+        """Return dual coordinate ascent over the rows, see ``row_sweeps``."""
         loss = self.rowwise_dual()
         assert loss is not None, "separable by rows"
         args = self.design, loss, self.weights, alpha
         return row_sweeps(*args, dual, proximity)
 
-    # For the risk of all parts.
+    # Methods for the risk of all parts.
 
     def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return dual ascent over these rows as a part of all: ``SweepsOfPart``."""
+        """Return dual ascent over these rows as one of several parts."""
         return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
 
     def own_design(self) -> Design:
@@ -347,7 +348,7 @@ class Risk(DualsOfRisk):
         return self.design
 
     def loss_of_no_rows(self) -> DualLoss:
-        """Return the loss without what it knows of each row."""
+        """Return the loss without its row-wise data."""
         return self.loss.of_rows(np.empty(0, dtype=np.intp))
 
     def row_data(self, what: str) -> Any:
@@ -355,13 +356,13 @@ class Risk(DualsOfRisk):
         return getattr(self, what)
 
     def kept_columns(self) -> KeptColumns:
-        """Return columns with the weights, kept for all that ask for them."""
+        """Return columns scaled by the weights, cached for all callers."""
         if "kept" not in self._sizes:
             self._sizes["kept"] = KeptColumns(self.design, self.weights)
         kept: KeptColumns = self._sizes["kept"]
         return kept
 
-    # Facts.
+    # Cached quantities.
 
     @property
     def column_sizes(self) -> Floats:
@@ -380,7 +381,7 @@ class Risk(DualsOfRisk):
 
     @property
     def at_zero(self) -> float:
-        """R at w = 0 of one of the losses on the same data, a scale of bounds."""
+        """R at w = 0 for a loss on the same data: a typical size of bounds."""
         if "risk" not in self._sizes:
             self._sizes["risk"] = self.value(self.zero_scores())
         return float(self._sizes["risk"])

@@ -1,8 +1,8 @@
-"""Risks of structures: for each sample a maximum that only an oracle can find.
+"""Risks of structures: a maximum over structures for each sample, found by an oracle.
 
-loss_i(w) = max over structures y of costs_i(y) + <w, normals_i(y)>. One answer of the
-oracle is a lower bound of loss_i that touches it at w. Answers are kept, so that their
-maximum, the candidates' risk, can be minimized without further calls.
+loss_i(w) = max over structures y of costs_i(y) + <w, normals_i(y)>. Each answer of the
+oracle gives a linear lower bound of loss_i that is tight at w. Answers are kept as
+candidates, and the maximum over candidates is minimized without further calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .bounds import Cut, Dual
 from .objective import Objective, Point
 from .risk import Risk
 
-# A candidate is forgotten if it was not the best one of its sample anywhere during four
+# A candidate is removed if it was not the maximizer of its sample at any point of four
 # rounds. docs/constants.md has the figures.
 _PATIENCE = 4
 
@@ -33,7 +33,7 @@ class Answers(NamedTuple):
     Attributes
     ----------
     normals : Design
-        Normals, one row of d entries for each of the n samples.
+        Slopes, one row of d entries for each of the n samples.
     costs : ndarray of shape (n,)
     """
 
@@ -45,25 +45,25 @@ class Answers(NamedTuple):
         return self.normals.forward(w) + self.costs
 
 
-#: A search takes w of shape (d,) and returns the answers of greatest height there.
+#: A search takes w of shape (d,) and returns the maximizing structures at w.
 Search = Callable[[Floats], Answers]
 
 
 class OracleHinge(Loss):
     """R(w) = sum_i weights_i * max_y costs_i(y) + <w, normals_i(y)>, scores being w.
 
-    The true structure costs nothing, so that no loss is negative.
+    The true structure has cost and normal zero, so that no loss is negative.
 
     Parameters
     ----------
     oracle : callable
     sample_weights : ndarray of shape (n,)
-        Sum to one.
+        Weights that sum to one.
 
     Attributes
     ----------
     n_calls : int
-        How often the oracle was asked, for all samples each time.
+        Number of calls of the oracle, each for all samples.
     """
 
     def __init__(self, oracle: Search, sample_weights: Floats) -> None:
@@ -73,7 +73,7 @@ class OracleHinge(Loss):
         self._last: tuple[Floats, Answers] | None = None
 
     def answers(self, w: Floats) -> Answers:
-        """Return the oracle's answers; the last ones are kept."""
+        """Return the oracle's answers at w, from memory for the last w."""
         if self._last is None or self._last[0] is not w:
             self._last = w, self._oracle(w)
             self.n_calls += 1
@@ -88,7 +88,7 @@ class OracleHinge(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus the mean costs of the structures that u is made of."""
+        """Return minus the mean cost of the structures that form u."""
         share = rounding(len(self.sample_weights))
         costs = self.answers(scores).costs
         return -float(self.sample_weights @ (costs - share * np.abs(costs)))
@@ -96,7 +96,7 @@ class OracleHinge(Loss):
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return what rounding takes from the mean of normals, which may cancel."""
+        """Return the rounding error of the mean of normals, whose terms may cancel."""
         square = self.answers(scores).normals.squared_size(self.sample_weights)
         return rounding(len(self.sample_weights)) * np.sqrt(square / weights.min())
 
@@ -108,7 +108,7 @@ class OracleObjective(Objective):
     ----------
     loss : OracleHinge
     regularizer : Regularizer
-        Of all parameters.
+        The penalty of all parameters.
     alpha : float
     """
 
@@ -127,11 +127,11 @@ class OracleObjective(Objective):
         drift: float = 0.0,
         origin: Point | None = None,
     ) -> Point:
-        """Return the point w; fits begin at w = 0, and compare with it in the end."""
+        """Return the point w; w = 0, where fits start and end, is kept."""
         return super().at(w, scores, drift, origin) if w.any() else self.origin()
 
     def origin(self) -> Point:
-        """Return the point w = 0, where the oracle is asked but once."""
+        """Return the point w = 0, for which the oracle is called only once."""
         return self._origin
 
     @cached_property
@@ -140,14 +140,14 @@ class OracleObjective(Objective):
 
     @property
     def passes(self) -> float:
-        """The number of times that the oracle has been asked for all samples."""
+        """Number of calls of the oracle, each for all samples."""
         return float(self.hinge.n_calls)
 
 
 class CandidateHinge(Loss):
     """R(z) = sum_i weights_i * max over rows r of sample i of z_r + costs_r.
 
-    Targets are the costs. Every row has the weight of its sample.
+    Targets are the costs. Every row has its sample's weight.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class CandidateHinge(Loss):
     Attributes
     ----------
     used : ndarray of shape (m,)
-        Whether a row was the best one of its sample at any evaluation.
+        Whether a row was the maximizer of its sample at any evaluation.
     """
 
     def __init__(self, samples: Rows) -> None:
@@ -186,24 +186,25 @@ class CandidateHinge(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return -<u, costs>, for u >= 0 whose sums over samples are their weights."""
+        """Return -<u, costs>, for u >= 0 whose sums over each sample are its weight."""
         return -float(dual @ targets)
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return what normals lack that are differences of features, times costs."""
+        """Return the error of normals that were rounded as differences of features."""
         return rounding(1) * norm_by_weights(dual, weights)
 
 
 class CandidateObjective(Objective):
-    """The objective of candidates, whose cuts are ones of the objective by the oracle.
+    """The objective over candidates, whose cuts are also cuts of the full objective.
 
     Parameters
     ----------
     risk : Risk
-        Of the candidates.
+        The risk over candidates.
     whole : OracleObjective
+        The objective over all structures.
     """
 
     def __init__(self, risk: Risk, whole: OracleObjective) -> None:
@@ -223,14 +224,14 @@ class CandidateObjective(Objective):
 
 
 class Candidates:
-    """Structures that an oracle has answered with, those of each sample together.
+    """Structures that the oracle has returned, grouped by sample.
 
-    At first every sample has its true structure, which has no cost.
+    At first every sample has only its true structure, with cost zero.
 
     Parameters
     ----------
     objective : OracleObjective
-        Whose risk that of the candidates is a lower bound of.
+        The objective over all structures, which the objective over candidates bounds.
     """
 
     def __init__(self, objective: OracleObjective) -> None:
@@ -243,11 +244,11 @@ class Candidates:
         self._loss = CandidateHinge(self._samples)
 
     def add(self, answers: Answers, w: Floats) -> None:
-        """Take up the answers at w that are new; forget idle candidates."""
+        """Add the new answers at w and remove idle candidates."""
         n = len(answers.costs)
         if self._design is None:
             self._design = answers.normals.zeros()
-        # True structures are never idle.
+        # True structures are never removed.
         self._idle = np.where(self._loss.used | (self._idle < 0), 0, self._idle + 1)
         truths = np.flatnonzero(np.diff(self._samples, prepend=-1))
         self._idle[truths] = -1
@@ -266,7 +267,7 @@ class Candidates:
         self._loss = CandidateHinge(self._samples)
 
     def objective(self) -> Objective:
-        """Return the objective with the risk of the candidates."""
+        """Return the objective over the candidates."""
         o = self._objective
         assert self._design is not None, "answers are added first"
         weights = o.hinge.sample_weights[self._samples]

@@ -1,4 +1,4 @@
-"""Numbers of each row, as scores and dual variables, and what bounds ask of them."""
+"""Row-wise quantities such as scores and dual variables, and their use in bounds."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ..rows.sampling import thinned
 
 
 class RowNumbers:
-    """Arithmetic on numbers of each row, which stay where the rows are.
+    """Arithmetic on row-wise quantities, which stay in the places of the rows.
 
-    Results are numbers of each row again, or sums and maxima over all rows: the marks
-    of the methods say which, for rows in several parts.
+    Results are row-wise quantities again, or sums and maxima over all rows. The
+    decorator of each method defines how results of several parts are combined.
     """
 
-    # Numbers of each row.
+    # Row-wise results.
 
     @rowwise
     def shifted(self, scores: Floats, shifts: Floats) -> Floats:
-        """Return the scores of parameters with other intercepts."""
+        """Return the scores after a change of the intercepts."""
         return scores + shifts
 
     @rowwise
@@ -59,32 +59,32 @@ class RowNumbers:
 
     @rowwise
     def take(self, x: Floats, rows: Rows) -> Floats:
-        """Return the numbers of some of the rows."""
+        """Return the entries of some of the rows."""
         return x[rows]
 
     @rowwise
     def replaced(self, x: Floats, rows: Rows, values: Floats | float) -> Floats:
-        """Return x with other numbers for some of the rows."""
+        """Return x with new entries for some of the rows."""
         x = x.copy()
         x[rows] = values
         return x
 
     @rowwise
     def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
-        """Return where products have a sign, perhaps of entries with curvature only."""
+        """Return where products have the sign, optionally only where H is positive."""
         side = products * sign > 0.0
         return side if curvature is None else side & (curvature.diagonal() > 0.0)
 
     @rowwise
     def shrunk(self, dual: Floats, entries: Mask, factor: float) -> Floats:
-        """Return the dual with some of its entries multiplied by a factor."""
+        """Return the dual with the selected entries multiplied by a factor."""
         dual = dual.copy()
         dual[entries] *= factor
         return dual
 
     @rowwise
     def mean(self, *xs: Floats) -> Floats:
-        """Return the mean of several numbers of each row."""
+        """Return the mean of several row-wise quantities."""
         mean: Floats = np.mean(xs, axis=0)
         return mean
 
@@ -92,26 +92,26 @@ class RowNumbers:
 
     @summed
     def length(self, x: Any) -> int:
-        """Return how many rows x has numbers of."""
+        """Return the number of rows of x."""
         return len(x)
 
     def has_fewer(self, x: Floats, y: Floats) -> bool:
-        """Whether x has fewer entries than y that are not zero."""
+        """Return whether x has fewer nonzero entries than y."""
         return self.surplus(x, y) < 0
 
     @summed
     def surplus(self, x: Floats, y: Floats) -> int:
-        """Return how many more nonzero entries x has than y."""
+        """Return the number of nonzero entries of x less the number of y."""
         return int(np.count_nonzero(x)) - int(np.count_nonzero(y))
 
     @summed
     def n_curved(self, curvature: Curvature) -> int:
-        """Return for how many scores second derivatives do not vanish."""
+        """Return the number of scores with a nonzero second derivative."""
         return int(np.count_nonzero(curvature.diagonal()))
 
     @summed
     def curvature_moments(self, curvature: Curvature) -> Floats:
-        """Return the sums of second derivatives of one score, and of their squares."""
+        """Return the sums of second derivatives (one score) and of their squares."""
         h = curvature.diagonal()
         return np.array([h.sum(), h @ h])
 
@@ -127,7 +127,7 @@ class RowNumbers:
 
     @summed
     def inner_size(self, x: Floats, y: Floats) -> float:
-        """Return the sum of the absolute values of the terms of <x, y>."""
+        """Return the sum of the absolute terms of <x, y>."""
         return float(np.vdot(np.abs(x), np.abs(y)))
 
     @summed
@@ -142,15 +142,15 @@ class RowNumbers:
 
     @summed
     def total_and_size(self, x: Floats) -> Floats:
-        """Return the sum of x and that of its absolute values, in an array."""
+        """Return the sum of x and the sum of its absolute values, in an array."""
         return np.array([x.sum(), np.abs(x).sum()])
 
     @summed
     def column_sums(self, dual: Floats) -> Floats:
-        """Return the sum of the columns, as of free intercepts."""
+        """Return the sum of u over the rows: its product with an intercept column."""
         return np.atleast_1d(total_of_rows(dual))
 
-    # Others.
+    # Maxima and samples.
 
     @maximal
     def largest(self, x: Floats) -> float:
@@ -158,12 +158,12 @@ class RowNumbers:
         return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
 
     def every(self, x: Any, step: int) -> Any:
-        """Return every ``step``-th of the numbers of rows."""
+        """Return the entries of every ``step``-th row."""
         return x[::step]
 
 
 class DualsOfRisk(RowNumbers):
-    """The quantities of the risk of rows that lower bounds by a dual point u ask for.
+    """The quantities of the risk of rows that lower bounds by a dual point u need.
 
     Attributes
     ----------
@@ -188,32 +188,33 @@ class DualsOfRisk(RowNumbers):
 
     @rowwise
     def leeway(self, dual: Floats) -> Floats:
-        """Return by how much each u_i may change either way in the domain of R*."""
+        """Return how far each u_i may move up and down in the domain of R*."""
         return self.oracle.leeway(dual, self.targets, self.weights)
 
     @rowwise
     def inward(self, dual: Floats, share: float) -> Floats:
-        """Return u of which a share has gone from the ends of the domain of R*."""
+        """Return u moved away from the boundary of the domain of R* by a share."""
         return self.oracle.inward(dual, self.targets, self.weights, share)
 
     @summed
     def derivatives_of_shift(self, scores: Floats, shift: Floats) -> Floats:
-        """Return the derivatives of R by a shift of all scores, at ``shift``.
+        """Return the derivatives of R with respect to a common shift of all scores.
 
-        Those of order one are in the first row, and those of order two below.
+        The first row has the first derivatives, further rows have the second
+        derivatives.
         """
         args = scores, shift, self.targets, self.weights
         return np.vstack(self.oracle.derivatives_of_shift(*args))
 
     @summed
     def conjugate_and_size(self, dual: Floats) -> Floats:
-        """Return R*(u), and about what the sizes of its terms sum to, in an array."""
+        """Return R*(u) and about the sum of its absolute terms, in an array."""
         args = dual, self.targets, self.weights
         return np.array(self.oracle.conjugate_and_size(*args))
 
     @summed
     def conjugate_rest(self, dual: Floats) -> float:
-        """Return the sum of the sizes of the terms of R*(u), less the size of R*(u)."""
+        """Return the sum of the absolute terms of R*(u), less |R*(u)|."""
         return self.oracle.conjugate_size(dual, self.targets, self.weights, 0.0)
 
     @summed
@@ -224,7 +225,7 @@ class DualsOfRisk(RowNumbers):
 
     @summed
     def slack(self, dual: Floats, scores: Floats, rows: Rows) -> float:
-        """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
+        """Return R(z) + R*(u) - <u, z> over some rows: zero for a subgradient u."""
         args = self.targets[rows], self.weights[rows]
         height = self.oracle.value(scores, *args)
         height += self.oracle.conjugate_at(dual, scores, *args)
@@ -232,18 +233,18 @@ class DualsOfRisk(RowNumbers):
 
     @summed
     def rounding(self, scores: Floats) -> float:
-        """Return by how much values may be off, of losses without a conjugate."""
+        """Return an error bound of values, for losses without a conjugate."""
         return self.oracle.rounding(scores, self.weights)
 
     @root_of_squares
     def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
-        """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
+        """Return the root of sum_i u_i² / s_i, optionally over some of the rows.
 
-        By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
-        of Xᵀu, in units of ``column_sizes``.
+        By the Cauchy-Schwarz inequality, the sum of the absolute terms of each entry of
+        Xᵀu is at most this norm times the entry of ``column_sizes``.
         """
         if "weights" not in self._sizes:
-            # Rows without weight have no dual, so that any divisor is right.
+            # Rows without weight have dual variables of zero, so any divisor is right.
             weights = self.design.row_weights(self.weights)
             self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
         inverse: Floats = self._sizes["weights"]
@@ -252,40 +253,40 @@ class DualsOfRisk(RowNumbers):
 
     @root_of_squares
     def distance(self, dual: Floats) -> float:
-        """Return how far u is from the point at which R* is evaluated."""
+        """Return the distance of u from the point at which R* is evaluated."""
         return self.oracle.distance(dual, self.targets, self.weights)
 
     @root_of_squares
     def distance_at(self, dual: Floats, scores: Floats) -> float:
-        """Return ``distance`` of a subgradient u at known scores."""
+        """Return the ``distance`` of a subgradient u at known scores."""
         args = self.targets, self.weights
         return self.oracle.distance_at(dual, scores, *args)
 
     def imbalance(self, dual: Floats, sums: Floats) -> float:
-        """Return a share of u, changed by which it makes up for column sums."""
+        """Return the fraction of u that has to change for its column sums to vanish."""
         return self.oracle.imbalance(dual, sums, self.targets, self.weights)
 
     def balance(self, dual: Floats) -> Floats:
-        """Return a dual near by, of the domain, whose columns sum to zero."""
+        """Return a nearby dual of the domain whose columns sum to zero."""
         return self.oracle.balance(dual, self.targets, self.weights)
 
     def balance_near_optimum(self, dual: Floats) -> Floats:
-        """Return ``balance`` at the least cost, where u is nearly optimal."""
+        """Return a balanced dual with the least increase of R*, near an optimum."""
         return self.oracle.balance_near_optimum(dual, self.targets, self.weights)
 
     def condensed(self, dual: Floats) -> OfRows:
-        """Return a few rows that stand for all in ``imbalance`` and ``balance``."""
+        """Return a few rows that replace all rows in ``imbalance`` and ``balance``."""
         args = dual, self.targets, self.weights
         return condensed(*args, invariant=self.loss.invariant)
 
     def balance_with(self, dual: Floats, others: OfRows) -> Floats:
-        """Return the dual point of the rows, balanced with that of other rows."""
+        """Return the dual point of these rows, balanced together with other rows."""
         both = joined([(dual, self.targets, self.weights), others])
         return self.oracle.balance(*both)[: len(dual)]
 
     @cached_property
     def infimum(self) -> float:
-        """The infimum of R over all scores, -R*(0), or a little less."""
+        """The infimum of R over all scores, -R*(0), less its rounding error."""
         zero = self.zero_scores()
         height, size = self.conjugate_and_size(zero)
         return -float(height) - rounding(self.n_scored) * float(size) if height else 0.0
@@ -299,5 +300,5 @@ class DualsOfRisk(RowNumbers):
 
     @property
     def knows_subgradients_only(self) -> bool:
-        """Whether R* is known at subgradients and their scores only."""
+        """Whether R* can be computed only at a subgradient with known scores."""
         return not self.loss.has_conjugate

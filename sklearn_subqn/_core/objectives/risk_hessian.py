@@ -10,13 +10,13 @@ from ..losses._curvature import Curvature
 from ..places.parts import summed
 from ..rows.design import Design
 
-# Second derivatives that vanish in more than the rest of the rows are kept by copying
-# the rows in which they do not. docs/constants.md has the figures.
+# If at most 0.6 of the rows have nonzero second derivatives, these rows are copied.
+# docs/constants.md has the figures.
 _COPY_SHARE = 0.6
 
 
 class RiskHessian:
-    """Xᵀ H X for second derivatives H, by the rows in which they do not vanish.
+    """Xᵀ H X for second derivatives H, computed from the rows where H is nonzero.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class RiskHessian:
     Attributes
     ----------
     n_rows : int
-        Number of those rows.
+        Number of rows with nonzero second derivatives.
     has_rows : bool
-        Whether ``row_system`` is known: each row has second derivatives of its own with
-        known roots, and all are in one place.
+        Whether ``row_system`` is available: second derivatives couple no rows and have
+        known roots, and all rows are in one place.
     """
 
     def __init__(self, design: Design, curvature: Curvature) -> None:
@@ -96,13 +96,13 @@ class RiskHessian:
 
     @summed
     def class_sums(self) -> Floats:
-        """Return the sums over rows of the diagonals of H, one for each score."""
+        """Return the sums over rows of the diagonals of H, one sum for each score."""
         sums: Floats = self._curvature.diagonal().sum(axis=0)
         return sums
 
     @property
     def rank(self) -> int:
-        """At least the rank of R'', at most n_rows times the number of scores."""
+        """An upper bound of the rank of R'', at most n_rows times n_scores."""
         return self._curvature.rank
 
     @cached_property
@@ -110,10 +110,11 @@ class RiskHessian:
         return self._curvature.roots()
 
     def row_system(self) -> tuple[Floats, Floats]:
-        """Return V and U Uᵀ where R'' is Uᵀ U.
+        """Return V and U Uᵀ, where R'' is Uᵀ U.
 
-        A row of U is the Kronecker product of a row of V, of shape (m, k), and the
-        features of a row, whose second derivatives are the sum of v vᵀ over its v.
+        Each row of U is the Kronecker product of a row v of V, of shape (m, k), and the
+        features of a row of X. The second derivatives of a row of X are the sum of v vᵀ
+        over its rows v of V.
         """
         rows, roots = self._roots
         own, place = np.unique(rows, return_inverse=True)

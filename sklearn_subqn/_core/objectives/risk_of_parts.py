@@ -1,4 +1,4 @@
-"""The risk of rows in several parts, here or elsewhere, as the sum of their risks."""
+"""The risk of rows in several parts, local or remote, as a sum of risks."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from ..places.sweeps_of_parts import SweepsOfParts
 from .risk import Risk
 from .risk_hessian import RiskHessian
 
-# Scales of scores and duals are estimated from about 10,000 rows, which one place
-# collects.
+# Scales of scores and duals are estimated from about 10,000 rows, which are collected
+# in this process.
 _MOST_COLLECTED = 10_000
 
 
 @by_parts
 class RiskOfParts(Risk):
-    """The sum of risks of a loss that does not compare rows of several parts.
+    """The sum of the risks of parts, for a loss that compares no rows of two parts.
 
-    Losses that do take all scores together, of a ``DesignOfParts``.
+    Losses that compare rows of two parts take all scores together, on a
+    ``DesignOfParts``.
 
     Parameters
     ----------
     parts : Parts or iterable of Risk
-        Of the same loss.
+        Risks of the same loss.
     loss : DualLoss, optional
-        That loss, without what it knows of each row; by default the parts are asked.
+        The loss without its row-wise data; by default the parts return it.
     """
 
     parts: Parts
@@ -62,13 +63,13 @@ class RiskOfParts(Risk):
         return self._with_risks(risks, loss)
 
     def narrowed(self, width: float) -> RiskOfParts:
-        # Parts have losses of their own groups of rows.
+        # Each part has a loss with its own groups of rows.
         return self._with_risks(
             self.parts.each("narrowed", width), self.loss.narrowed(width)
         )
 
     def _with_risks(self, risks: Any, loss: DualLoss) -> RiskOfParts:
-        """Return the sum of risks of another loss on the same data."""
+        """Return the sum of the risks of another loss on the same data."""
         other = RiskOfParts.__new__(RiskOfParts)
         Risk.__init__(other, self.design, loss, self.targets, self.weights)
         other.parts = self.parts.of(risks)
@@ -107,8 +108,9 @@ class RiskOfParts(Risk):
         return self.balance(dual)
 
     def rowwise_dual(self) -> RowwiseDual | None:
-        # Only rows that are nearly orthogonal may change without those elsewhere, and
-        # those that are read for each use would be read too often.
+        # Sweeps over one part ignore changes of dual variables in the other parts,
+        # which requires nearly orthogonal rows. Rows that are read for each use would
+        # be read too often.
         design = self.design
         if not (design.is_text_like and design.holds_rows) or design.several_scores:
             return None
@@ -130,9 +132,9 @@ class RiskOfParts(Risk):
         return self.oracle.dual_scale(targets, weights) or 1.0
 
     def _some(self, *xs: Any) -> list[Any]:
-        """Return numbers of rows, and last their weights, in arrays of limited size."""
+        """Return row-wise quantities, weights last, of a sample of limited size."""
         if self.loss.ranks:
-            # The scales of losses that compare rows are constants.
+            # Scales of losses that compare rows do not depend on the rows.
             return [np.empty(0) for _ in xs]
         step = -(-self.n_scored // _MOST_COLLECTED)
         *others, weights = (self.parts.collect("every", x, step) for x in xs)
@@ -163,19 +165,19 @@ class RiskOfParts(Risk):
 
 @by_parts
 class HessianOfParts(RiskHessian):
-    """The sum of the second derivatives of parts of the rows.
+    """The sum of the second derivatives of the parts.
 
     Parameters
     ----------
     parts : Parts
-        Of ``RiskHessian``.
+        Objects like ``RiskHessian``.
     """
 
     def __init__(self, parts: Parts) -> None:
         self.parts, self.has_rows = parts, False
 
     def matrix(self) -> Floats:
-        # Half of the matrix travels.
+        # Only the lower half of the matrix is sent.
         triangle = self.parts.total("triangle")
         q = int(np.sqrt(2.0 * len(triangle)))
         matrix = np.empty((q, q))

@@ -1,5 +1,5 @@
-"""Rows in several places: parts, messages to them, and numbers of rows that stay there.
+"""Rows in several places: parts, messages to them, and row-wise data that stays there.
 
-Dual coordinate ascent by rows, here or elsewhere, belongs to it. This room may import
-rows, types of losses, and kernels.
+Dual coordinate ascent over rows, local or remote, is here, too. This subpackage may
+import rows, types of losses, and kernels.
 """

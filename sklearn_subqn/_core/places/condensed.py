@@ -1,4 +1,4 @@
-"""A few rows that stand for many where the columns of dual points are balanced."""
+"""A few rows that replace many rows when columns of dual points are balanced."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ OfRows = tuple[Floats, Any, Floats]
 def condensed(
     dual: Floats, targets: Any, weights: Floats, *, invariant: bool
 ) -> OfRows:
-    """Return a few rows that stand for all in ``balance``, or all of them.
+    """Return a few rows that replace all rows in ``balance``, or all of them.
 
-    Of one score per row only sums over either sign count, and that of the targets; of
-    several, where only differences count, ``invariant``, the flows from one label to
-    another, and the weights of classes.
+    For one score per row, only the sums of positive and of negative dual variables
+    matter, and the weighted sum of the targets. For several scores of which only
+    differences matter (``invariant``), the flows between pairs of labels and the
+    weights of classes matter.
     """
     if dual.ndim == 1:
-        # Several times faster than sums of chosen entries.
+        # This is several times faster than sums over selected entries.
         up = float(np.maximum(dual, 0.0).sum())
         down = float(np.minimum(dual, 0.0).sum())
         total = weights @ targets
@@ -47,6 +48,6 @@ def condensed(
 
 
 def joined(rows: Sequence[OfRows]) -> OfRows:
-    """Return duals, targets and weights of several in one array each."""
+    """Return the concatenated duals, targets and weights of several parts."""
     dual, targets, weights = map(np.concatenate, zip(*rows, strict=True))
     return dual, targets, weights

@@ -1,23 +1,22 @@
-"""Fewer messages to workers: a request takes along those that will follow it.
+"""Fewer messages to workers: a request is sent along with its likely successors.
 
-Where the rows of X are on several workers, such as Dask's, each request of a solver,
-for one the value of the objective, is a message to every worker, and to wait for the
-answers takes longer than to compute them. But a solver repeats itself: in each
-iteration it asks for the value at a new point, then for the subgradient, then for the
-rounding error of the value. So this module remembers which requests came after which
-others. When the value is asked for again, the message also carries the requests for the
-subgradient and the rounding error, the worker answers all three, and the last two
-answers are there when the solver asks.
+Where the rows of X are on several workers, such as Dask's, each request of a solver
+(for example for the value of the objective) is a message to every worker, and waiting
+for the answers takes longer than computing them. But solvers repeat themselves: in each
+iteration they request the value at a new point, then the subgradient, then the rounding
+error of the value. This module records which requests followed which. When the value is
+requested again, the message also contains the requests for the subgradient and the
+rounding error. The worker answers all three, and the last two answers are available
+when the solver requests them.
 
-Nothing is computed that would not be computed otherwise, except where the guess was
-wrong: then an answer is thrown away, for which reason requests that cost a product with
-X are never made on a guess. No result changes, since answers do not depend on when they
-are made. Fits send 37 to 49 % fewer messages.
+A wrong guess costs an unused computation. Requests that cost a product with X are
+therefore never guessed. Results do not change, since answers do not depend on the time
+of the request. Fits send 37 to 49 % fewer messages.
 
-How a request is recognized: "the subgradient at the dual variables that were made last"
-is the same request in each iteration, though the dual variables are others. An object
-that stays on the workers is therefore known by the method that has made it, and by how
-many results that method has made since.
+Requests are compared by the history of their arguments: "the subgradient at the latest
+dual variables" is the same request in each iteration, although the dual variables
+differ. An object on the workers is therefore identified by the method that returned it,
+and by the number of later results of that method.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Calls that cost a product with X, or whose results are large.
+# Calls that cost a product with X, or return large results.
 _COSTLY = frozenset(
     (
         "adjoint",
@@ -43,31 +42,31 @@ _COSTLY = frozenset(
     )
 )
 
-# A sequence of calls that has followed again gains this much score, and each other
-# sequence that was expected loses one: scores reflect the last few cases.
+# An observed sequence of calls gains a score of two, and each other sequence expected
+# at the same point loses one, so that scores reflect recent cases.
 _CERTAINTY = 2
 
-# No score exceeds this one, so that habits of the past are soon given up.
+# Upper limit of scores, so that outdated sequences soon lose.
 _MOST_CERTAIN = 4
 
-# At most 16 likely calls are sent along with a call that is wanted.
+# At most 16 likely calls are sent along with a requested call.
 _MOST_CALLS = 16
 
-# The last eight results of each method are remembered in their order.
+# For each method, the order of its last eight results is recorded.
 _REMEMBERED = 8
 
-# Arrays of more entries are not compared.
+# Larger arrays are not compared.
 _FEW_ENTRIES = 16
 
-#: A call by the past of its objects and arguments.
+#: A call, identified by the history of its objects and arguments.
 Trace = tuple[Any, ...]
 
-#: The last call whose result was wanted, and perhaps the name of that before it.
+#: The last requested call, and optionally the name of the requested call before.
 Context = tuple[Trace, str | None]
 
 
 class Reference(NamedTuple):
-    """The number of objects that a place holds."""
+    """The number of objects in a place."""
 
     number: int
 
@@ -78,16 +77,16 @@ class Call(NamedTuple):
     Attributes
     ----------
     how : str
-        The method of ``Parts`` that says what becomes of the results.
+        The method of ``Parts`` that combines the results.
     objects : int
         Number of the objects.
     name : str
-        Of their method.
+        Name of the method of the objects.
     args : tuple
     errors : dict
-        How NumPy treats errors, as of ``numpy.geterr``.
+        NumPy's handling of floating-point errors, as in ``numpy.geterr``.
     result : int
-        Number of the objects that the results become, of "each".
+        Number of the objects that hold the results, for "each".
     """
 
     how: str
@@ -98,7 +97,7 @@ class Call(NamedTuple):
     result: int = -1
 
     def key(self) -> Trace | None:
-        """Return what equal calls have in common, or None where arguments are long."""
+        """Return a key that equal calls share, or None if arguments are long."""
         args = tuple(
             arg if isinstance(arg, Reference) else _Literal.of(arg) for arg in self.args
         )
@@ -108,10 +107,10 @@ class Call(NamedTuple):
 
 
 class Foresight:
-    """What has followed each call so far, and so what is likely to follow the next one.
+    """Records which calls follow each call, and predicts the calls after the last one.
 
-    ``note`` and ``ask`` learn from calls in their order; ``likely`` returns the calls
-    that may be sent along with the last one.
+    ``note`` and ``ask`` record calls in their order; ``likely`` returns the predicted
+    calls.
     """
 
     def __init__(self) -> None:
@@ -120,19 +119,19 @@ class Foresight:
         self._episode: list[Trace | None] = []
         self._last: Trace | None = None
         self._before: str | None = None
-        # The scores of sequences of calls that end with a wanted one, by their context:
-        # how often the sequence has followed, less how often it has not.
+        # Scores of sequences that end with a requested call, by context: the number of
+        # times the sequence followed, less the number of times it did not.
         self._scores: dict[Context, dict[tuple[Trace, ...], int]] = {}
 
     def note(self, call: Call) -> None:
-        """Note a call whose results stay in the places."""
+        """Record a call whose results stay in the places."""
         self._episode.append(self._trace(call))
         past = self._past.setdefault(call.name, deque(maxlen=_REMEMBERED))
         past.appendleft(call.result)
         self._makers[call.result] = call.name
 
     def ask(self, call: Call) -> None:
-        """Note a call whose result is wanted."""
+        """Record a call whose result is requested."""
         trace = self._trace(call)
         episode = *self._episode, trace
         if self._last is not None:
@@ -145,7 +144,7 @@ class Foresight:
     def _learn(self, context: Context, episode: tuple[Trace | None, ...]) -> None:
         known = tuple(trace for trace in episode if trace is not None)
         if len(known) < len(episode):
-            # Steps of a line search, say, of which another may be the last one.
+            # Unknown arguments, such as steps of a line search, cannot be predicted.
             return
         scores = self._scores.setdefault(context, {})
         for other in [other for other in scores if other != known]:
@@ -155,7 +154,7 @@ class Foresight:
         scores[known] = min(scores.get(known, 0) + _CERTAINTY, _MOST_CERTAIN)
 
     def drop(self, number: int) -> None:
-        """Forget objects that nobody asks any more."""
+        """Forget objects that are no longer used."""
         self._makers.pop(number, None)
 
     def likely(
@@ -164,23 +163,23 @@ class Foresight:
         known: Callable[[Trace | None], int | None],
         new_number: Callable[[], int],
     ) -> list[Call]:
-        """Return calls that are likely to follow the last one.
+        """Return the calls that are likely to follow the last call.
 
         Parameters
         ----------
         errors : dict
-            How NumPy treats errors.
+            NumPy's handling of floating-point errors.
         known : callable
-            From the key of a call to the number of its results, zero where these are
-            not objects, or None where the call has not been made.
+            Maps the key of a call to the number of its results, zero if the results are
+            no objects, or None if the call has not been made.
         new_number : callable
-            Returns a number for results.
+            Returns a new number for results.
         """
         calls: list[Call] = []
         new: dict[str, list[int]] = {}
 
         def add(trace: Trace) -> bool:
-            """Add a call, if it has to be made; whether others may follow it."""
+            """Add a call if it has to be made; return whether successors may follow."""
             call = self._call(trace, errors, new)
             if call is None:
                 return False
@@ -215,7 +214,7 @@ class Foresight:
         return calls
 
     def _trace(self, call: Call) -> Trace | None:
-        """Return a call by the past of what it is of, None where that is not known."""
+        """Return a call by the history of its arguments, None if unknown."""
         objects = self._origin(Reference(call.objects))
         args = tuple(
             self._origin(arg) if isinstance(arg, Reference) else _Literal.of(arg)
@@ -226,7 +225,7 @@ class Foresight:
         return call.how, objects, call.name, args
 
     def _origin(self, objects: Reference) -> _Origin | None:
-        """Return which result of which method objects are."""
+        """Return the method that made the objects, and its number of later results."""
         number = objects.number
         if number == 0:
             return _Origin("", 0)
@@ -238,7 +237,7 @@ class Foresight:
     def _call(
         self, trace: Trace, errors: dict[str, Any], new: dict[str, list[int]]
     ) -> Call | None:
-        """Return the call that a trace now means, if its objects are there."""
+        """Return the call that a trace identifies now, if its objects exist."""
         how, objects, name, origins = trace
         number = self._number(objects, new)
         args: list[Any] = []
@@ -253,7 +252,7 @@ class Foresight:
         return None if number is None else Call(how, number, name, tuple(args), errors)
 
     def _number(self, origin: _Origin, new: dict[str, list[int]]) -> int | None:
-        """Return the number of objects, some of which will be new."""
+        """Return the number of the objects, including objects of predicted calls."""
         name, place = origin
         if not name:
             return 0
@@ -266,14 +265,14 @@ class Foresight:
 
 
 class _Origin(NamedTuple):
-    """Objects by the method that has returned them, and how many came later."""
+    """Objects, identified by their method and the number of its later results."""
 
     name: str
     place: int
 
 
 class _Literal(NamedTuple):
-    """A number, a name or a short array that can be compared."""
+    """A number, a name or a short array, which can be compared."""
 
     kind: str
     content: Any
@@ -281,12 +280,12 @@ class _Literal(NamedTuple):
 
     @classmethod
     def of(cls, arg: Any) -> _Literal | None:
-        """Return an argument if it may come again, and None if not."""
+        """Return an argument that may recur, None otherwise."""
         if arg is None or isinstance(arg, (bool, int, str)):
             return cls(type(arg).__name__, arg)
         if isinstance(arg, np.ndarray) and arg.size <= _FEW_ENTRIES:
             return cls(arg.dtype.str, arg.tobytes(), arg.shape)
-        # Steps of a line search hardly come again, except for its ends.
+        # Steps of a line search rarely recur, except for both ends.
         if isinstance(arg, float) and arg in (0.0, 1.0):
             return cls("float", float(arg))
         return None

@@ -1,8 +1,9 @@
-"""Exact line searches over rows in several parts, of whose kinks few travel.
+"""Exact line searches over rows in several parts, with few kinks sent to one place.
 
-The slope at some pivots, sums over all parts, brackets the minimizer. Pivots of the
-kinks in the bracket narrow it until these are few; they come to one place, and others
-as their sums. So the search takes three questions, whatever the number of rows is.
+The slopes at some pivots, summed over all parts, bracket the minimizer. Pivots among
+the kinks in the bracket narrow it until few kinks remain. These are sent to one place,
+and all other kinks only as sums. The search takes three requests, whatever the number
+of rows is.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from ..losses._base import Floats, PiecewiseQuadratic
 
 
 class Some(NamedTuple):
-    """Some of the kinks of a part in an interval.
+    """Some of a part's kinks in an interval.
 
     Attributes
     ----------
     start : ndarray of shape (2,)
         Slope and curvature at 0.
     jumps : ndarray of shape (2,)
-        The sums of the jumps of slope and curvature of all kinks.
+        The sums of the jumps of slope and curvature over all kinks of the part.
     last : float
-        The last kink, zero if there is none.
+        The last kink of the part, zero if there is none.
     kinks : ndarray of shape (3, m)
-        Kinks, jumps of the slope and of the curvature, where these are all kinks of the
-        interval; else (1, m), pivots among which the first and last kinks are.
+        Kinks, jumps of the slope and jumps of the curvature, if these are all kinks of
+        the interval; otherwise pivots of shape (1, m), including the first and last
+        kink.
     """
 
     start: Floats
@@ -37,12 +39,12 @@ class Some(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether the kinks are all those of the interval."""
+        """Whether ``kinks`` has all kinks of the interval."""
         return len(self.kinks) == 3
 
 
 class Kinks:
-    """The kinks of a function of a step size that is a part of a sum.
+    """The kinks of one summand of a piecewise quadratic function.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Kinks:
         self._function = function
 
     def some(self, low: float, high: float, n_pivots: int, few: int) -> Some:
-        """Return the kinks in (low, high] if they are few or equal; else pivots."""
+        """Return the kinks in (low, high] if they are few or equal, else pivots."""
         f = self._function
         jumps = np.stack([f.slope_jumps, f.curvature_jumps])
         start = np.array([f.slope, f.curvature])
@@ -69,7 +71,7 @@ class Kinks:
         return Some(*known, np.append(pivots, [least, most])[np.newaxis])
 
     def passed(self, steps: Floats) -> Floats:
-        """Return sums of the jumps of kinks up to ascending steps, of shape (2, m)."""
+        """Return sums of jumps over kinks up to ascending steps, of shape (2, m)."""
         f = self._function
         places = np.searchsorted(steps, f.kinks)
         sums = [
@@ -80,17 +82,17 @@ class Kinks:
 
 
 class SumOfParts(PiecewiseQuadratic):
-    """The sum of functions of a step size, with the kinks next to its minimizer.
+    """The sum of piecewise quadratic functions, exact in a bracket of its minimizer.
 
-    It is like the sum in a bracket of the minimizer; elsewhere slopes are asked for.
+    Outside of the bracket, slopes are requested from the parts.
 
     Parameters
     ----------
     parts : Parts
-        Of ``Kinks``.
+        Objects of type ``Kinks``.
     n_parts : int
     other : PiecewiseQuadratic
-        A further function, all of whose kinks are known here.
+        Another summand, whose kinks are all in this process.
     """
 
     def __init__(self, parts: Any, n_parts: int, other: PiecewiseQuadratic) -> None:
@@ -104,7 +106,7 @@ class SumOfParts(PiecewiseQuadratic):
             start = np.sum([each.start for each in found], axis=0)
             jumps = np.sum([each.jumps for each in found], axis=0)
             last = max(each.last for each in found)
-            # A function that does not descend has its minimizer at 0.
+            # A function that does not decrease at 0 has its minimizer there.
             if start[0] + other.slope >= 0.0:
                 low, high, found = 0.0, 0.0, []
             some = [each.kinks[0] for each in found if not each.is_all]
@@ -136,7 +138,7 @@ class SumOfParts(PiecewiseQuadratic):
             whole.curvature_jumps,
         )
         of_parts = {"_parts": parts, "_start": start, "_other": other}
-        # It cannot be changed otherwise.
+        # The class is immutable, so attributes are set through ``vars``.
         vars(self).update(of_parts, _bracket=(low, high))
 
     def slope_at(self, step: float) -> float:

@@ -1,4 +1,4 @@
-"""Rows in several places: calls for all parts of them, and what results add up to."""
+"""Rows in several parts: calls of a method for all parts, and combined results."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class OfParts(tuple[Any, ...]):
-    """A tuple with one entry for each of the parts, such as the numbers of its rows."""
+    """A tuple with one entry for each part, such as row-wise arrays."""
 
     __slots__ = ()
 
 
 class Parts:
-    """Several objects with common methods, each of which has some of the rows.
+    """Several objects with common methods, each of which holds some of the rows.
 
-    Arguments that are ``OfParts``, or what ``each`` has returned, go to the part that
-    they belong to, others to all. Here all objects are in this process and are called
-    one after the other; a subclass may call objects that are elsewhere.
+    Arguments that are ``OfParts``, or results of ``each``, are split among the parts;
+    other arguments are passed to all parts. In this class all objects are in this
+    process and are called one after the other; a subclass may call remote objects.
 
     Parameters
     ----------
     objects : iterable
-        In the order of the rows.
+        Objects in the order of the rows.
     """
 
     objects: Any
@@ -42,11 +42,11 @@ class Parts:
         self.objects = OfParts(objects)
 
     def of(self, objects: Any) -> Parts:
-        """Return the parts of other objects, which ``each`` has returned."""
+        """Return the parts with other objects, which are a result of ``each``."""
         return Parts(objects)
 
     def each(self, name: str, *args: Any) -> Any:
-        """Return results that stay where the rows are."""
+        """Return row-wise results, which stay in the places of the rows."""
         return OfParts(self.results(name, *args))
 
     def results(self, name: str, *args: Any) -> list[Any]:
@@ -67,7 +67,7 @@ class Parts:
         return float(max(self.results(name, *args)))
 
     def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
-        """Return the sum of functions of a number, each with several values."""
+        """Return the sum of several-valued functions of a number."""
         functions = self.of(self.each(name, *args))
         known: dict[float, tuple[float, ...]] = {}
 
@@ -85,18 +85,18 @@ class Parts:
         return 1
 
     def passed_on(self, name: str, x: Floats, *args: Any) -> list[Floats]:
-        """Return by how much a method of the parts changes x, one after the other.
+        """Return the changes of x by a method of the parts, called one after the other.
 
-        That is in each place by itself.
+        Each place starts with the same x.
         """
         return [passed_on(self.objects, name, x, *args) - x]
 
     def collect(self, name: str, *args: Any) -> Any:
-        """Return numbers of all rows in one array."""
+        """Return row-wise results of all parts in one array."""
         return np.concatenate(self.results(name, *args))
 
     def products(self) -> Floats:
-        """Return the numbers of products that designs have made so far."""
+        """Return the number of products that each design has made so far."""
         return np.array(self.results("products_so_far"))
 
     def _arguments(self, args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -105,19 +105,20 @@ class Parts:
 
 
 def passed_on(objects: Iterable[Any], name: str, x: Floats, *args: Any) -> Floats:
-    """Return what becomes of x, as of ``Parts.passed_on``, in one place."""
+    """Return x after successive changes by the objects of one place."""
     x = x.copy()
     for part in objects:
         getattr(part, name)(x, *args)
     return x
 
 
-# How results of parts make that of all rows, by the name of a method of ``Parts``.
+# Name of the attribute with which a method is marked. Its value names the method of
+# ``Parts`` that combines the results.
 _MARK = "_of_parts"
 
 
 def _marked(how: str) -> Callable[[_Method], _Method]:
-    """Return a mark of methods, which leaves them as they are."""
+    """Return a decorator that marks methods, and does not change them otherwise."""
 
     def mark(method: _Method) -> _Method:
         setattr(method, _MARK, how)
@@ -126,14 +127,14 @@ def _marked(how: str) -> Callable[[_Method], _Method]:
     return mark
 
 
-#: Marks of methods: results stay where the rows are, add up, also by their squares or
-#: as functions, or the largest of them counts.
+#: Decorators of methods: results of the parts are row-wise and stay in their places, or
+#: are summed, as numbers or as functions, or combined by a norm or a maximum.
 rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 
 
 def by_parts(kind: _Class) -> _Class:
-    """Make marked methods of the base of a class ask its ``parts``."""
+    """Replace marked methods of the base class by calls of the object's ``parts``."""
     for name in dir(kind.__base__):
         method = getattr(kind.__base__, name)
         how = getattr(method, _MARK, None)
@@ -151,15 +152,16 @@ def _asking(how: str, name: str, doc: str | None) -> Callable[..., Any]:
 
 
 class DesignOfParts(Design):
-    """The linear map of several designs, one below the other.
+    """The linear map of several designs, stacked.
 
-    Its scores are arrays of all rows, for losses that compare rows of different parts;
-    it also returns the shape and density of risks whose scores stay where the rows are.
+    Its scores are arrays over all rows, for losses that compare rows of different
+    parts. For other losses it only provides shape and density, and scores stay in their
+    places.
 
     Parameters
     ----------
     parts : Parts
-        Designs of the same parameters.
+        Designs with the same parameters.
     """
 
     in_one_place = False
@@ -181,7 +183,7 @@ class DesignOfParts(Design):
 
     @property
     def passes(self) -> float:
-        """Number of products with X so far; some rows count by their share of all."""
+        """Number of products with X so far; subsets of rows count as fractions."""
         return self._counted + float(self.parts.products() @ self._sizes) / (
             self.n_entries
         )
@@ -204,7 +206,7 @@ class DesignOfParts(Design):
         return len(self._numbers)
 
     def split_rows(self, x: Any) -> OfParts:
-        """Return numbers of rows as an entry for each part."""
+        """Return row-wise data split into an entry for each part."""
         return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))
 
     def forward(self, w: Floats) -> Floats:
@@ -216,13 +218,13 @@ class DesignOfParts(Design):
         return product
 
     def rows(self, rows: Rows, *, copy: bool = True) -> DesignOfParts:
-        """Return the design of some of the rows, given in ascending order."""
+        """Return the design of a subset of the rows, in ascending order."""
         return DesignOfParts(
             self.parts.of(self.parts.each("rows", self.own_rows(rows)))
         )
 
     def own_rows(self, rows: Rows) -> OfParts:
-        """Return rows, given in ascending order, by their numbers in each part."""
+        """Return ascending row numbers as numbers within each part."""
         firsts = np.cumsum([0, *self._numbers])
         bounds = np.searchsorted(rows, firsts)
         pairs = zip(bounds[:-1], bounds[1:], firsts[:-1], strict=True)
@@ -239,7 +241,7 @@ class DesignOfParts(Design):
         return matrix
 
     def gram_cost(self, columns: Rows) -> float:
-        # The columns are taken to hold their proportional share of a row's entries.
+        # The columns are assumed to hold a proportional share of the entries.
         share = len(columns) / self.n_features
         if self.is_sparse:
             return 0.5 * share**2 * self.row_size

@@ -1,10 +1,10 @@
-"""Parts that are elsewhere: places that hold them, and calls that travel there.
+"""Remote parts: places that hold them, and calls that are sent there as messages.
 
-A place holds objects of its parts by numbers. What ``each`` returns stays there: here
-it is a ``Handle``, and the call is only noted. Noted calls travel with the next one
-whose result is wanted here, so that many calls of row-wise methods cost one message.
-With it travel calls that are likely to follow, as of the norm and the conjugate of a
-dual point after its gradient: solvers ask for the same of one point after the other.
+A place numbers the objects of its parts. Results of ``each`` stay there: this process
+only gets a ``Handle``, and the call is queued. Queued calls are sent together with the
+next call whose result is needed, so that many row-wise calls need one message. The
+message also contains calls that are likely to follow, such as the norm and the
+conjugate of a dual point after its gradient.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..losses._base import Floats
 from .foresight import Call, Foresight, Reference, Trace
 from .parts import OfParts, Parts, passed_on
 
-# Results of calls that were only likely to follow are kept for three messages.
+# Results of predicted calls are kept for three messages.
 _KEPT = 3
 
 
@@ -27,18 +27,18 @@ class PlaceLost(RuntimeError):
 
 
 class Message(NamedTuple):
-    """Calls that travel together.
+    """Calls that are sent together.
 
     Attributes
     ----------
     calls : list of Call
-        In their order; the answer is the result of the last one.
+        Calls in order; the answer is the result of the last call.
     likely : list of Call
-        Those that may be wanted later.
+        Predicted calls.
     dropped : list of int
         Numbers of objects that are not needed afterwards.
     counted : int
-        Number of designs whose products so far come with the answer, or -1.
+        Number of the designs whose product counts are returned, or -1.
     """
 
     calls: list[Call]
@@ -54,9 +54,9 @@ class Answer(NamedTuple):
     ----------
     result : object
     likely : list
-        Results of the calls that may be wanted later; fewer where one failed.
+        Results of the predicted calls, up to the first that failed.
     products : list of float
-        Those that designs have made so far.
+        Numbers of products that the designs have made so far.
     """
 
     result: Any
@@ -65,15 +65,15 @@ class Answer(NamedTuple):
 
 
 class Place:
-    """Objects of some of the parts, and the end of the way of calls to them.
+    """The objects of some of the parts, with answers to messages.
 
-    All calls of a message are made for one part before those for the next, so that
-    what is read of its rows serves them all.
+    All calls of a message are made for one part before the next part, so that its rows
+    are read only once.
 
     Parameters
     ----------
     objects : sequence
-        Of each part; their number is zero.
+        One object for each part; these objects have the number zero.
     """
 
     def __init__(self, objects: Iterable[Any]) -> None:
@@ -84,14 +84,14 @@ class Place:
         return len(self._held[0])
 
     def answer(self, message: Message) -> Answer:
-        """Make the calls of a message."""
+        """Make the calls of a message and return the answer."""
         calls = [*message.calls, *message.likely]
         results: list[list[Any]] = [[] for _ in calls]
         n_wanted, n_made = len(message.calls), len(calls)
         for call, own in zip(calls, results, strict=True):
             if call.how == "each":
                 self._held[call.result] = own
-        # In a call that is passed on each part changes what the next part is given.
+        # With "passed_on", each part's changes are the input of the next part.
         goes_on = message.calls[-1].how == "passed_on"
         for i in range(self.n_parts()):
             for number in range(n_made - goes_on):
@@ -100,7 +100,7 @@ class Place:
                 except Exception:
                     if number < n_wanted:
                         raise
-                    # Errors of calls that may be wanted later count then.
+                    # An error of a predicted call is raised when the call is requested.
                     n_made = number
                     break
         if goes_on:
@@ -115,7 +115,7 @@ class Place:
         return Answer(whole[n_wanted - 1], whole[n_wanted:], products)
 
     def _add(self, call: Call, i: int, results: list[Any]) -> None:
-        """Make a call of a part, and add the result to those of others."""
+        """Make a call of one part, and combine its result with earlier parts."""
         args = [self._own(arg, i) for arg in call.args]
         with np.errstate(**call.errors):
             result = getattr(self._held[call.objects][i], call.name)(*args)
@@ -134,7 +134,7 @@ class Place:
         return arg[i] if isinstance(arg, OfParts) else arg
 
 
-# What results of all parts make, by methods of ``Parts``.
+# Combinations of the results of all parts, by methods of ``Parts``.
 _WHOLE: dict[str, Callable[[list[Any]], Any]] = {
     "each": lambda results: None,
     "results": list,
@@ -147,14 +147,14 @@ _WHOLE: dict[str, Callable[[list[Any]], Any]] = {
 
 
 class Connection(Protocol):
-    """The way to a place."""
+    """The connection to a place."""
 
     def send(self, message: Message) -> Callable[[], Answer]:
-        """Send a message; return what waits for the answer and returns it."""
+        """Send a message, and return a function that waits for the answer."""
 
 
 class Here:
-    """The way to a place in this process.
+    """The connection to a place in this process.
 
     Parameters
     ----------
@@ -165,13 +165,13 @@ class Here:
         self._place = place
 
     def send(self, message: Message) -> Callable[[], Answer]:
-        """Let the place answer at once."""
+        """Get the answer from the place at once."""
         answer = self._place.answer(message)
         return lambda: answer
 
 
 class Handle:
-    """A result that stays in all places under a number while it is needed."""
+    """A result that stays in all places, under a number, while it is needed."""
 
     __slots__ = ("_session", "number")
 
@@ -183,7 +183,7 @@ class Handle:
 
 
 class Session:
-    """Places that are asked together.
+    """The connections to several places.
 
     Parameters
     ----------
@@ -191,19 +191,19 @@ class Session:
     n_parts : sequence of int
         Number of parts of each place.
     early : bool
-        Whether calls that are likely to follow travel with others. That takes memory
-        in the places, and saves messages.
+        Whether calls that are likely to follow are sent along with requested calls.
+        This takes memory in the places, and saves messages.
 
     Attributes
     ----------
     parts : Parts
-        Of the first objects of the places.
+        The parts of the first objects of the places.
     n_parts : int
-        Their number.
+        Number of parts.
     n_places : int
         Number of places.
     n_messages : int
-        How often the places have been asked so far.
+        Number of messages so far.
     """
 
     def __init__(
@@ -220,8 +220,8 @@ class Session:
         self._dropped: list[int] = []
         self._next = 1
         self._foresight = Foresight() if early else None
-        # What has come, or stays in the places, of calls that were only likely, and
-        # after how many messages.
+        # Results of predicted calls, or their handles, with the number of the message
+        # that requested them.
         self._early: dict[Trace, tuple[int, list[Any] | Handle]] = {}
         self._counted: Handle | None = None
         self._products: list[float] = []
@@ -229,12 +229,12 @@ class Session:
         self.parts = PartsElsewhere(self, Handle(self, 0))
 
     def drop(self, number: int) -> None:
-        """Let the places forget objects, with the next message."""
+        """Remove objects in the places, with the next message."""
         self._dropped.append(number)
 
     def note(self, objects: Handle, name: str, args: Sequence[Any]) -> Handle:
-        """Let a call of a method travel with the next message."""
-        # Arrays may change before they travel.
+        """Queue a call of a method for the next message."""
+        # Arrays may change before they are sent.
         args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         call = self._call("each", objects.number, name, args)
         result = self._made(call)
@@ -284,7 +284,7 @@ class Session:
         return self._next - 1
 
     def _made(self, call: Call) -> Any:
-        """Return the results of a call that has been made because it was likely."""
+        """Return the results of a call that was made as a predicted one, or None."""
         key = call.key()
         return None if key is None else self._early.pop(key, (0, None))[1]
 
@@ -296,7 +296,7 @@ class Session:
         return results.number if isinstance(results, Handle) else 0
 
     def _keep(self, calls: list[Call], results: list[list[Any]]) -> None:
-        """Keep the results of each place of calls that were likely."""
+        """Store the results of predicted calls from each place."""
         n_made = min(map(len, results))
         for i, call in enumerate(calls):
             key = call.key()
@@ -307,17 +307,17 @@ class Session:
                 self._early[key] = self.n_messages, of_places
 
     def _forget(self) -> None:
-        """Forget results for which nobody has asked for long."""
+        """Remove results that have not been requested for three messages."""
         for key, (number, _) in list(self._early.items()):
             if self.n_messages - number >= _KEPT:
                 del self._early[key]
 
     def count(self, designs: Handle) -> None:
-        """Let answers say how many products the given designs have made."""
+        """Include the product counts of the given designs in answers."""
         self._counted, self._products = designs, []
 
     def products(self, designs: Handle) -> list[float] | None:
-        """Return the products of a design as of the last answer, if it had them."""
+        """Return the last product counts of the designs, None if not counted."""
         counts = self._counted is not None and self._counted.number == designs.number
         return self._products if counts and self._products else None
 
@@ -326,14 +326,14 @@ class Session:
         return Call(how, objects, name, tuple(sent), {**np.geterr()})
 
     def _own(self, call: Call, i: int) -> Call:
-        """Return a call for the parts of one place."""
+        """Return a call with the arguments for the parts of one place."""
         parts = slice(*self._ends[i : i + 2])
         own = [OfParts(a[parts]) if isinstance(a, OfParts) else a for a in call.args]
         return call._replace(args=tuple(own))
 
 
 class PartsElsewhere(Parts):
-    """Objects with common methods in the places of a session.
+    """Remote objects with common methods, in the places of a session.
 
     Parameters
     ----------

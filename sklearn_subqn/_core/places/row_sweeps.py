@@ -1,9 +1,9 @@
-"""Dual coordinate ascent over the rows: rounds of sweeps, for each kind of dual.
+"""Dual coordinate ascent over the rows: rounds of sweeps, for each set of duals.
 
-Losses are maxima over dual variables of their own for each row (``rowwise_dual``). A
-sweep maximizes the dual over those of one row after the other and keeps the parameters
-that they stand for up to date; a round is some sweeps between two evaluations of the
-gap.
+The losses are maxima over separate dual variables for each row (``rowwise_dual``). A
+sweep maximizes the dual objective over the variables of one row after the other, and
+updates the corresponding parameters. A round is several sweeps between two evaluations
+of the gap.
 """
 
 from __future__ import annotations
@@ -21,36 +21,37 @@ from ..memory import BLOCK_SIZE
 from ..rounding import TINY
 from ..rows.design import Design
 
-# A constant column makes a tenth of the squared norm of sparse rows with one. A larger
-# column lets the intercept follow each row, a smaller one keeps it too near to where it
-# was. docs/constants.md has the figures.
+# For sparse rows, the squared constant that represents the intercept is a tenth of the
+# mean squared norm of rows. A larger constant makes the intercept follow single rows, a
+# smaller constant keeps the intercept too close to its center. docs/constants.md has
+# the figures.
 INTERCEPT_SHARE = 0.1
 
-# A constant column makes a fifth of the squared norm of dense rows, which have much in
-# common anyway.
+# For dense rows the squared constant is a fifth of the mean squared norm, since dense
+# rows are correlated anyway.
 _INTERCEPT_SHARE_DENSE = 0.2
 
-# The first round of ascent on intervals takes two sweeps, after which the gap shows
-# which rows rest. docs/constants.md has the figures.
+# The first round of ascent on intervals has two sweeps, after which the gap shows which
+# rows are at rest. docs/constants.md has the figures.
 FIRST_SWEEPS = 2
 
-# Each later round of ascent on intervals takes five sweeps.
+# Each later round of ascent on intervals has five sweeps.
 MORE_SWEEPS = 5
 
 # The first round of ascent on simplices ends after about three visits of each row.
 _FIRST_VISITS = 3.0
 
-# Each later round ends after about five visits of each row that it begins with.
+# Each later round ends after about five visits of each of its initial rows.
 _MORE_VISITS = 5.0
 
-# Each round ends after ten sweeps, however few rows they visited.
+# Each round ends after ten sweeps, however few rows they visit.
 _MOST_SWEEPS_OF_ROUND = 10
 
-# A round begins with rows whose part of the gap is more than 0.3 times the mean.
+# A round starts with the rows whose part of the gap is more than 0.3 times the mean.
 # docs/constants.md has the figures.
 _GAP_SHARE = 0.3
 
-# A round goes on with rows whose last visit gained more than 0.2 times the mean.
+# A round continues with the rows whose last visit gained more than 0.2 times the mean.
 # docs/constants.md has the figures.
 _GAIN_SHARE = 0.2
 
@@ -63,11 +64,11 @@ def row_sweeps(
     dual: Floats | None = None,
     proximity: float = 0.0,
 ) -> RowSweeps:
-    """Return sweeps for a loss, those of intervals for sparse data.
+    """Return sweeps for the dual variables of a loss; intervals need sparse data.
 
-    They begin near ``dual``, a subgradient of the risk or of a similar one, and without
-    intercepts. They can penalize the distance of the coefficients from a center, by
-    ``proximity / 2`` times its square.
+    Sweeps start near ``dual``, a subgradient of the same or a similar risk, and with
+    intercepts of zero. They may penalize the distance of the coefficients from a center
+    by ``proximity / 2`` times its square.
     """
     if isinstance(loss, Intervals):
         return IntervalSweeps(design, loss, weights, alpha, dual, proximity)
@@ -80,20 +81,20 @@ class RowSweeps(ABC):
     """Dual coordinate ascent over the rows, with an unpenalized intercept.
 
     With the penalty proximity / 2 * ||w - c||² of the distance from a center c, the
-    parameters that the dual variables stand for are
-    w = (proximity * c - Xᵀu) / (alpha + proximity). The intercept is drawn to its
-    center by a penalty of its own, as a coefficient of a small constant column.
+    parameters of the dual variables are w = (proximity * c - Xᵀu) / (alpha +
+    proximity). The distance of the intercept from its center has a penalty of its own,
+    as the coefficient of a small constant column.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
-        The parameters that the dual variables stand for.
+        The parameters that correspond to the dual variables.
     dual : ndarray of the shape of scores
-        The subgradient u of the risk that they stand for.
+        The subgradient u of the risk that corresponds to the dual variables.
     conjugate_point : ndarray of shape (d k,)
-        -Xᵀu / alpha without intercepts, up to rounding errors that add up.
+        -Xᵀu / alpha without intercepts, up to accumulated rounding errors.
     n_rounded : int
-        How often parameters have been rounded beside visits of rows.
+        Number of roundings of the parameters besides the visits of rows.
     """
 
     n_rounded = 0
@@ -127,11 +128,11 @@ class RowSweeps(ABC):
 
     @abstractmethod
     def run(self, scores: Floats | None = None) -> None:
-        """Make a round of sweeps; ``scores``, if known, say where to begin."""
+        """Make a round of sweeps; known ``scores`` select the first rows."""
 
     @abstractmethod
     def recenter(self, w: Floats) -> None:
-        """Go on from the intercept at the end of ``w``, and penalize distances to w."""
+        """Continue with the intercept of ``w``, and penalize the distance from w."""
 
     @property
     @abstractmethod
@@ -189,10 +190,11 @@ class IntervalSweeps(RowSweeps):
             self._coef = np.ascontiguousarray(design.split(w)[0])
 
     def run(self, scores: Floats | None = None) -> None:
-        """Make some sweeps, each of two passes over the rows it visits.
+        """Make several sweeps, each as costly as two passes over the visited rows.
 
-        The first one visits all rows but those that ``scores`` show to rest at an end
-        of their interval, the others those that did not in the sweep before.
+        The first sweep visits all rows except the rows at rest, at the boundary of
+        their interval, according to ``scores``. Later sweeps visit the rows that moved
+        in the sweep before.
         """
         self._begin(scores)
         n_sweeps = self._n_sweeps
@@ -201,16 +203,16 @@ class IntervalSweeps(RowSweeps):
             self._intercept = self._sweep(self._coef, self._intercept)
 
     def _begin(self, scores: Floats | None) -> None:
-        """Find the rows to visit."""
+        """Select the rows to visit."""
         n = len(self._order)
         resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
         self._n_active = n - int(np.count_nonzero(resting))
-        # Rows are visited in the order of memory, where the next row is near.
+        # Rows are visited in the order of memory, so that the next row is close.
         self._order[: self._n_active] = np.flatnonzero(~resting)
         self._order[self._n_active :] = np.flatnonzero(resting)
 
     def _sweep(self, coef: Floats, intercept: float) -> float:
-        """Visit them; change coefficients in place, and return the intercept."""
+        """Visit active rows; change coefficients in place, return the intercept."""
         X = self._X
         self._design.passes += 2.0 * self._n_active / max(len(self._order), 1)
         self._seed += 1
@@ -232,14 +234,14 @@ class IntervalSweeps(RowSweeps):
         return intercept
 
     def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
-        """Mark dual variables at an end of their interval that would go beyond it."""
+        """Return which dual variables are at a bound that a step would violate."""
         targets, low, high, ridge = self._loss
         slope = targets - scores - ridge * self._v
         at_low, at_high = self._v <= low, self._v >= high
         return (at_low & (slope < 0.0)) | (at_high & (slope > 0.0))
 
     def recenter(self, w: Floats) -> None:
-        """Penalize distances to w; the intercept moves on by the sum of the dual."""
+        """Penalize the distance from w; the sum of the dual moves the intercept."""
         center, intercept = self._design.split(w)
         excess = float(self._steps @ self._v)
         self._intercept = float(intercept) + self._intercept_step * excess
@@ -256,14 +258,14 @@ class IntervalSweeps(RowSweeps):
 
     @property
     def dual(self) -> Floats:
-        """The subgradient, whose sum vanishes only in the limit."""
+        """The subgradient, whose sum converges to zero."""
         return -self._weights * self._v
 
 
 class JointSweeps(RowSweeps):
     """Sweeps over dual variables of several scores, for sparse or dense data.
 
-    A round visits those rows again which gained much.
+    Within a round, rows with a large gain are visited again.
 
     Parameters
     ----------
@@ -275,7 +277,7 @@ class JointSweeps(RowSweeps):
     proximity : float
     """
 
-    #: The module of compiled sweeps, and its rows.
+    #: The module of compiled sweeps, and its representation of the rows.
     _kernel: Any
     _rows: Any
 
@@ -303,10 +305,10 @@ class JointSweeps(RowSweeps):
 
     @abstractmethod
     def _variables(self, dual: Floats | None) -> Floats:
-        """Return dual variables b in their set, contiguous, near a dual or of none."""
+        """Return feasible dual variables b, in one array, near ``dual`` if given."""
 
     def run(self, scores: Floats | None = None) -> None:
-        """Visit rows with much of the gap, and then again those which gain much."""
+        """Visit rows with a large part of the gap, then rows with a large gain."""
         rows, visits = np.arange(len(self._gains)), _FIRST_VISITS
         if scores is not None:
             rows, visits = self._unsolved(scores), _MORE_VISITS
@@ -321,7 +323,7 @@ class JointSweeps(RowSweeps):
         self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
 
     def _unsolved(self, scores: Floats) -> Rows:
-        """Return the rows whose part of the gap is large, or all without a gap."""
+        """Return the rows with a large part of the gap, all rows if there is none."""
         if self._design.fit_intercept:
             scores = scores + self._shift
         gaps = np.empty(len(self._gains))
@@ -350,7 +352,7 @@ class JointSweeps(RowSweeps):
             self._kernel.sweep_dense(self._rows, X, *arguments)
 
     def recenter(self, w: Floats) -> None:
-        """Penalize distances to w; intercepts move by the sums of the dual."""
+        """Penalize the distance from w; the sums of the dual move the intercepts."""
         center, intercept = self._design.split(w)
         self._shift = -self._intercept_step * self._excess
         self._intercept = intercept + self._shift
@@ -365,7 +367,7 @@ class JointSweeps(RowSweeps):
     @property
     @abstractmethod
     def _excess(self) -> Floats:
-        """Sums of the columns of the dual over the curvature, of shape (k,)."""
+        """Column sums of the dual, divided by the curvature, of shape (k,)."""
 
     @property
     def w(self) -> Floats:
@@ -375,7 +377,7 @@ class JointSweeps(RowSweeps):
 
 
 class SimplexSweeps(JointSweeps):
-    """Sweeps over dual variables in simplices, each of one row."""
+    """Sweeps over dual variables in simplices, one simplex for each row."""
 
     _kernel = multiclass
 
@@ -400,7 +402,7 @@ class SimplexSweeps(JointSweeps):
 
     @property
     def dual(self) -> Floats:
-        """The subgradient, whose columns' sums vanish only in the limit."""
+        """The subgradient, whose column sums converge to zero."""
         dual = self._b.copy()
         dual[self._own] -= 1.0
         dual *= self._weights[:, np.newaxis]
@@ -436,7 +438,7 @@ class LabelSweeps(JointSweeps):
 
     @property
     def dual(self) -> Floats:
-        """The subgradient, whose columns' sums vanish only in the limit."""
+        """The subgradient, whose column sums converge to zero."""
         n, n_labels = self._b.shape
         dual = np.zeros((n, self._design.n_outputs or n_labels))
         labels = dual[:, :n_labels]

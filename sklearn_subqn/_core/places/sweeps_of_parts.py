@@ -1,14 +1,14 @@
-"""Dual coordinate ascent over rows in several places: each goes over its own.
+"""Dual coordinate ascent over rows in several places, in parallel.
 
 Ma, Smith, Jaggi, Jordan, Richtárik and Takáč (2015), Algorithm 1 with gamma = 1: each
-of K places moves its dual variables as if it were to move the parameters sigma' times
-as far, and what all move adds up. Steps p_k of the parameters by which the model of
-each place is minimized do not lower the dual for sigma' >= r / 2, where
+of K places updates its dual variables as if its step of the parameters were sigma'
+times as large, and all steps are added. The steps p_k that minimize the models of the
+places do not decrease the dual objective for sigma' >= r / 2, where
 
     r = ||sum_k p_k||² / sum_k ||p_k||² <= K.
 
-So sigma' is K / 2 at least, and r of the last steps where places move so much alike, as
-they do at first. Parameters alone travel.
+So sigma' is at least K / 2, and equal to r of the last steps where steps are strongly
+correlated, as in the first sweeps. Only parameters are sent.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .row_sweeps import (
     RowSweeps,
 )
 
-# Places exchange their changes 16 times a sweep. Changes that they make without knowing
-# of each other have to be undone. An exchange takes a message, which is cheap beside a
+# Places exchange their changes 16 times per sweep. Without an exchange, places
+# overshoot in common directions. An exchange takes a message, which is cheap beside a
 # pass over an X too large for one place. docs/constants.md has the figures.
 _EXCHANGES = 16
 
 
 class SweepsOfPart(IntervalSweeps):
-    """Sweeps over the rows of a part, whose parameters are elsewhere.
+    """Sweeps over the rows of a part, with the parameters in another process.
 
     Parameters
     ----------
     design, loss, weights, alpha, dual, proximity
-        As of ``IntervalSweeps``.
+        See ``IntervalSweeps``.
     intercept_step : float
-        Squared constant that stands for an intercept.
+        Squared constant that represents an intercept.
     """
 
     def __init__(
@@ -61,16 +61,17 @@ class SweepsOfPart(IntervalSweeps):
         self._steps = self._steps.copy()
 
     def begin(self, scores: Floats | None) -> None:
-        """Find the rows to visit."""
+        """Select the rows to visit."""
         self._begin(scores)
         self._active = self._order[: self._n_active].copy()
         self._kept: list[Any] = []
 
     def go_on(self, x: Floats, stiffness: float) -> None:
-        """Go on with a sweep up to the next exchange; move coefficients, intercept.
+        """Continue a sweep up to the next exchange; change coefficients and intercept.
 
-        Dual variables move parameters ``stiffness`` times as far within a sweep as they
-        do in fact, since other parts change theirs at the same time.
+        Within the sweep, steps of dual variables move the parameters ``stiffness``
+        times as far as in the sum over all parts, since other parts change them
+        simultaneously.
         """
         rows = self._active[len(self._kept) :: _EXCHANGES]
         self._steps[rows] = stiffness * self._own_steps[rows]
@@ -82,7 +83,7 @@ class SweepsOfPart(IntervalSweeps):
             self._active, self._kept = np.concatenate(self._kept), []
 
     def moved_by_dual(self) -> Floats:
-        """Return the coefficients of these dual variables, and the sum of these."""
+        """Return the coefficients, and the sum of dual variables over the curvature."""
         return np.append(self._coef, float(self._weights @ self._v) / self._curvature)
 
     def dual_of_rows(self) -> Floats:
@@ -91,16 +92,16 @@ class SweepsOfPart(IntervalSweeps):
 
 
 class SweepsOfParts(RowSweeps):
-    """Sweeps over the rows of all parts, where they are.
+    """Sweeps over the rows of all parts, in their places.
 
     Parameters
     ----------
     parts : Parts
-        Risks.
+        Risks of the parts.
     design : Design
-        Of all rows.
+        The design of all rows.
     alpha, dual, proximity
-        As of ``row_sweeps``.
+        See ``row_sweeps``.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class SweepsOfParts(RowSweeps):
 
 
 def _overlap(changes: list[Floats]) -> float:
-    """Return ||sum p||² / sum ||p||² of changes p, without that of the intercept."""
+    """Return ||sum p||² / sum ||p||² of changes p, excluding the intercept."""
     coefs = [change[:-1] for change in changes]
     squares = sum(float(coef @ coef) for coef in coefs)
     whole: Floats = sum(coefs[1:], start=coefs[0])

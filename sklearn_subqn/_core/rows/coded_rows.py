@@ -1,7 +1,7 @@
-"""Rows of categories as codes: columns of a sparse X of which a row has one at most.
+"""Categorical columns of a sparse X as codes: a row has at most one entry among them.
 
-A row of ten categories has ten entries, but three codes of what it has of three or four
-of them each. Products take the share of the time that this has of the entries.
+Ten one-hot encoded categories give a row ten stored entries; codes that each combine
+three or four categories need only three. Products take about as much less time.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from ..losses._base import Floats, Rows
 from ..memory import BLOCK_SIZE
 from .row_views import row_view
 
-# With fewer entries codes save less time than finding them takes. docs/constants.md has
-# the figures.
+# With fewer entries, codes save less time than the search for codes takes.
+# docs/constants.md has the figures.
 _FEWEST_ENTRIES = 500_000
 
-# The first rows of most data show that too few columns exclude each other.
+# The first 1000 rows show for most data whether columns form categories.
 _FIRST_ROWS = 1000
 
-# Categories share a code as long as it has no more values. docs/constants.md has the
-# figures.
+# Categories share a code as long as the code has at most 256 values. docs/constants.md
+# has the figures.
 _MOST_CODES = 256
 
-# A row has fewer codes and numbers than entries, or it stays as it is.
+# Rows are coded if they have at most 0.7 times as many codes and numbers as entries.
 _MOST_PARTS = 0.7
 
 
 class _Category(NamedTuple):
-    """Columns of which a row has an entry in one at most, each of one value.
+    """One-hot columns: each row has an entry in at most one of the columns.
 
     Attributes
     ----------
     columns : ndarray of shape (c,)
     n_levels : int
-        c, or c + 1 if some rows have no entry: that is the first level.
+        c, or c + 1 if some rows have no entry, which is then the first level.
     """
 
     columns: Rows
@@ -54,28 +54,28 @@ class _Category(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Categories with one code: digits of it, the first one last, are their levels."""
+    """Categories that share one code, whose mixed-radix digits are the levels."""
 
     categories: list[_Category]
     n_codes: int
 
     def and_also(self, category: _Category) -> _Group:
-        """Return the group with one more category."""
+        """Return the group extended by a category."""
         n_codes = self.n_codes * category.n_levels
         return _Group([*self.categories, category], n_codes)
 
 
 class CodedRows:
-    """Rows of a sparse matrix X as codes of its categories and as numbers.
+    """Rows of a sparse matrix X, stored as codes of categories and as numbers.
 
     Parameters
     ----------
     X : csr_array of shape (n, d)
     groups : list of _Group
     numbers : ndarray of int
-        Other columns.
+        The other columns.
     values : ndarray of shape (d,)
-        The value of columns of categories.
+        The constant value of each column that belongs to a category.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CodedRows:
         self._n_features, self._columns = d, numbers
         self._codes: npt.NDArray[np.uint16] = np.zeros((len(groups), n), np.uint16)
         self._numbers = np.zeros((len(numbers), n))
-        # Each group has its columns, and the values that each code has in them.
+        # For each group: its columns, and the value that each code has in each column.
         self._groups: list[tuple[Rows, Any]] = []
         places, steps = np.zeros(d, np.intp), np.zeros(d, np.intp)
         places[numbers] = -1 - np.arange(len(numbers))
@@ -94,7 +94,7 @@ class CodedRows:
             for category in group.categories:
                 own, n_levels = category
                 places[own], steps[own] = place, step * category.levels
-                # Some of the codes have an entry in a column of this category.
+                # The codes with an entry in a column of this category.
                 at = np.arange(group.n_codes) // step % n_levels - category.levels[0]
                 some = np.flatnonzero(at >= 0)
                 entries.append((some, own[at[some]]))
@@ -109,7 +109,7 @@ class CodedRows:
 
     @classmethod
     def of(cls, X: Any) -> CodedRows | None:
-        """Return the rows of a CSR array, or None if they have about as many parts."""
+        """Return the coded rows of a CSR array, None if codes would save too little."""
         n, d = X.shape
         if d > n or X.nnz < _FEWEST_ENTRIES:
             return None
@@ -129,7 +129,7 @@ class CodedRows:
         return cls(X, groups, numbers, values)
 
     def forward(self, coef: Floats, rows: slice, out: Floats) -> None:
-        """Write the products of some rows with coefficients of shape (d,)."""
+        """Write the products of a slice of the rows with coefficients of shape (d,)."""
         tables = [has @ coef[columns] for columns, has in self._groups]
         of_numbers = coef[self._columns]
         for some in _cut(rows):
@@ -138,9 +138,9 @@ class CodedRows:
                 kernel.add_entries(codes[some], table, out[some])
 
     def adjoint(self, dual: Floats, rows: slice, n_summed: int) -> Floats:
-        """Return the products of the columns of some rows with u, of shape (d,).
+        """Return Xᵀu over a slice of the rows, of shape (d,).
 
-        ``n_summed`` rows are summed at a time.
+        Partial sums are over ``n_summed`` rows.
         """
         product = np.zeros(self._n_features)
         tables = self._tables()
@@ -155,13 +155,14 @@ class CodedRows:
         return product
 
     def gram(self, weights: Floats, rows: slice) -> Floats:
-        """Return Xᵀ diag(weights) X of some of the rows, of shape (d, d)."""
+        """Return Xᵀ diag(weights) X over a slice of the rows, of shape (d, d)."""
         d, p = self._n_features, len(self._columns)
         of_pairs = {
             pair: np.zeros([self._groups[i][1].shape[0] for i in pair])
             for pair in combinations(range(len(self._groups)), 2)
         }
-        # The tables hold sums of the weights, and of each column's weighted numbers.
+        # The tables hold sums of the weights, and of the weighted numbers of each
+        # column.
         tables = [self._tables() for _ in range(1 + p)]
         squares = np.zeros((p, p))
         for some in _cut(rows):
@@ -189,18 +190,18 @@ class CodedRows:
         return gram
 
     def _tables(self) -> list[Floats]:
-        """Return an empty table for each group."""
+        """Return a table of zeros for each group."""
         return [np.zeros(has.shape[0]) for _, has in self._groups]
 
 
 def _cut(rows: slice, n_rows: int = BLOCK_SIZE // 8) -> Iterator[slice]:
-    """Yield slices of at most ``n_rows`` of some rows: by default caches hold them."""
+    """Yield slices of at most ``n_rows`` rows; the default size fits into the cache."""
     for start in range(rows.start, rows.stop, n_rows):
         yield slice(start, min(start + n_rows, rows.stop))
 
 
 def _described(X: Any) -> tuple[list[_Category], Rows, Floats] | None:
-    """Return categories of sorted rows, other columns, and values of the columns."""
+    """Return categories of sorted rows, the other columns, and column values."""
     d = X.shape[1]
     counts, values = np.zeros(d, np.intp), np.zeros(d)
     varies, following = np.zeros(d, bool), np.full(d, d, np.intp)
@@ -208,7 +209,8 @@ def _described(X: Any) -> tuple[list[_Category], Rows, Floats] | None:
     as_bytes = varies.view(np.uint8)
     if not kernel.describe(*arrays, counts, values, as_bytes, following):
         return None
-    # Each category has as many columns as no row has two of, from left to right.
+    # From left to right, each category is the longest run of columns such that every
+    # row has at most one of these columns.
     categories, start = [], 0
     while start < d:
         stop, nearest = start + 1, following[start]
@@ -224,12 +226,12 @@ def _described(X: Any) -> tuple[list[_Category], Rows, Floats] | None:
 
 
 def _n_pairs(groups: list[_Group]) -> int:
-    """Return the number of pairs of codes of two groups."""
+    """Return the number of pairs of codes of two different groups."""
     return sum(a.n_codes * b.n_codes for a, b in combinations(groups, 2))
 
 
 def _grouped(categories: list[_Category], most_codes: int) -> list[_Group] | None:
-    """Return groups of categories: the largest first, each in the first with room."""
+    """Return groups of categories: largest first, each in the first group that fits."""
     groups: list[_Group] = []
     for category in sorted(categories, key=lambda category: -category.n_levels):
         if category.n_levels > np.iinfo(np.uint16).max:

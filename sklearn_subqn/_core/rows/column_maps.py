@@ -1,4 +1,4 @@
-"""Some columns of a matrix as linear maps, and products with few coefficients."""
+"""A subset of the columns of a matrix as a linear map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..losses._base import Floats, Rows
 
 
 class ColumnMap(Protocol):
-    """Some columns of a matrix, as a linear map."""
+    """A subset of the columns of a matrix, as a linear map."""
 
     def forward(self, x: Floats) -> Floats: ...
 
@@ -30,10 +30,10 @@ class Threads(Protocol):
 
 
 class Copied:
-    """A matrix of some columns."""
+    """A copied submatrix as a linear map."""
 
     def __init__(self, A: Any) -> None:
-        # Transposes of sparse matrices cost as much as small products.
+        # Transposing a sparse matrix costs as much as a small product.
         self._A, self._T = A, A.T
 
     def forward(self, x: Floats) -> Floats:
@@ -44,16 +44,16 @@ class Copied:
 
 
 class InPlace:
-    """Some columns of a matrix given by the arrays of the CSC format, as a linear map.
+    """A subset of the columns of CSC arrays, used in place, as a linear map.
 
     Parameters
     ----------
     threads : Threads
-        They share the products.
+        Threads that share the products.
     arrays : tuple of ndarrays indptr, indices, data
     columns : ndarray of shape (m,)
     n_rows : int
-        Of the matrix.
+        Number of rows of the matrix.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Some of the columns of X, for methods that go by features."""
+"""Subsets of the columns of X, for methods that work feature by feature."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from .column_maps import InPlace
 from .design import Design
 from .row_views import columns_of, dense_rows, row_view
 
-# Columns of entries are sorted, rather than marked among all, if there are over 2000
-# times more columns than entries. docs/constants.md has the figures.
+# With over 2000 times more columns than entries, the columns that have entries are
+# found by sorting the entries, otherwise by marking all columns. docs/constants.md has
+# the figures.
 _MANY = 2000
 
 
 class MatrixColumns:
-    """Some columns A of a design's X, without intercepts.
+    """A subset A of the columns of a design's X, without intercepts.
 
     Parameters
     ----------
     design : Design
     columns : ndarray of shape (m,)
-        Their indices in X.
+        Indices of the columns in X.
 
     Attributes
     ----------
     sparse : bool
         Whether X is sparse.
     row_size : float
-        Mean number of stored entries in a row, of a sparse X about that.
+        Mean number of stored entries of A in a row, estimated if X is sparse.
     """
 
     def __init__(self, design: Design, columns: Rows) -> None:
@@ -55,29 +56,29 @@ class MatrixColumns:
 
     @property
     def _is_small(self) -> bool:
-        """Whether a copy takes little memory, or little beside that of X."""
+        """Whether a copy of A is small, absolutely or relative to X."""
         m, design = len(self._columns), self._design
         return m * design.n_rows <= COPY_SIZE or 8 * m <= design.n_features
 
     def _rows(self, rows: slice) -> Any:
-        """Return some rows of A, dense."""
+        """Return a slice of the rows of A, dense."""
         if self._is_small or "block" in vars(self):
             return self.block[rows]
         return dense_rows(columns_of(self._design.X[rows], self._columns))
 
     @cached_property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """Arrays indptr, indices and data of a CSC matrix that has the columns."""
+        """Arrays indptr, indices and data of a CSC matrix that contains A's columns."""
         columns = self._matrix if self.sparse else sparse.csc_array(self.block)
         return columns.indptr, columns.indices, columns.data
 
     @property
     def positions(self) -> Rows:
-        """Positions of the columns in the array that holds them."""
+        """Positions of A's columns in that CSC matrix."""
         return self._columns if self.sparse else np.arange(len(self._columns))
 
     def take(self, which: Rows) -> Any:
-        """Return some of the columns, as a CSC array of float64."""
+        """Return a subset of A's columns, as a CSC array of float64."""
         indptr, indices, data = self.arrays
         shape = (self._design.n_rows, len(indptr) - 1)
         matrix = sparse.csc_array((data, indices, indptr), shape=shape)
@@ -86,11 +87,11 @@ class MatrixColumns:
     def scaled(
         self, scales: Floats, kept: Mask
     ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
-        """Return some of the rows of diag(scales) A.
+        """Return a subset of the rows of diag(scales) A in compact arrays.
 
-        As the arrays of its CSC format, with row indices of two bytes and values in
-        single precision, which makes products faster, unless their ranges are too
-        small; and the squared norms of its columns and of what they are without.
+        The result is the CSC arrays, with two-byte row indices and float32 values where
+        their ranges allow, which makes products faster; then the squared norms of the
+        columns in the kept rows and in the other rows.
         """
         indptr, indices, data = self.arrays
         sizes = np.diff(indptr)[self.positions]
@@ -116,17 +117,17 @@ class MatrixColumns:
     def in_place(
         self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int
     ) -> InPlace:
-        """Return some columns of a matrix like that of ``scaled`` as a linear map."""
+        """Return some columns of the result of ``scaled`` as a linear map."""
         return InPlace(self._design, arrays, which, n_rows)
 
     @property
     def are_copied(self) -> bool:
-        """Whether the columns are copied to an array less than half as large as X."""
+        """Whether A is a copy less than half as large as a dense X."""
         few = 2 * len(self._columns) < self._design.n_features
         return not self.sparse and few and "block" in vars(self)
 
     def forward(self, coef: Floats) -> Floats:
-        """Return the product with coefficients of shape (m,) or (m, k), if dense."""
+        """Return A times coefficients of shape (m,) or (m, k), for a dense X."""
         self._design.passes += len(self._columns) / self._design.n_features
         scores = np.empty((self._design.n_rows, *coef.shape[1:]))
 
@@ -138,13 +139,13 @@ class MatrixColumns:
         return scores
 
     def _cached(self, part: slice) -> Iterable[slice]:
-        """Yield slices of some rows, of a dense block that caches hold."""
+        """Yield slices of rows whose part of A fits into the cache."""
         n_rows = max(1, BLOCK_SIZE // max(len(self._columns), 1))
         for start in range(part.start, part.stop, n_rows):
             yield slice(start, min(start + n_rows, part.stop))
 
     def adjoint(self, dual: Floats) -> Floats:
-        """Return the product of the transpose with u of shape (n,), as float64."""
+        """Return Aᵀu for u of shape (n,), as float64."""
         if self.sparse:
             return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
         if "block" not in vars(self) and not (
@@ -159,10 +160,10 @@ class MatrixColumns:
         return self._design.by_columns if self.sparse else self._design.X
 
     def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
-        """Yield slices of some rows, and the columns there as an array of float64.
+        """Yield slices of rows, and the dense float64 rows of A.
 
-        A slice has as many rows as keep an array with ``width`` numbers for each row no
-        larger than other dense copies, or than a square matrix of that width.
+        A slice of rows with ``width`` numbers each has at most ``COPY_SIZE`` numbers,
+        or as many as a square matrix of this width.
         """
         X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):
@@ -170,9 +171,9 @@ class MatrixColumns:
             yield rows, dense_rows(columns_of(X[rows], self._columns))
 
     def gram(self, weights: Floats, center: Floats) -> Floats:
-        """Return Aᵀ diag(weights) A, of shape (m, m), of columns less their center.
+        """Return Aᵀ diag(weights) A, of shape (m, m), with A centered.
 
-        ``center`` of shape (m,) is zero, or their weighted mean.
+        ``center`` of shape (m,) is zero, or the weighted mean of the columns.
         """
         m = len(self._columns)
         if self.sparse:
@@ -210,9 +211,9 @@ class MatrixColumns:
 
 
 class KeptColumns:
-    """Columns of a dense design, less their means, and their products, as they come.
+    """Centered columns of a dense design and their Gram matrix, cached on use.
 
-    For fixed weights, so that one model after the other finds those that are known.
+    The weights are fixed, so that successive models can reuse the cached columns.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ class KeptColumns:
     Attributes
     ----------
     features : ndarray of shape (m,)
-        The known ones, in the order in which they came.
+        The cached columns, in the order of their first use.
     """
 
     def __init__(self, design: Design, weights: Floats) -> None:
@@ -232,12 +233,12 @@ class KeptColumns:
         self._place = np.full(design.n_features, -1)
         self.features = np.empty(0, dtype=np.intp)
         self._centers = np.empty(0)
-        # Memory is taken by the rows that are written to alone.
+        # The system assigns memory only to the rows of this array that are written.
         self._rows = np.empty((design.n_features, len(weights)))
         self._gram = np.empty((0, 0))
 
     def gram(self, features: Rows) -> tuple[Floats, Floats]:
-        """Return products of some of the columns with each other, and their means."""
+        """Return the Gram matrix of some of the columns, and their means."""
         new = features[self._place[features] < 0]
         if len(new):
             self._add(new)
@@ -245,7 +246,7 @@ class KeptColumns:
         return self._gram[np.ix_(places, places)], self._centers[places]
 
     def share_of_new(self, features: Rows) -> float:
-        """Return the share of some columns that are not known yet."""
+        """Return the fraction of some columns that is not cached yet."""
         return float(np.mean(self._place[features] < 0)) if len(features) else 0.0
 
     @property
@@ -254,7 +255,7 @@ class KeptColumns:
         return bool(self._roots.all())
 
     def forward(self, features: Rows, coef: Floats) -> Floats:
-        """Return the product of known columns with coefficients of shape (m,)."""
+        """Return cached columns times coefficients of shape (m,)."""
         places, m = self._place[features], len(self.features)
         self._design.passes += m / self._design.n_features
         each, scores = np.zeros(m), np.empty(len(self._roots))
@@ -295,9 +296,9 @@ class KeptColumns:
 
 
 def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
-    """Return the columns in which a CSR matrix has entries, and the matrix of them.
+    """Return the columns in which a CSR matrix has entries, and their matrix.
 
-    They are ascending, those of the columns ``others`` among them.
+    The columns ascend, and include ``others`` even if they have no entries.
     """
     columns, places = distinct_columns(X.indices, X.shape[1], others)
     own = type(X)((X.data, places, X.indptr), shape=(X.shape[0], len(columns)))
@@ -307,9 +308,9 @@ def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
 def distinct_columns(
     indices: Rows, n: int, others: Rows | None = None
 ) -> tuple[Rows, Rows]:
-    """Return distinct ones of n columns, ascending, and the place of each among them.
+    """Return the distinct columns, ascending, and the position of each given index.
 
-    The columns ``others`` are among them, but have no places.
+    The columns ``others`` are included, but without positions.
     """
     touched = indices
     if others is not None and len(others):

@@ -1,4 +1,4 @@
-"""The data of a fit as a linear map, and parts of them."""
+"""The data of a fit as a linear map, with subsets and transformations."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .second_moments import SecondMoments
 
 
 class Shape(NamedTuple):
-    """Facts about a design that do not need its data.
+    """Properties of a design that do not need its data.
 
     Attributes
     ----------
     n_rows, n_features, n_entries, n_coef, n_params, n_outputs, nbytes : int
     fit_intercept, shares_coef, is_sparse, holds_rows : bool
-        As of ``Design``.
+        The attributes of ``Design``.
     """
 
     n_rows: int
@@ -39,22 +39,22 @@ class Shape(NamedTuple):
 class Design(SecondMoments):
     """Linear map w -> z = X W + b of parameters to scores, with the data X.
 
-    Its parameters are those of ``LinearMap``.
+    See ``LinearMap`` for the parameters.
     """
 
     def as_shape(self) -> Shape:
-        """Return the facts about it that do not need its data."""
+        """Return the properties that do not need the data."""
         return Shape(*(getattr(self, name) for name in Shape._fields))
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
-        """Return the design of some of the rows; its passes are counted by itself.
+        """Return the design of a subset of the rows, with its own pass count.
 
         Parameters
         ----------
         rows : ndarray of int
         copy : bool
-            Whether to copy rows of a dense X now, for several products, or block by
-            block in each product, which takes no memory.
+            Whether rows of a dense X are copied now, for several products, or block by
+            block within each product, which takes no memory.
         """
         subset = self._some_rows(rows)
         if copy and isinstance(subset, SomeRows):
@@ -62,18 +62,18 @@ class Design(SecondMoments):
         return self._like(subset, self)
 
     def kept_rows(self, rows: Rows) -> Design:
-        """Return the design of some of the rows, which stay in memory."""
+        """Return the design of a subset of the rows, which stay in memory."""
         return self.rows(rows)
 
     def above(self, others: Sequence[Design]) -> Design:
-        """Return the design of these rows and below them those of others, copied."""
+        """Return the design of these rows above the rows of other designs, copied."""
         matrices = [self.X, *(other.X for other in others)]
         if sparse.issparse(self.X):
             return self._like(sparse.vstack(matrices, format="csr"), None)
         return self._like(np.concatenate(list(map(array_of, matrices))), None)
 
     def _like(self, X: Any, parent: Design | None) -> Design:
-        """Return the design of other rows of the same features."""
+        """Return the design with other rows of the same features."""
         return Design(
             X,
             fit_intercept=self.fit_intercept,
@@ -84,7 +84,7 @@ class Design(SecondMoments):
         )
 
     def rows_and(self, rows: Rows, further: Floats) -> Design:
-        """Return the design of some of the rows and further ones, rounded as X is.
+        """Return the design of selected rows and further rows, with the dtype of X.
 
         For one score per row.
 
@@ -110,9 +110,9 @@ class Design(SecondMoments):
         )
 
     def joined(self, other: Design, order: Rows) -> Design:
-        """Return the design of rows of this one and of another, in an order.
+        """Return the design of rows of this design and of another, reordered.
 
-        Rows of the other one are numbered after all of these.
+        In ``order``, rows of the other design follow the rows of this one.
         """
         if sparse.issparse(self.X):
             X = sparse.vstack([self.X, other.X], format="csr")[order]
@@ -121,13 +121,13 @@ class Design(SecondMoments):
         return Design(X, fit_intercept=False, n_threads=self._n_threads)
 
     def zeros(self) -> Design:
-        """Return the design of as many rows without entries."""
+        """Return the design of equally many rows of zeros."""
         shape = self.X.shape
         X = sparse.csr_array(shape) if sparse.issparse(self.X) else np.zeros(shape)
         return Design(X, fit_intercept=False, n_threads=self._n_threads)
 
     def divided(self, units: Floats) -> Design:
-        """Return the design of the features in other units, powers of two.
+        """Return the design with each feature divided by its unit, a power of two.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Design(SecondMoments):
         return self._like(X / units, None)
 
     def in_row_space(self) -> tuple[Design, Floats]:
-        """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
+        """Return A and Q with X = A Qᵀ: a square design, and Q orthonormal, (d, n).
 
         X is dense and has at least as many features as rows.
         """
@@ -156,7 +156,7 @@ class Design(SecondMoments):
         return design, basis
 
     def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
-        """Return weighted sums of the rows of each code below n, of shape (n, d)."""
+        """Return weighted sums of the rows with each code below n, of shape (n, d)."""
         X, d = self.X, self.n_features
         if not sparse.issparse(X):
             X = self._float64(X)
@@ -172,9 +172,9 @@ class Design(SecondMoments):
         return dense_rows(columns_of(self.X, columns))
 
     def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
-        """Return the design of some of the features, for one score per row.
+        """Return the design of a subset of the features, for one score per row.
 
-        They are copied, unless they are all.
+        The features are copied, unless all are selected.
         """
         X = self.X
         X = X if len(columns) == self.n_features else columns_of(X, columns)
@@ -186,7 +186,7 @@ class Design(SecondMoments):
         )
 
     def of_outputs(self, n_outputs: int) -> Design:
-        """Return the design of several scores per row, of coefficients of their own."""
+        """Return the design of several scores per row, with separate coefficients."""
         return Design(
             self.X,
             fit_intercept=self.fit_intercept,
@@ -197,7 +197,7 @@ class Design(SecondMoments):
 
 
 class Identity(Design):
-    """The map w -> w: parameters are the scores.
+    """The map w -> w, whose scores are the parameters.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The linear map from parameters to scores and its adjoint: formats, blocks, threads.
 
-The only file that knows intercept columns, row blocks and threads.
+Only this file handles intercept columns, row blocks and threads.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .coded_rows import CodedRows
 from .column_maps import InPlace
 from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
 
-# Rows are text-like if less than one entry in a hundred is stored: changing one row's
-# dual variable then costs hardly anything beside a product, and rows are nearly
+# Rows are text-like if less than one entry in a hundred is stored: a change of one
+# row's dual variable then costs little beside a product, and rows are nearly
 # orthogonal.
 _TEXT_SHARE = 0.01
 
-# A product with a subset of the rows copies them; for a larger share of the rows the
-# product with all of them is cheaper. docs/constants.md has the figures.
+# A product with at most 0.3 of the rows copies them; for more rows, a product with all
+# rows is faster. docs/constants.md has the figures.
 _SUBSET_SHARE = 0.3
 
-#: A product with fewer entries than this takes a thread about as long as starting it.
+#: A product with fewer entries takes about as long as starting a thread.
 PART_SIZE = 100_000
 
 
@@ -41,20 +41,20 @@ class LinearMap:
     ----------
     X : ndarray, CSR matrix or CSR array of shape (n, d)
         Data, float64 or float32. A sparse matrix is canonical: each entry is stored
-        once, and columns ascend in each row. Data are never changed, and never copied,
-        except for the index arrays of a sparse matrix where they are wider than its
-        size needs, and for categories as codes, which take about a fifth of its memory.
+        once, and columns ascend in each row. Data are never changed. They are never
+        copied either, except for index arrays that are wider than necessary, and for
+        the codes of categories, which take about a fifth of the memory of X.
     fit_intercept : bool
         Whether the parameters end with intercepts.
     n_outputs : int or None
         Number k of scores per row; ``None`` for one score per row in 1-D arrays.
     n_threads : int
-        Number of threads, each with a contiguous part of the rows. Data too small to
-        gain from them uses fewer.
+        Number of threads, each with a contiguous slice of the rows. Small data use
+        fewer.
     pool : ThreadPoolExecutor, optional
-        Threads to share; default new ones.
+        Shared threads; by default new ones are started.
     parent : LinearMap, optional
-        The design of which this one has some of the rows.
+        The design of which this design is a subset of the rows.
 
     Attributes
     ----------
@@ -66,18 +66,18 @@ class LinearMap:
     n_coef : int
         Number d * k of entries of w that are not intercepts.
     row_slices : list of slice
-        The rows of each thread.
+        The slice of rows of each thread.
     n_entries : int
         Number of stored entries of X, at least one.
     passes : float
-        Products with X or its transpose so far; products with some of the rows count
-        by their share of the stored entries.
+        Products with X or its transpose so far; a product with some of the rows counts
+        as their share of the stored entries.
     shares_coef : bool
         Whether all scores of a row have the same coefficients.
     in_one_place : bool
         Whether the rows are all in one array.
     holds_rows : bool
-        Whether they are in memory.
+        Whether the rows are in memory.
     """
 
     shares_coef, in_one_place, holds_rows = False, True, True
@@ -99,13 +99,14 @@ class LinearMap:
         self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
         self.passes = 0.0
         self._parent = parent
-        # Rows of compact arrays are compact.
+        # Index arrays of a subset are compact already.
         compact = not sparse.issparse(X) or parent is not None
         self.X = X if compact else compact_csr(X)
         self.n_entries = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
         self._promote = self.X.dtype != np.float64
         self._in_blocks = self._promote or isinstance(self.X, SomeRows)
-        # Sizes divide coefficients, which are few, in place of columns.
+        # Dividing the coefficients by the column sizes is cheaper than dividing the
+        # columns.
         self._column_sizes = self.X.sizes if isinstance(self.X, SomeRows) else None
         self._is_narrow = self._promote and sparse.issparse(self.X)
         self._n_threads = n_threads
@@ -116,7 +117,7 @@ class LinearMap:
             start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
             self.row_slices.append(slice(start, stop))
             self._blocks_of_threads.append(self._blocks(start, stop))
-        # Few rows take less time than to ask how they are multiplied.
+        # For few rows the choice of a method would take longer than the product.
         self._are_few = (
             type(self.X) is np.ndarray
             and not self._promote
@@ -125,7 +126,7 @@ class LinearMap:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that goes to another process: these rows, and no others."""
+        """Return the state for another process, without the parent."""
         return {**vars(self), "_parent": None}
 
     @property
@@ -141,7 +142,7 @@ class LinearMap:
 
     @property
     def several_scores(self) -> bool:
-        """Whether rows have several scores, each by coefficients of its own or not."""
+        """Whether rows have several scores, with shared or separate coefficients."""
         return self.n_outputs is not None
 
     @property
@@ -197,9 +198,9 @@ class LinearMap:
         return scores
 
     def adjoint(self, dual: Floats) -> Floats:
-        """Return the q-vector of products of the columns with u of shape of the scores.
+        """Return Xᵀu, of shape (q,), for u of the shape of the scores.
 
-        Rows in which u vanishes take no part.
+        Rows with zero dual variables are skipped.
         """
         if self._are_few and np.count_nonzero(dual) > _SUBSET_SHARE * dual.size:
             self.passes += 1.0
@@ -226,7 +227,7 @@ class LinearMap:
 
     @property
     def is_plain(self) -> bool:
-        """Whether X is an array of float64 with one row after the other in memory."""
+        """Whether X is a C-contiguous array of float64."""
         own = self.in_one_place and self.holds_rows and not self.shares_coef
         X = self._undivided_rows
         plain = isinstance(X, np.ndarray) and X.dtype == np.float64
@@ -234,21 +235,21 @@ class LinearMap:
 
     @property
     def _undivided_rows(self) -> Any:
-        """X, before its columns are divided by their sizes."""
+        """X before the division of its columns by their sizes."""
         return self.X if self._column_sizes is None else self.X.undivided()
 
     def through(self, w: Floats, change: Callable[[slice, Floats], Floats]) -> Floats:
-        """Return the product of the transpose with what ``change`` makes of scores.
+        """Return Xᵀ change(Xw), for a plain X.
 
-        Of a plain X, with two products for each block of rows while caches hold it:
-        ten scores of 30,000 rows of 100 features take .4 times the time of ``forward``
-        and ``adjoint``.
+        Both products of a block of rows are made while the cache holds the block: for
+        ten scores of 30,000 rows of 100 features this takes .4 times the time of
+        ``forward`` and ``adjoint``.
 
         Parameters
         ----------
         w : ndarray of shape (q,)
         change : callable
-            From a slice of the rows and their scores to numbers of the same shape.
+            Maps a slice of the rows and their scores to an array of the same shape.
         """
         coef, intercept = self.split(w)
         coef, X = self._divided(coef), self._undivided_rows
@@ -275,18 +276,18 @@ class LinearMap:
         return sum(self.each(multiply, self.row_slices))
 
     def _some_rows(self, rows: Rows) -> Any:
-        """Return some of the rows of X, of a dense one to be copied when used."""
+        """Return a subset of the rows of X; rows of a dense X are copied on use."""
         if sparse.issparse(self.X) or isinstance(self.X, SomeRows):
             return self.X[rows]
         return SomeRows(self.X, rows)
 
     def _map_of_rows(self, rows: Rows) -> LinearMap:
-        """Return the rows as a map to one score per row."""
+        """Return a subset of the rows as a map to one score per row."""
         some = self._some_rows(rows)
         return LinearMap(some, n_threads=self._n_threads, pool=self._pool, parent=self)
 
     def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
-        """Return the product with entries u of some rows of a sparse X."""
+        """Return the product of some rows of a sparse X with their entries of u."""
         X = self.X
         sizes = X.indptr[rows + 1] - X.indptr[rows]
         self.passes += int(sizes.sum()) / self.n_entries
@@ -301,7 +302,7 @@ class LinearMap:
         return self.passes
 
     def count(self, subset: LinearMap, products: float = 1.0) -> None:
-        """Count ``products`` made with a design of some of the rows."""
+        """Count ``products`` made with a design of a subset of the rows."""
         self.passes += products * subset.n_entries / self.n_entries
 
     def row_weights(self, weights: Floats) -> Floats:
@@ -310,13 +311,13 @@ class LinearMap:
 
     @cached_property
     def by_columns(self) -> Any:
-        """The columns of a sparse X one after the other (CSC)."""
+        """A sparse X in CSC format."""
         X = self.X
         parts = [row_view(X, rows) for rows in self.row_slices]
         counts = np.zeros((len(parts), self.n_features), X.indptr.dtype)
         numbers = range(len(parts))
         self.each(lambda i: products.count(parts[i].indices, counts[i]), numbers)
-        # Where the entries of each part end in each column.
+        # For each part and column, the number of entries up to the end of the part.
         ends = counts.cumsum(axis=0, dtype=counts.dtype)
         indptr = np.zeros(self.n_features + 1, counts.dtype)
         np.cumsum(ends[-1], out=indptr[1:])
@@ -333,10 +334,10 @@ class LinearMap:
 
     @cached_property
     def _column_shares(self) -> Floats:
-        """Shares of the stored entries in the columns, estimated if X is sparse."""
+        """Share of the stored entries in each column, estimated if X is sparse."""
         if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
-        # A block of them shows in which columns they are.
+        # A sample of the entries suffices.
         step = -(-self.n_entries // BLOCK_SIZE)
         counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
         return counts / max(counts.sum(), 1)
@@ -358,17 +359,17 @@ class LinearMap:
 
     @cached_property
     def coded(self) -> CodedRows | None:
-        """The rows as codes of categories, where that makes products cheaper.
+        """The rows as codes of categories, None where that saves too little.
 
-        For one score per row. Designs of some of the rows make too few products to find
-        the codes.
+        Codes are used for one score per row, and not for subsets of rows, which make
+        too few products to justify the search.
         """
         if self._parent is not None or not (self.holds_rows and self.is_sparse):
             return None
         return CodedRows.of(self.X)
 
     def products_of_columns(self, dual: Floats) -> Floats:
-        """Return Xᵀu without intercepts, which does not count as a pass."""
+        """Return Xᵀu without intercepts, not counted as a pass."""
         coded = self.coded if dual.ndim == 1 else None
         if coded is None and "by_columns" in vars(self) and dual.ndim == 1:
             X = self.by_columns
@@ -411,24 +412,24 @@ class LinearMap:
 
     @property
     def _summed_rows(self) -> int:
-        """The number of rows of which products with columns are summed at a time.
+        """Number of rows in each partial sum of a product with the columns.
 
-        Sums of equal rows are all rounded alike, so that errors grow with the number of
-        terms of a sum, and not with the root of that number.
+        Equal rows have equal rounding errors, so that the error of one long sum would
+        grow with the number of its terms, and not with the root of that number.
         """
         row_size = max(1, self.n_entries // max(1, self.n_rows))
         few = int(16.0 * np.sqrt(self.n_rows))
-        # Adding a sum takes at most as long as 16 entries for each feature.
+        # Adding a partial sum takes at most as long as 16 entries for each feature.
         return max(few, 16 * self.n_features // row_size, 1)
 
     def each(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return results of a function of parts of the data, each by a thread."""
+        """Return the results of a function for parts of the data, in threads."""
         if self._pool is None or len(parts) == 1:
             return list(map(function, parts))
         return list(self._pool.map(function, parts))
 
     def column_slices(self, indptr: Rows, columns: Rows) -> list[slice]:
-        """Return slices of some columns, of about as many entries, for the threads."""
+        """Return slices of columns with about equal numbers of entries, by thread."""
         if self._pool is None:
             return [slice(0, len(columns))]
         ends = np.cumsum(indptr[columns + 1] - indptr[columns])
@@ -439,7 +440,7 @@ class LinearMap:
         return [slice(*pair) for pair in pairwise(cuts)]
 
     def _blocks(self, start: int, stop: int) -> list[tuple[int, int, Any]]:
-        """Return (first row, last row, view) for the products of one thread."""
+        """Return (first row, end row, view) for each block of one thread."""
         n_rows = max(1, stop - start)
         if self._in_blocks:
             row_size = max(1, self.n_entries // max(1, self.n_rows))
@@ -457,13 +458,13 @@ class LinearMap:
         return block.astype(np.float64) if self._promote else block
 
     def _undivided(self, block: Any) -> Any:
-        """Return rows as float64, not divided by the sizes of columns."""
+        """Return rows as float64, before the division by the column sizes."""
         if isinstance(block, SomeRows):
             block = block.undivided()
         return block if block.dtype == np.float64 else block.astype(np.float64)
 
     def _divided(self, coef: Floats) -> Floats:
-        """Return numbers of each feature, of shape (d,) or (d, k), divided by sizes."""
+        """Return an array of shape (d,) or (d, k), divided by the column sizes."""
         if self._column_sizes is None:
             return coef
         return coef / (

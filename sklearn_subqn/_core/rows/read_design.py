@@ -1,4 +1,4 @@
-"""The linear map of rows that are read for each use, and do not stay in memory."""
+"""The linear map of rows that are read for each use and not kept in memory."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from ..losses._base import Rows
 from .design import Design
 from .row_views import SomeRows
 
-#: Returns rows of X.
+#: Reads and returns rows of X.
 Reader = Callable[[], Any]
 
 
-# Blocks that have no more bytes in all stay in memory until the end of a fit.
+# Blocks of at most 1 MiB in total stay in memory until the end of a fit.
 # docs/constants.md has the figures.
 _MOST_BYTES = 2**20
 
 
 class Shelf:
-    """Holds the rows that were read last, of all designs that share it.
+    """A cache of the last rows that were read, shared by several designs.
 
-    Small blocks are held side by side, large ones one at a time.
+    Small blocks are cached together, large blocks one at a time.
     """
 
     def __init__(self) -> None:
         self._held: dict[Design, Any] = {}
 
     def rows(self, design: Design, read: Reader) -> Any:
-        """Return the rows of a design."""
+        """Return the rows of a design, from the cache or read anew."""
         if design not in self._held:
             if design.nbytes + sum(each.nbytes for each in self._held) > _MOST_BYTES:
-                # Two large blocks are not held at the same time.
+                # Two large blocks are not kept at the same time.
                 self._held = {}
             self._held[design] = read()
         return self._held[design]
@@ -40,20 +40,20 @@ class Shelf:
 class ReadDesign(Design):
     """The linear map of rows that do not stay in memory.
 
-    Of dense rows ``change`` is applied to pieces that fit into the cache, and only to
-    those rows that are asked for. Small subsets of the rows stay in memory.
+    For dense rows, ``change`` is applied to blocks that fit into the cache, and only to
+    the rows in use. Small subsets of the rows stay in memory.
 
     Parameters
     ----------
     like : Design
-        The map of the same rows in memory. All but the rows is taken from it.
+        The map of the same rows in memory, which provides all other attributes.
     read : callable
-        Returns the rows, or SomeRows.
+        Reads and returns the rows, an array or ``SomeRows``.
     change : callable or None
-        What is done to rows that have been read, such as scaling; default nothing.
+        Transformation of rows that have been read, such as scaling; default none.
     shelf : Shelf or None
-        Holds the rows until those of another design are read. None for a subset, which
-        takes its rows from what another design holds.
+        The cache of the rows. None for a subset, whose rows come from the cache of
+        another design.
     """
 
     holds_rows = False
@@ -71,18 +71,18 @@ class ReadDesign(Design):
             if name not in ("X", "matrix", "_blocks_of_threads", "_parent")
         }
         if shelf is not None:
-            # The squares will be asked for, and now the rows are in memory.
+            # The squares are needed later, and the rows are in memory now.
             known["squares"] = like.squares
-        # Products are by the blocks that are read.
+        # Products use the blocks that are read.
         vars(self).update(known, _parent=None, _are_few=False)
         self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
-        # Changes of dense rows are made in blocks.
+        # Dense rows are transformed in blocks.
         changed = change is not None and not self._sparse
         self._in_blocks = self._in_blocks or changed
 
     def __getattr__(self, name: str) -> Any:
-        # Attributes of other designs, which here are made at each use.
+        # Attributes that hold the rows in other designs are computed at each use here.
         if name == "X":
             if self._shelf is None:
                 return self._read()
@@ -93,7 +93,7 @@ class ReadDesign(Design):
         raise AttributeError(name)
 
     def _as_needed(self) -> Any:
-        """Return what the shelf holds: dense rows are changed later, at each use."""
+        """Return the rows for the cache; dense rows are transformed later, on use."""
         X, change = self._read(), self._change
         if self._sparse:
             return self._like(X if change is None else change(X), None).X
@@ -113,10 +113,10 @@ class ReadDesign(Design):
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
         subset = super().rows(rows, copy=False)
-        # Rows that are not to be copied are used at once.
+        # Without a copy, the subset is used immediately and needs no memory of its own.
         if not copy:
             return subset
-        # Rows with no more entries than two vectors of the rows stay in memory.
+        # Rows with at most twice as many entries as there are rows stay in memory.
         if subset.n_entries <= 2 * self.n_rows:
             return self._kept(subset)
         return ReadDesign(subset, lambda: self.X[rows], None, None)
@@ -125,5 +125,5 @@ class ReadDesign(Design):
         return self._kept(super().rows(rows, copy=False))
 
     def _kept(self, subset: Design) -> Design:
-        """Return a design of rows that have been read, as one of its own memory."""
+        """Return a design of rows that have been read, with its own memory."""
         return subset if self._sparse else self._like(subset.X.copy(), None)

@@ -14,16 +14,16 @@ from ..memory import COPY_SIZE
 
 
 class SomeRows:
-    """Rows of a dense array X, to be copied when they are used.
+    """A subset of the rows of a dense array X, copied on use.
 
     Parameters
     ----------
     X : ndarray
     rows : ndarray of int or range
     change : callable, optional
-        Returns other rows in place of those of X, as in other units.
+        Transforms rows of X, for example to other units.
     sizes : ndarray of shape (d,), optional
-        Divide the columns, in double precision.
+        Divisors of the columns, applied in double precision.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class SomeRows:
         return SomeRows(self._X, some, self._change, self.sizes)
 
     def copy(self, part: slice = slice(None)) -> Any:
-        """Return rows of a part; without a change, consecutive ones are a view."""
+        """Return a slice of the rows; consecutive rows without a change are a view."""
         X = self.undivided(part)
         if self.sizes is None:
             return X
-        # Rows that lie apart have been copied already.
+        # Rows that are not consecutive have been copied already.
         copied = self._change is None and X.base is None and X.dtype == self.dtype
         return np.divide(X, self.sizes, out=X if copied else None)
 
@@ -68,17 +68,18 @@ class SomeRows:
         return some if self.sizes is None else some / self.sizes[columns]
 
     def divided(self, units: Floats) -> SomeRows:
-        """Return the rows with columns that are divided further."""
+        """Return the rows with columns divided by further units."""
         sizes = units if self.sizes is None else self.sizes * units
         return SomeRows(self._X, self._rows, self._change, sizes)
 
     def undivided(self, part: slice = slice(None)) -> Any:
-        """Return rows of a part in the units of X."""
+        """Return a slice of the rows in the units of X."""
         rows = self._rows[part]
         if isinstance(rows, range):
             X = self._X[rows.start : rows.stop : rows.step]
         else:
-            # Several times faster than indexing, which checks each index first.
+            # ``take`` is several times faster than indexing, which checks each index
+            # first.
             X = self._X.take(rows, axis=0, mode="clip")
         return X if self._change is None else self._change(X)
 
@@ -89,14 +90,14 @@ def dense_rows(rows: Any) -> Floats:
 
 
 def array_of(rows: Any) -> Any:
-    """Return rows of X as an array, of their type."""
+    """Return rows of X as an array of their dtype."""
     if sparse.issparse(rows):
         return rows.toarray()
     return rows.copy() if isinstance(rows, SomeRows) else rows
 
 
 def products_of_rows(X: Any) -> Floats:
-    """Return X Xᵀ in float64, of a dense X by blocks of columns where it is not."""
+    """Return X Xᵀ in float64; a dense float32 X is converted in blocks of columns."""
     if sparse.issparse(X):
         X = X.astype(np.float64)
         return np.asarray((X @ X.T).toarray())
@@ -116,9 +117,9 @@ def index_arrays(X: Any) -> tuple[Any, Any]:
 
 
 def absolute(X: Any) -> Any:
-    """Return the absolute values of X; of a sparse one they share its index arrays.
+    """Return the absolute values of X; a sparse result shares the index arrays.
 
-    SciPy's own ``abs`` sorts those in place.
+    SciPy's own ``abs`` sorts the index arrays in place.
     """
     if not sparse.issparse(X):
         return np.abs(X)
@@ -128,9 +129,9 @@ def absolute(X: Any) -> Any:
 def compact_csr(X: Any) -> Any:
     """Return X as a CSR array whose two index arrays have one type, int32 if possible.
 
-    SciPy converts index arrays of unequal types at every product. The values, and index
-    arrays of the right type, are shared with X: nothing may be changed in place, also
-    not by methods of SciPy that sort or sum entries.
+    SciPy converts index arrays of different types at every product. The result shares
+    values, and index arrays of the right type, with X: nothing may be changed in place,
+    not even by methods of SciPy that sort or sum entries.
     """
     fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
     dtype = np.int32 if fits else np.int64
@@ -139,16 +140,16 @@ def compact_csr(X: Any) -> Any:
 
 
 def add_rows_times(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
-    """Add the product with entries u of some rows of a CSR matrix to v."""
+    """Add the product of some rows of a CSR matrix with their entries of u to v."""
     # Rows are the columns of the transpose.
     products.add_columns(X.indptr, X.indices, X.data, rows, dual, v)
 
 
 def row_view(X: Any, rows: slice) -> Any:
-    """Return consecutive rows of X, which share its values and indices.
+    """Return a slice of the rows of X as a view of its values and indices.
 
-    Nothing in them may be changed in place, also not by methods of SciPy that sort or
-    sum entries.
+    The view may not be changed in place, not even by methods of SciPy that sort or sum
+    entries.
     """
     if not sparse.issparse(X):
         return X[rows]
@@ -156,7 +157,7 @@ def row_view(X: Any, rows: slice) -> Any:
     if (start, stop) == (0, X.shape[0]):
         return X
     first, last = X.indptr[start], X.indptr[stop]
-    # The constructor would copy slices of less than half an array.
+    # The constructor would copy slices of less than half of an array.
     view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
     view.data, view.indices = X.data[first:last], X.indices[first:last]
     view.indptr = X.indptr[start : stop + 1] - first
@@ -171,8 +172,8 @@ def columns_of(X: Any, columns: Any) -> Any:
         return X.columns(columns)
     if isinstance(columns, slice):
         return X[:, columns]
-    # Columns that lie apart are copied one by one.
+    # Columns in Fortran order are copied one by one.
     if X.flags.f_contiguous:
         return X.T.take(columns, axis=0, mode="clip").T
-    # A third of the time of X[:, columns], which checks each index for each row.
+    # ``take`` needs a third of the time of X[:, columns], which checks all indices.
     return X.take(columns, axis=1, mode="clip")

@@ -1,4 +1,4 @@
-"""Rows that stand for all: spread evenly, with no period that data might have."""
+"""Samples of rows: spread evenly, with no period that data might share."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ..losses._curvature import Curvature, DiagonalCurvature
 
 
 def spread(n: int, n_sampled: int) -> Rows:
-    """Return indices of rows spread evenly but with no period that data might have."""
+    """Return indices of evenly spread rows, with no period that data might share."""
     sampled = np.zeros(n, dtype=bool)
     sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
     return np.flatnonzero(sampled)
 
 
 def fractions(n: int) -> Floats:
-    """Return numbers spread evenly over [0, 1), in no order."""
-    # Multiples of the golden ratio, whose fractions are farthest from each other.
+    """Return numbers spread evenly over [0, 1), unordered."""
+    # Multiples of the golden ratio modulo one are spread most evenly for every n.
     return np.asarray(np.arange(n) * (0.5 * (5.0**0.5 - 1.0)) % 1.0, dtype=np.float64)
 
 
 def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
-    """Return the second derivatives of some of the rows, scaled up to stand for all.
+    """Return the second derivatives of a sample of the rows, scaled up to their sum.
 
-    One row in ``stride`` is taken of those with derivatives other than zero, and at
-    least one. There is one score per row.
+    The sample is one in ``stride`` of the rows with nonzero second derivatives, and at
+    least one row. There is one score per row.
     """
     h = curvature.diagonal()
     rows = np.flatnonzero(h)

@@ -1,4 +1,4 @@
-"""Products of the columns of X with each other, and squares of rows and columns."""
+"""Gram matrices of the columns and rows of X, and their squared norms."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from .row_views import (
     row_view,
 )
 
-# About 2000 rows show enough of the spectrum of the features. docs/constants.md has the
-# figures.
+# A sample of 2000 rows suffices to estimate the spectrum of the features.
+# docs/constants.md has the figures.
 _SPECTRUM_ROWS = 2000
 
-# Products of columns are made by pairs of stored entries where a smaller share of the
-# entries of rows is stored, elsewhere by BLAS. docs/constants.md has the figures.
+# If less than 0.3 of the entries of X are stored, Gram matrices are summed over pairs
+# of stored entries, otherwise computed by BLAS. docs/constants.md has the figures.
 _PAIRS_SHARE = 0.3
 
 
 class SecondMoments(LinearMap):
-    """A linear map with products of its columns, and of its rows.
+    """A linear map with Gram matrices of its columns and rows.
 
-    Its parameters are those of ``LinearMap``.
+    See ``LinearMap`` for the parameters.
     """
 
     _parent: SecondMoments | None
 
     @property
     def multiplies_pairs(self) -> bool:
-        """Whether ``gram`` multiplies stored entries, in rows with a weight only."""
+        """Whether ``gram`` multiplies pairs of entries, in rows with weight only."""
         one_vector = self.n_outputs is None or self.shares_coef
         few = self.row_size < _PAIRS_SHARE * self.n_features
         return one_vector and self.is_sparse and few
@@ -53,8 +53,8 @@ class SecondMoments(LinearMap):
     def gram(self, weights: Floats) -> Floats:
         """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
 
-        For one score per row only. Counts as one pass, or as the share of the rows that
-        are used.
+        For one score per row only. It counts as one pass, or as the share of the rows
+        that are used.
         """
         if self.coded is not None:
             return self._gram_of_codes(self.coded, weights)
@@ -74,8 +74,8 @@ class SecondMoments(LinearMap):
     def coupled_gram(self, curvature: Curvature) -> Floats:
         """Return Xᵀ (diag(a) - C - Cᵀ) X, zero for an intercept.
 
-        For one score per row and second derivatives that rows do not have alone, whose
-        rows sum to zero.
+        This is the Gram matrix of second derivatives that couple rows: one score per
+        row, and rows of the matrix in parentheses sum to zero.
         """
         d = self.n_features
         matrix = self.gram(curvature.diagonal())
@@ -86,7 +86,7 @@ class SecondMoments(LinearMap):
         return matrix
 
     def _gram_of_codes(self, coded: CodedRows, weights: Floats) -> Floats:
-        """Return the q x q matrix by sums for pairs of codes."""
+        """Return the q x q matrix from sums over pairs of codes."""
         self.passes += 1.0
         d, total = self.n_features, np.zeros((self.n_params, self.n_params))
         multiply = partial(coded.gram, weights)
@@ -97,10 +97,10 @@ class SecondMoments(LinearMap):
         return total
 
     def row_gram(self, rows: Rows) -> Floats:
-        """Return the products of some rows of X with each other, intercepts aside.
+        """Return the Gram matrix of some rows of X, without intercepts.
 
-        Where those of all rows take no more memory than X, they are made at first and
-        kept. Counts as one pass over the rows, when they are made.
+        If the Gram matrix of all rows takes no more memory than X, it is computed once
+        and kept. Its computation counts as one pass over the rows.
         """
         if 8 * self.n_rows**2 <= self.nbytes:
             return self._row_gram[np.ix_(rows, rows)]
@@ -114,7 +114,7 @@ class SecondMoments(LinearMap):
         return products_of_rows(self.X)
 
     def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
-        """Add half of the products of the columns, by row pairs of stored entries."""
+        """Add half of the Gram matrix, from pairs of stored entries in each row."""
         position = np.arange(self.n_features, dtype=block.indices.dtype)
         rows = block.data, block.indices, block.indptr
         gram.add_half(*rows, weights, position, total)
@@ -124,9 +124,10 @@ class SecondMoments(LinearMap):
             total[-1, -1] += 0.5 * float(weights.sum())
 
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
-        """Add half of the products of the columns, by BLAS on blocks of the rows."""
+        """Add half of the Gram matrix, by BLAS on blocks of rows."""
         d = self.n_features
-        # Blocks stay in the cache, unless the columns are many: then few rows are slow.
+        # Blocks fit into the cache, unless there are many columns: short blocks are
+        # slow.
         size = min(max(BLOCK_SIZE, 8 * d * d), COPY_SIZE)
         n_rows = max(1, size // max(d, 1))
         for a in range(0, len(weights), n_rows):
@@ -143,9 +144,9 @@ class SecondMoments(LinearMap):
         Parameters
         ----------
         add : callable
-            Given some rows of features, intercept column included, their slice and an
-            array of shape (k, k, d, d), adds the blocks j <= l of these rows' sum.
-            Counts as one pass.
+            Adds the blocks j <= l of the sum over some rows to an array of shape (k, k,
+            d, d), given their features with the intercept column, their slice and that
+            array. Counts as one pass.
         """
         self.passes += 1.0
         k = self.n_outputs or 1
@@ -164,8 +165,8 @@ class SecondMoments(LinearMap):
     def squared_adjoint(self, weights: Floats) -> Floats:
         """Return the diagonal of ``gram(weights)``, of shape (q,).
 
-        For k scores per row, of ``block_gram`` of matrices with diagonals ``weights``
-        of shape (n, k).
+        With k scores per row and weights of shape (n, k), it is the diagonal of
+        ``block_gram`` for matrices with these diagonals.
         """
         diagonal = np.zeros(self.n_params)
         diagonal[: self.n_coef] = self._sums_of_squares(weights).ravel()
@@ -174,10 +175,10 @@ class SecondMoments(LinearMap):
         return diagonal
 
     def _sums_of_squares(self, weights: Floats) -> Floats:
-        """Return weighted sums of the squares of the columns; counts as a pass."""
+        """Return weighted sums of the squares of the columns, counted as a pass."""
         self.passes += 1.0
         d = max(self.n_features, 1)
-        # Squares of dense rows stay in the cache; sparse ones are few at a time.
+        # Squared dense rows fit into the cache; sparse rows are summed in short sums.
         n_rows = max(1, BLOCK_SIZE // d)
         if self.is_sparse:
             n_rows = self._summed_rows
@@ -209,7 +210,7 @@ class SecondMoments(LinearMap):
         return np.asarray(product)
 
     def sizes_of_sums(self, dual: Floats) -> Floats:
-        """Return what the absolute terms of Xᵀu sum to, of shape (q,).
+        """Return the sum of the absolute terms of each entry of Xᵀu, of shape (q,).
 
         For one score per row. Counts as a pass.
         """
@@ -232,7 +233,7 @@ class SecondMoments(LinearMap):
     def mean_squares(self, weights: Floats) -> Floats:
         """Return weighted mean squares of the columns, of shape (q,).
 
-        Weights sum to one; there are as many equal entries as outputs. Counts as a
+        Weights sum to one. Each mean square is repeated for each output. Counts as a
         pass.
         """
         squares = np.ones(self.n_params)
@@ -248,8 +249,8 @@ class SecondMoments(LinearMap):
     def spectrum(self) -> tuple[Floats, Floats]:
         """Eigenvalues and eigenvectors of the mean of x xᵀ, intercept column included.
 
-        Of some of the rows, which costs their share of a pass; the same for the designs
-        of subsets of the rows.
+        The mean is over a sample of the rows, which counts as their share of a pass.
+        Designs of subsets of the rows use the spectrum of all rows.
         """
         if self._parent is not None:
             return self._parent.spectrum
@@ -300,21 +301,21 @@ class SecondMoments(LinearMap):
         return float(self.squares.sum())
 
     def entries_in(self, columns: Rows) -> float:
-        """Return the mean number of stored entries in a row of some columns, about."""
+        """Estimate the mean number of stored entries of a row in some columns."""
         return self.share_of(columns) * self.row_size
 
     def share_of(self, columns: Rows) -> float:
-        """Return about which share of the stored entries is in some columns."""
+        """Estimate the share of the stored entries in some columns."""
         return float(self._column_shares[columns].sum())
 
     def gram_cost(self, columns: Rows) -> float:
-        """Return about how many products with X a Gram matrix of columns costs."""
+        """Return the approximate cost of a Gram matrix, in products with X."""
         if sparse.issparse(self.X):
             return 0.5 * self.entries_in(columns) ** 2 / max(self.row_size, 1.0)
         return len(columns) * (len(columns) / self.n_features) / 12.0
 
     def joint_gram_cost(self, n_coordinates: int) -> float:
-        """Return ``gram_cost`` of a matrix of coordinates of several scores."""
+        """Return ``gram_cost`` for a set of coefficients of several scores."""
         entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
         return n_coordinates**2 / entries / 40.0
 
@@ -322,7 +323,7 @@ class SecondMoments(LinearMap):
 def _add_squares(rows: Any, weights: Floats, sums: Floats) -> None:
     """Add weighted sums of the squares of the entries of a CSR matrix to ``sums``.
 
-    Those of several weights of a row go to columns of their own.
+    Each of several weights of a row has its own column of sums.
     """
     if not rows.nnz or not weights.size:
         return

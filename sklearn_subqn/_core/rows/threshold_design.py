@@ -1,4 +1,4 @@
-"""The linear map of ordinal regression: one score, less each of several thresholds."""
+"""The linear map of ordinal regression: one score less each of several thresholds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .design import Design
 class ThresholdDesign(Design):
     """Linear map (w, b) -> z of shape (n, m), z_ik = <x_i, w> + b_k.
 
-    The intercepts b are the thresholds with their signs changed. They come last among
-    the parameters, as those of other designs do.
+    The intercepts b are the negative thresholds. They come last among the parameters,
+    as in other designs.
 
     Parameters
     ----------
     X : ndarray, CSR matrix or CSR array of shape (n, d)
-        As of ``Design``.
+        Data, see ``Design``.
     n_thresholds : int
         m.
     n_threads, pool, parent
-        As of ``Design``.
+        See ``Design``.
     """
 
     shares_coef = True
@@ -62,7 +62,7 @@ class ThresholdDesign(Design):
         )
 
     def gram(self, weights: Floats) -> Floats:
-        """Return the q x q matrix of weights of shape (n, m), one for each score."""
+        """Return the q x q matrix for weights of shape (n, m), one for each score."""
         d = self.n_coef
         total = super().gram(weights.sum(axis=1))
         self.passes += 1.0
@@ -77,7 +77,7 @@ class ThresholdDesign(Design):
         return diagonal
 
     def mean_squares(self, weights: Floats) -> Floats:
-        """Return weighted mean squares of the columns, once for each score of a row."""
+        """Return weighted mean squares of the columns, summed over the scores."""
         squares = super().squared_adjoint(self.n_thresholds * weights)
         squares[self.n_coef :] = 1.0
         return squares
