@@ -73,8 +73,8 @@ class ReadDesign(Design):
         if shelf is not None:
             # The squares will be asked for, and now the rows are in memory.
             known["squares"] = like.squares
-        # Products are by the blocks that are read.
-        vars(self).update(known, _parent=None, _are_few=False)
+        # Products are by the blocks that are read, whose columns are divided already.
+        vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
         self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
         # Changes of dense rows are made in blocks.
