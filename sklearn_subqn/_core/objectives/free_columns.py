@@ -121,7 +121,7 @@ class _LimitedColumns:
     def are_few(self) -> bool:
         """Whether their products with each other, and copies, are worth a bound."""
         design, n = self.objective.design, np.count_nonzero(self.held)
-        # No copy is made if all columns are held.
+        # Nothing is copied if all columns are held.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 
@@ -164,9 +164,11 @@ class _LimitedColumns:
         risk, n = self.objective.risk, len(self.limits)
         error += rounding(len(u)) * risk.dual_norm(u)
         most = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
-        others &= ~(most <= self.limits)
-        self.held |= others
-        return bool(others.any())
+        near = others & ~(most <= self.limits)
+        # Where most are near, rows with all columns need no copy.
+        is_most = 2 * np.count_nonzero(near | self.held) > n
+        self.held |= others if is_most else near
+        return bool(near.any())
 
     def design_of_held(self) -> Design:
         """Return the design of those held, and of an intercept that is free."""

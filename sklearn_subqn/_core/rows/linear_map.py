@@ -19,7 +19,14 @@ from ..losses._base import Floats, Rows, total_of_rows
 from ..memory import BLOCK_SIZE
 from .coded_rows import CodedRows
 from .column_maps import InPlace
-from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
+from .row_views import (
+    SomeRows,
+    add_rows_times,
+    compact_csr,
+    dense_rows,
+    index_arrays,
+    row_view,
+)
 
 # Rows are text-like if less than one entry in a hundred is stored: changing one row's
 # dual variable then costs hardly anything beside a product, and rows are nearly
@@ -226,16 +233,31 @@ class LinearMap:
 
     @property
     def is_plain(self) -> bool:
-        """Whether X is an array of float64 with one row after the other in memory."""
-        own = self.in_one_place and self.holds_rows and not self.shares_coef
-        X = self._undivided_rows
+        """Whether X is an array of float64 with one row after the other in memory.
+
+        Columns may have sizes by which they are divided in products.
+        """
+        if not (self.in_one_place and self.holds_rows) or self.shares_coef:
+            return False
+        X = self._rows_as_view
         plain = isinstance(X, np.ndarray) and X.dtype == np.float64
-        return own and plain and bool(X.flags.c_contiguous)
+        return plain and bool(X.flags.c_contiguous)
 
     @property
-    def _undivided_rows(self) -> Any:
-        """X, before its columns are divided by their sizes."""
-        return self.X if self._column_sizes is None else self.X.undivided()
+    def _rows_as_view(self) -> Any:
+        """X before columns are divided by their sizes, or None where it is copied."""
+        return self.X.as_view if isinstance(self.X, SomeRows) else self.X
+
+    def plain_rows(self) -> tuple[Floats, Floats]:
+        """Return rows as loops read them, and what columns are still to be divided by.
+
+        They are a copy unless ``is_plain``.
+        """
+        ones = np.ones(self.n_features)
+        if not self.is_plain:
+            return np.ascontiguousarray(dense_rows(self.X)), ones
+        sizes = self._column_sizes
+        return self._rows_as_view, ones if sizes is None else sizes
 
     def through(self, w: Floats, change: Callable[[slice, Floats], Floats]) -> Floats:
         """Return the product of the transpose with what ``change`` makes of scores.
@@ -251,7 +273,7 @@ class LinearMap:
             From a slice of the rows and their scores to numbers of the same shape.
         """
         coef, intercept = self.split(w)
-        coef, X = self._divided(coef), self._undivided_rows
+        coef, X = self._divided(coef), self._rows_as_view
         n_rows = max(1, BLOCK_SIZE // 2 // max(self.n_features, 1))
 
         def multiply(part: slice) -> Floats:

@@ -19,7 +19,6 @@ from ..losses._base import Floats
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
-from ..rows.row_views import dense_rows
 from .alm import alm
 from .cd import cd
 from .newton import newton
@@ -114,13 +113,12 @@ def _loop(
     targets, offsets = o.targets, np.zeros(len(found))
     if targets.ndim == 2:
         targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
-    rows = np.ascontiguousarray(dense_rows(o.design.X))
     width, center = 0.0, np.zeros(len(found))
     if not o.loss.smooth:
         width = first_width(o) * o.risk.score_scale(first.scores)
         center = o.risk.center(first.dual if dual is None else dual)
     penalties = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
-    data = rows, targets, offsets, o.weights, *loss, *penalties
+    data = *o.design.plain_rows(), targets, offsets, o.weights, *loss, *penalties
     n_penalized = o.regularizer.n_penalized
 
     def minimize(aim: float) -> bool:
@@ -134,7 +132,6 @@ def _loop(
 
 def _loop_of_classes(o: Objective, w: Floats, found: Floats) -> Callable[[float], bool]:
     """Return what ``_loop`` does, for rows with a score for each class."""
-    rows = np.ascontiguousarray(dense_rows(o.design.X))
-    data = rows, o.targets.astype(np.intp), o.weights, o.alpha
+    data = *o.design.plain_rows(), o.targets.astype(np.intp), o.weights, o.alpha
     n_penalized, W = o.regularizer.n_penalized, w.reshape(-1, found.shape[1])
     return lambda aim: small_softmax.minimize(*data, n_penalized, aim, W, found)
