@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 #: What rows allow: scores may fall, have to stay, or may rise.
 _SIDES = (-1, 0, 1)
 
-# Of most features 100 rows of each side show that they separate nothing.
+# 100 rows of each side show that most features separate nothing.
 # docs/constants.md has the figures.
 _SAMPLED = 100
 

@@ -1,8 +1,8 @@
 """Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
 
-Rows are dense, with scores z_i = x_i W of k classes y; columns are divided by sizes in
-products. At the probabilities P of W,
-U = s (P - Y) is a dual point, and all that Fenchel-Young's inequality leaves is
+Rows are dense, with scores z_i = x_i W of k classes y, and columns are divided by sizes
+in products. At the probabilities P of W, U = s (P - Y) is a dual point, and all that
+Fenchel-Young's inequality leaves is
 
     J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
 

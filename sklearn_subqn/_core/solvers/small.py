@@ -78,7 +78,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         if bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
-        # With many classes it is as large as a fifth of X.
+        # Its balanced copy is kept: with many classes each of them takes much memory.
         del dual
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
