@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._features.by_feature import penalty_factors
-from .._features.separation import extremes, separating, sides_of_rows
+from .._features.separation import separating_rows, sides_of_rows
 from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
 from .._solving.solution import Solution
@@ -193,14 +194,18 @@ class LinearEstimator(Estimator):
         if not sides:
             return
         X, used = problems.rows.X, problems.weights > 0.0
-        free, scores = self._free_features(), self._scores(X).reshape(X.shape[0], -1)
+        free, centered = self._free_features(), bool(self.fit_intercept)
+
+        def scores_of(rows: Any, i: int) -> Any:
+            return self._scores(rows).reshape(rows.shape[0], -1)[:, i]
+
         found = np.array(
             [
-                separating(
-                    extremes(X, z, np.where(used, each, np.nan)),
-                    centered=bool(self.fit_intercept),
+                separating_rows(
+                    *(X, partial(scores_of, i=i), np.where(used, each, np.nan)),
+                    centered=centered,
                 )
-                for z, each in zip(scores.T, sides, strict=True)
+                for i, each in enumerate(sides)
             ]
         )
         mask = found[:, :-1].any(axis=0) & (True if free is None else free)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .._core.lazy import cached_property
-from .._core.objectives.objective import Objective, Point
+from .._core.objectives.objective import Objective
 from .._core.rounding import CLOSE
 from .._core.solvers import Result, Stopping, size_of
 from .._core.steps.line_search import rounding_of
@@ -79,8 +78,9 @@ class Scale:
         self._objective = objective
         infimum = objective.risk_infimum
         self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
-        # The last free parameters that were evaluated, with their point.
-        self._constant: tuple[Floats, Point] | None = None
+        # The last free parameters that were evaluated, with their value: the point has
+        # scores, which take memory.
+        self._constant: tuple[Floats, float] | None = None
 
     def size(self, value: float) -> float:
         """Return |J| less the infimum of the risk, if that is known.
@@ -90,20 +90,16 @@ class Scale:
         """
         return size_of(value, self.infimum)
 
-    @cached_property
-    def _origin(self) -> Point:
-        return self._objective.origin()
-
-    def _without_features(self, w: Floats) -> Point:
-        """Return the point w with zeros in place of the penalized parameters."""
+    def _without_features(self, w: Floats) -> float:
+        """Return J at w with zeros in place of the penalized parameters."""
         free = w[self._objective.regularizer.n_penalized :]
-        if not free.any():
-            return self._origin
         if self._constant is None or not np.array_equal(self._constant[0], free):
-            o, constant = self._objective, np.zeros(len(w))
-            constant[o.regularizer.n_penalized :] = free
-            scores = o.risk.shifted(self._origin.scores, free)
-            self._constant = free, o.at(constant, scores)
+            o, point = self._objective, self._objective.origin()
+            if free.any():
+                constant = np.zeros(len(w))
+                constant[o.regularizer.n_penalized :] = free
+                point = o.at(constant, o.risk.shifted(point.scores, free))
+            self._constant = free, point.value
         return self._constant[1]
 
     def is_useful(self, result: Result) -> bool:
@@ -118,14 +114,14 @@ class Scale:
             or self._objective.regularizer.center(len(point.w)).any()
         ):
             return True
-        return bool(result.gap <= self._without_features(point.w).value - value)
+        return bool(result.gap <= self._without_features(point.w) - value)
 
     def is_constant(self, w: Floats, value: float, gap: float) -> bool:
         """Whether zeros in place of the penalized parameters would do as well as w."""
         objective = self._objective
         if objective.regularizer.center(len(w)).any():
             return False
-        constant = self._without_features(w).value
+        constant = self._without_features(w)
         # If all targets are equal, features cannot help, and no warning is needed.
         vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():

@@ -179,6 +179,17 @@ def test_regressors_agree_with_fits_in_memory(loss):
     assert model.score(rows) == pytest.approx(model.score(X, y))
 
 
+def test_blocks_of_defaults_are_divided_by_sizes_once(monkeypatch):
+    """Also those that would not be copied if they were in memory."""
+    monkeypatch.setattr("sklearn_subqn._problems.linear.COPY_SIZE", 8)
+    X, _, weights = data()
+    X = X * [1e-2, 1.0, 30.0, 0.2, 5.0]
+    y = X @ [20.0, 0.0, 0.1, 2.0, 0.5] + np.sin(np.arange(N))
+    rows = RowBlocks(lambda: X, y)
+    model = BMRMRegressor(loss="huber", tol=TOL)
+    assert_same_optimum(model, X, y, weights, rows, None, weights)
+
+
 def sources(kind, X, y, weights, folder):
     """Return the same rows from sources of a kind, in uneven blocks."""
     cuts = [slice(0, 90), slice(90, 90), slice(90, 100), slice(100, len(X))]

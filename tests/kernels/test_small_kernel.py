@@ -31,9 +31,18 @@ def arguments(name, seed, n=40, d=3, intercept=True, l1=0.0):
     weights = rng.dirichlet(np.ones(n))
     loss = LOOPED[name]
     width = 0.0 if loss.smooth else 0.3
+    sizes = rng.uniform(0.1, 10.0, d)
     numbers = l1, 0.1 - l1, d, 1e-11, 0.0, width
     return [
-        *(X, y, 0.1 * rng.normal(size=n), weights, *loss.oracle.looped, *numbers),
+        *(
+            X * sizes,
+            sizes,
+            y,
+            0.1 * rng.normal(size=n),
+            weights,
+            *loss.oracle.looped,
+            *numbers,
+        ),
         *(np.zeros(d + intercept), np.zeros(n), np.empty(n)),
     ]
 
@@ -49,7 +58,8 @@ def test_the_dual_point_proves_the_minimum(name, intercept):
     oracle = LOOPED[name].oracle
     for seed in range(5):
         given = arguments(name, seed, intercept=intercept)
-        X, y, offsets, weights = given[:4]
+        X, sizes, y, offsets, weights = given[:5]
+        X = X / sizes
         w, dual = given[-3], given[-1]
         reached, _ = small.minimize(*given)
         assert reached
@@ -73,7 +83,8 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
     for seed in range(5):
         l1 = 0.1 * share
         given = arguments(name, seed, d=6, l1=l1)
-        X, y, offsets, weights = given[:4]
+        X, sizes, y, offsets, weights = given[:5]
+        X = X / sizes
         w, dual = given[-3], given[-1]
         reached, _ = small.minimize(*given)
         assert reached
@@ -101,7 +112,7 @@ def test_follows_kinks_without_squares_to_a_vertex():
     loss = 0, False, -0.5, 0.5, 0.0, 0.0
     numbers = 0.1, 0.0, 5, 1e-12, 0.0, 0.9
     reached, _ = small.minimize(
-        X, y, np.zeros(100), weights, *loss, *numbers, w, center, dual
+        X, np.ones(5), y, np.zeros(100), weights, *loss, *numbers, w, center, dual
     )
     assert reached
     residuals = y - X @ w[:5] - w[5]
@@ -115,7 +126,7 @@ def test_curvature_of_some_rows_leads_to_the_same_minimum(name):
         given = arguments(name, 3, n=600)
         # Rows without weight move no minimum, but which rows are chosen.
         given[0] = np.vstack([np.ones((n_more, 3)), given[0]])
-        for i in (1, 2, 3, -2, -1):
+        for i in (2, 3, 4, -2, -1):
             given[i] = np.append(np.zeros(n_more), given[i])
         reached, _ = small.minimize(*given)
         assert reached
@@ -133,7 +144,7 @@ def test_says_where_a_gap_is_out_of_reach(name, l1):
     assert not reached
 
 
-@pytest.mark.parametrize("place", [1, 2, 3, -2, -1])
+@pytest.mark.parametrize("place", [2, 3, 4, -2, -1])
 def test_refuses_wrong_lengths(place):
     given = arguments("hinge", 0)
     given[place] = np.ones(39)
@@ -148,10 +159,18 @@ def test_refuses_parameters_of_other_columns():
         small.minimize(*given)
 
 
+@pytest.mark.parametrize("kernel", [small, small_softmax])
+def test_refuses_sizes_of_other_columns(kernel):
+    given = arguments("hinge", 0) if kernel is small else arguments_of_classes(0)
+    given[1] = np.ones(2)
+    with pytest.raises(ValueError, match="2 sizes of"):
+        kernel.minimize(*given)
+
+
 @pytest.mark.parametrize("name", ["hinge", "scaled"])
 def test_refuses_kinks_without_a_width(name):
     given = arguments(name, 0)
-    given[9] = given[-4] = 0.0
+    given[10] = given[-4] = 0.0
     with pytest.raises(ValueError, match="need a width"):
         small.minimize(*given)
 
@@ -162,8 +181,8 @@ def arguments_of_classes(seed, n=60, d=4, k=3, intercept=True):
     scores = X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)) + np.arange(k)
     labels, weights = scores.argmax(axis=1), rng.dirichlet(np.ones(n))
     labels[:k] = np.arange(k)
-    W = np.zeros((d + intercept, k))
-    return [X, labels, weights, 0.1, d * k, 1e-11, W, np.empty((n, k))]
+    W, sizes = np.zeros((d + intercept, k)), rng.uniform(0.1, 10.0, d)
+    return [X * sizes, sizes, labels, weights, 0.1, d * k, 1e-11, W, np.empty((n, k))]
 
 
 @pytest.mark.parametrize("n", [60, 2000])
@@ -173,7 +192,8 @@ def test_the_dual_point_of_classes_proves_the_minimum(k, intercept, n):
     oracle = MULTINOMIAL_LOSS.oracle
     for seed in range(3):
         given = arguments_of_classes(seed, n=n, k=k, intercept=intercept)
-        X, labels, weights, *_, W, dual = given
+        X, sizes, labels, weights, *_, W, dual = given
+        X = X / sizes
         assert small_softmax.minimize(*given)
         targets = labels.astype(float)
         scores = X @ W[:4] + W[4:].sum(axis=0)
@@ -193,12 +213,13 @@ def test_the_dual_point_of_classes_proves_the_minimum(k, intercept, n):
 def test_a_few_digits_are_those_of_all(scale, intercept, alpha):
     """To 1e-4 many parameters go another way, by L-BFGS, and nearly as far."""
     given = arguments_of_classes(3, n=500, d=30, k=4, intercept=intercept)
-    X, labels, weights, _, _, _, W, dual = given
+    X, sizes, labels, weights, _, _, _, W, dual = given
+    X = X / sizes
     W[:] = scale * np.random.default_rng(0).normal(size=W.shape)
-    given[3], given[5] = alpha, 1e-4
+    given[4], given[6] = alpha, 1e-4
     assert small_softmax.minimize(*given)
     exact = [*given]
-    exact[5:] = 1e-12, np.zeros_like(W), np.empty_like(dual)
+    exact[6:] = 1e-12, np.zeros_like(W), np.empty_like(dual)
     assert small_softmax.minimize(*exact)
 
     def value(W):
@@ -206,27 +227,28 @@ def test_a_few_digits_are_those_of_all(scale, intercept, alpha):
         loss = MULTINOMIAL_LOSS.oracle.value(scores, labels.astype(float), weights)
         return loss + 0.5 * alpha * (W[:30] ** 2).sum()
 
-    assert value(exact[6]) <= value(W) <= (1.0 + 1e-4) * value(exact[6])
-    assert np.abs(W - exact[6]).max() > 0.0
+    assert value(exact[7]) <= value(W) <= (1.0 + 1e-4) * value(exact[7])
+    assert np.abs(W - exact[7]).max() > 0.0
 
 
 def test_steps_that_go_too_far_are_shortened():
     """Classes that are apart have almost no curvature where all are certain."""
     given = arguments_of_classes(0)
-    given[3] = 1e-6
-    given[6][:] = 30.0 * np.random.default_rng(1).normal(size=(5, 3))
+    given[4] = 1e-6
+    given[7][:] = 30.0 * np.random.default_rng(1).normal(size=(5, 3))
     assert small_softmax.minimize(*given)
-    assert_allclose(given[0].T @ given[7], -1e-6 * given[6][:4], atol=1e-7)
+    X = given[0] / given[1]
+    assert_allclose(X.T @ given[8], -1e-6 * given[7][:4], atol=1e-7)
 
 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (1, np.zeros(59, np.intp), "59 labels, 60 weights for 60 rows"),
-        (1, np.full(60, 3), "the label 3 is none of 3 classes"),
-        (4, 13, "for 60 rows of 4 features"),
-        (6, np.zeros((7, 3)), r"shape \(7, 3\) for 60 rows of 4 features"),
-        (7, np.zeros((60, 2)), r"not of shape \(60, 3\)"),
+        (2, np.zeros(59, np.intp), "59 labels, 60 weights for 60 rows"),
+        (2, np.full(60, 3), "the label 3 is none of 3 classes"),
+        (5, 13, "for 60 rows of 4 features"),
+        (7, np.zeros((7, 3)), r"shape \(7, 3\) for 60 rows of 4 features"),
+        (8, np.zeros((60, 2)), r"not of shape \(60, 3\)"),
     ],
 )
 def test_refuses_classes_of_wrong_shapes(place, value, message):

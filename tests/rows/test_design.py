@@ -12,6 +12,7 @@ from sklearn_subqn._core.rows import linear_map, second_moments
 from sklearn_subqn._core.rows.column_maps import InPlace
 from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.rows.row_views import SomeRows
 
 
 @pytest.fixture(autouse=True)
@@ -47,12 +48,21 @@ def read_only(X):
     return X
 
 
+def divided(X):
+    """Return rows whose columns are divided when they are used."""
+    sizes = 2.0 ** (np.arange(X.shape[1]) % 3 - 1)
+    return SomeRows(X * sizes, range(len(X)), sizes=sizes)
+
+
 CONTAINERS = {
     "C order": np.ascontiguousarray,
     "Fortran order": np.asfortranarray,
     "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
     "read-only": read_only,
     "float32": lambda X: X.astype(np.float32),
+    "divided": divided,
+    "divided Fortran": lambda X: divided(np.asfortranarray(X)),
+    "divided float32": lambda X: divided(X.astype(np.float32)),
     "float32 Fortran": lambda X: np.asfortranarray(X, dtype=np.float32),
     "csr_matrix": sparse.csr_matrix,
     "csr_array": sparse.csr_array,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor, L1LogisticOWLQN, dual_gap
+from sklearn_subqn._core.solvers import plan_conditions
+from sklearn_subqn._problems import linear
 
 CLASSES = ["hinge", "squared_hinge", "log_loss", "modified_huber"]
 NUMBERS = ["poisson", "gamma", "huber", "quantile", "squared_error"]
@@ -68,3 +71,27 @@ def test_classes_together(kind, k):
     model = L1LogisticOWLQN(1e-3, l1_ratio=0.0, tol=1e-5).fit(X, y)
     assert model.dual_gap_ <= 1e-5 * model.objective_
     assert float(np.max(dual_gap(model, X, y))) <= 2e-5 * model.objective_
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS, "classes"])
+def test_columns_divided_in_products_lead_to_the_same_optimum(
+    loss, penalty, monkeypatch
+):
+    """The loop reads data as they are that are too large to be divided in a copy."""
+    X, y = problem("units", loss, n=1500, d=20)
+    if loss == "classes":
+        model = L1LogisticOWLQN(l1_ratio=0.0, tol=1e-7)
+        y = np.digitize(y, [-1.0, 1.0])
+    else:
+        estimator = BMRMClassifier if loss in CLASSES else BMRMRegressor
+        model = estimator(loss=loss, penalty=penalty, tol=1e-7)
+    copied = clone(model).fit(X, y)
+    monkeypatch.setattr(linear, "COPY_SIZE", 8)
+    monkeypatch.setattr(plan_conditions, "_MOST_COPIED", 8)
+    model.fit(X, y)
+    assert model.plan_ == "one compiled loop"
+    assert model.alpha_ == copied.alpha_
+    gap = model.dual_gap_ + copied.dual_gap_
+    assert model.dual_gap_ <= 1e-7 * max(abs(model.objective_), 1e-3)
+    assert model.objective_ == pytest.approx(copied.objective_, abs=gap + 1e-13)

@@ -72,12 +72,14 @@ cdef inline void dense_gram(
     double* H,
     double* room,
     const Py_ssize_t* columns=NULL,
+    const double* factors=NULL,
 ) noexcept nogil:
     """Fill the upper triangle of H = Xᵀ diag(bend) X, of shape (q, q).
 
     With a stride above one, H is estimated from every stride-th row. ``room`` is a
     workspace of GRAM_ROWS rows of q numbers. If ``columns`` are given, H is restricted
-    to these q columns; column d is the intercept.
+    to these q columns; column d is the intercept. ``factors`` of all columns multiply
+    them.
     """
     cdef int m, width = <int> q
     cdef Py_ssize_t i = 0, j
@@ -98,6 +100,9 @@ cdef inline void dense_gram(
                         row[j] = root * x[j]
                     if q > d:
                         row[d] = root
+                if factors != NULL:
+                    for j in range(q):
+                        row[j] *= factors[j if columns == NULL else columns[j]]
                 row += q
                 m += 1
             i += stride

@@ -30,6 +30,9 @@ cdef struct FewRows:
     const double* s
     # There is an intercept if q parameters are one more than d features.
     Py_ssize_t n, d, q
+    # What multiplies columns, of an intercept one, and room for such products.
+    double* factors
+    double* scaled
     int kind
     double labels, linear, low, high, tube, ridge
     # The center and the width of envelopes, which are smooth losses.
@@ -93,13 +96,18 @@ cdef inline double subgradient(const FewRows* o, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
-    """Fill z = X w."""
-    dense_forward(o.X, o.n, o.d, o.q, w, z, 1)
+    """Fill z = X w, of columns times their factors."""
+    cdef Py_ssize_t j
+    for j in range(o.q):
+        o.scaled[j] = o.factors[j] * w[j]
+    dense_forward(o.X, o.n, o.d, o.q, o.scaled, z, 1)
 
 
 cdef inline void adjoint(const FewRows* o, double* g) noexcept nogil:
-    """Fill g = Xᵀu, and u."""
-    cdef Py_ssize_t i
+    """Fill g = Xᵀu, of columns times their factors, and u."""
+    cdef Py_ssize_t i, j
     for i in range(o.n):
         o.u[i] = subgradient(o, i)
     dense_adjoint(o.X, o.n, o.d, o.q, o.u, g)
+    for j in range(o.q):
+        g[j] *= o.factors[j]

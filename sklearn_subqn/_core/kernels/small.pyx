@@ -1,6 +1,7 @@
 """Minimizing J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i) in one loop.
 
-Rows are dense, with z = X w + o. Losses are those of ``few_rows.pxd``, (1) there.
+Rows are dense, with z = X w + o, and columns are divided by sizes in products, so that
+X is not copied. Losses are those of ``few_rows.pxd``, (1) there.
 
 The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, eq. 1.7)
 subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth with
@@ -147,6 +148,7 @@ cdef struct Problem:
 
 def minimize(
     const double[:, ::1] X,
+    const double[::1] sizes,
     const double[::1] targets,
     const double[::1] offsets,
     const double[::1] weights,
@@ -171,6 +173,8 @@ def minimize(
     Parameters
     ----------
     X : ndarray of shape (n, d)
+    sizes : ndarray of shape (d,)
+        Positive numbers by which the columns are divided.
     targets, offsets, weights : ndarray of shape (n,)
         y, o and s.
     kind, labels, low, high, tube, ridge
@@ -203,12 +207,14 @@ def minimize(
     cdef Problem o
     if q < max(d, 1) or q > d + 1 or n_penalized > q or not n:
         raise ValueError(f"{q} parameters for {n} rows of {d} features")
+    if sizes.shape[0] != d:
+        raise ValueError(f"{len(sizes)} sizes of {d} features")
     for length in map(len, (targets, offsets, weights, center, dual)):
         if length != n:
             raise ValueError(f"{length} numbers for {n} rows")
     if kind in (BOX, SCALED) and ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 11 * n + q * (2 * q + 13 + GRAM_ROWS + 2 * MEMORY)
+    cdef Py_ssize_t size = 11 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
     cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
@@ -224,11 +230,12 @@ def minimize(
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
     cdef double* ones = o.pairs.dg + MEMORY * q
-    o.part = ones + n
-    o.columns = <Py_ssize_t*> (o.part + 3 * q)
+    o.part, rows.factors, rows.scaled = ones + n, ones + n + 3 * q, ones + n + 4 * q
+    o.columns = <Py_ssize_t*> (rows.scaled + q)
     o.chosen, o.m = <bint*> (o.columns + q), q
     for i in range(q):
         o.columns[i], o.chosen[i] = i, l1 == 0.0
+        rows.factors[i] = 1.0 / sizes[i] if i < d else 1.0
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
     if kind == GAMMA:
@@ -298,12 +305,13 @@ cdef void find_least(Problem* o) noexcept nogil:
     """Fill in the least curvature of parameters without squares, for a width of one."""
     cdef Py_ssize_t i, j
     cdef const double* x = o.rows.X
+    cdef const double* factors = o.rows.factors
     cdef Py_ssize_t first = 0 if o.l2 == 0.0 else o.n_penalized
     for j in range(o.q):
         o.least[j] = 0.0
     for i in range(o.rows.n):
         for j in range(first, o.rows.d):
-            o.least[j] += o.rows.s[i] * x[j] * x[j]
+            o.least[j] += o.rows.s[i] * (factors[j] * x[j]) * (factors[j] * x[j])
         x += o.rows.d
     # Columns of zeros may have any curvature, and that of ones has one.
     for j in range(first, o.q):
@@ -324,8 +332,8 @@ cdef void find_moments(Problem* o) noexcept nogil:
         m += 1
         i += max(o.rows.n // 512, 1)
     for j in range(d):
-        o.mean[j] /= m
-        o.square[j] /= m
+        o.mean[j] *= o.rows.factors[j] / m
+        o.square[j] *= o.rows.factors[j] * o.rows.factors[j] / m
 
 
 cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
@@ -450,7 +458,7 @@ cdef bint buy(Problem* o) noexcept nogil:
     cdef double least = least_bend(o)
     dense_gram(
         o.rows.X, o.rows.n, o.rows.d, o.m, o.rows.bend, o.stride, o.H, o.block,
-        o.columns if o.l1 > 0.0 else NULL,
+        o.columns if o.l1 > 0.0 else NULL, o.rows.factors,
     )
     for i in range(o.m):
         j, h = o.columns[i], o.H + i * (o.m + 1)

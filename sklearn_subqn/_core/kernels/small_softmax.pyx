@@ -1,7 +1,8 @@
 """Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
 
-Rows are dense, with scores z_i = x_i W of k classes y. At the probabilities P of W,
-U = s (P - Y) is a dual point, and all that Fenchel-Young's inequality leaves is
+Rows are dense, with scores z_i = x_i W of k classes y, and columns are divided by sizes
+in products. At the probabilities P of W, U = s (P - Y) is a dual point, and all that
+Fenchel-Young's inequality leaves is
 
     J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
 
@@ -72,6 +73,9 @@ cdef struct Problem:
     double* Z
     double* P
     double* G
+    # What multiplies columns, of an intercept one, and room for such products.
+    double* factors
+    double* scaled
     # Room of ``dense_gram``.
     double* block
     # Whether there is room for Hessians.
@@ -82,6 +86,7 @@ cdef struct Problem:
 
 def minimize(
     const double[:, ::1] X,
+    const double[::1] sizes,
     const Py_ssize_t[::1] labels,
     const double[::1] weights,
     double alpha,
@@ -95,6 +100,8 @@ def minimize(
     Parameters
     ----------
     X : ndarray of shape (n, d)
+    sizes : ndarray of shape (d,)
+        Positive numbers by which the columns are divided in products.
     labels : ndarray of shape (n,)
         y, from 0 to k - 1.
     weights : ndarray of shape (n,)
@@ -119,6 +126,8 @@ def minimize(
     cdef Problem o
     if q < d or q > d + 1 or not n or not k or n_penalized not in (d * k, q * k):
         raise ValueError(f"parameters of shape {(q, k)} for {n} rows of {d} features")
+    if sizes.shape[0] != d:
+        raise ValueError(f"{len(sizes)} sizes of {d} features")
     if labels.shape[0] != n or weights.shape[0] != n:
         raise ValueError(f"{len(labels)} labels, {len(weights)} weights for {n} rows")
     if dual.shape[0] != n or dual.shape[1] != k:
@@ -128,12 +137,15 @@ def minimize(
             raise ValueError(f"the label {labels[i]} is none of {k} classes")
     o.has_room = q * k <= MOST_PARAMS
     cdef Py_ssize_t c, j, size = n * (3 * k + 1) + GRAM_ROWS * (q + k) + q * q
-    size += q * k * ((q * k if o.has_room else q) + 3 + 2 * MEMORY)
+    size += q * k * ((q * k if o.has_room else q) + 4 + 2 * MEMORY) + q
     cdef double* room = <double*> allocate(size * sizeof(double))
     o.X, o.y, o.s = &X[0, 0], &labels[0], &weights[0]
     o.n, o.d, o.q, o.k, o.n_penalized, o.alpha = n, d, q, k, n_penalized // k, alpha
     o.P, o.Z, o.G, o.W = room, room + n * k, room + 2 * n * k, room + (2 * n + q) * k
-    o.block = o.W + q * k
+    o.factors, o.scaled = o.W + q * k, o.W + q * k + q
+    o.block = o.scaled + q * k
+    for j in range(q):
+        o.factors[j] = 1.0 / sizes[j] if j < d else 1.0
     try:
         with nogil:
             for c in range(k):
@@ -274,6 +286,8 @@ cdef void adjoint(Problem* o) noexcept nogil:
             &one, o.G, &q,
         )
         i += m
+    for i in range(o.q * o.k):
+        o.G[i] *= o.factors[i % o.q]
 
 
 cdef bint estimate(
@@ -283,7 +297,7 @@ cdef bint estimate(
     cdef Py_ssize_t i, j, a, q = o.q
     cdef double share
     if stride > 0:
-        dense_gram(o.X, o.n, o.d, q, o.s, stride, gram, o.block)
+        dense_gram(o.X, o.n, o.d, q, o.s, stride, gram, o.block, NULL, o.factors)
     for a in range(o.k):
         share = 0.0
         for i in range(o.n):
@@ -312,7 +326,9 @@ cdef void hessian(
             while i < o.n:
                 bend[i] = o.s[i] * o.P[i * k + a] * o.P[i * k + b]
                 i += stride
-            dense_gram(o.X, o.n, o.d, q, bend, stride, block, o.block)
+            dense_gram(
+                o.X, o.n, o.d, q, bend, stride, block, o.block, NULL, o.factors
+            )
             for j in range(q):
                 for l in range(j, q):
                     entry = block[j * q + l]
@@ -334,11 +350,13 @@ cdef void forward(const Problem* o, const double* W, double* Z) noexcept nogil:
     cdef int n = <int> o.n, d = <int> o.d, q = <int> o.q, k = <int> o.k
     cdef Py_ssize_t i, c
     cdef double one = 1.0
+    for i in range(o.q * o.k):
+        o.scaled[i] = o.factors[i % o.q] * W[i]
     for i in range(o.n):
         for c in range(o.k):
-            Z[i * o.k + c] = W[c * o.q + o.d] if o.q > o.d else 0.0
+            Z[i * o.k + c] = o.scaled[c * o.q + o.d] if o.q > o.d else 0.0
     dgemm(
-        "T", "N", &k, &n, &d, &one, <double*> W, &q, <double*> o.X, &d, &one, Z, &k
+        "T", "N", &k, &n, &d, &one, o.scaled, &q, <double*> o.X, &d, &one, Z, &k
     )
 
 

@@ -124,7 +124,7 @@ class _LimitedColumns:
     def are_few(self) -> bool:
         """Whether the held columns are few enough for a Gram matrix and a copy."""
         design, n = self.objective.design, np.count_nonzero(self.held)
-        # No copy is made if all columns are held.
+        # Nothing is copied if all columns are held.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 
@@ -167,9 +167,11 @@ class _LimitedColumns:
         risk, n = self.objective.risk, len(self.limits)
         error += rounding(len(u)) * risk.dual_norm(u)
         largest = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
-        candidates &= ~(largest <= self.limits)
-        self.held |= candidates
-        return bool(candidates.any())
+        violated = candidates & ~(largest <= self.limits)
+        # If most columns are needed, the rows with all columns need no copy.
+        is_most = 2 * np.count_nonzero(violated | self.held) > n
+        self.held |= candidates if is_most else violated
+        return bool(violated.any())
 
     def design_of_held(self) -> Design:
         """Return the design of the held columns, with the intercept if it is free."""

@@ -174,10 +174,16 @@ class Design(SecondMoments):
     def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
         """Return the design of a subset of the features, for one score per row.
 
-        The features are copied, unless all are selected.
+        Unless all are selected, the columns of a sparse X are copied now, those of a
+        dense X in blocks during each product.
         """
         X = self.X
-        X = X if len(columns) == self.n_features else columns_of(X, columns)
+        if len(columns) < self.n_features:
+            if sparse.issparse(X):
+                X = X[:, columns]
+            else:
+                X = X if isinstance(X, SomeRows) else SomeRows(X, range(self.n_rows))
+                X = X.of_columns(columns)
         return Design(
             X,
             fit_intercept=fit_intercept,

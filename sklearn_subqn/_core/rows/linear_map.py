@@ -19,7 +19,14 @@ from ..losses._base import Floats, Rows, total_of_rows
 from ..memory import BLOCK_SIZE
 from .coded_rows import CodedRows
 from .column_maps import InPlace
-from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
+from .row_views import (
+    SomeRows,
+    add_rows_times,
+    compact_csr,
+    dense_rows,
+    index_arrays,
+    row_view,
+)
 
 # Rows are text-like if less than one entry in a hundred is stored: a change of one
 # row's dual variable then costs little beside a product, and rows are nearly
@@ -227,16 +234,31 @@ class LinearMap:
 
     @property
     def is_plain(self) -> bool:
-        """Whether X is a C-contiguous array of float64."""
-        own = self.in_one_place and self.holds_rows and not self.shares_coef
-        X = self._undivided_rows
+        """Whether X is a C-contiguous array of float64.
+
+        Products may divide its columns by sizes.
+        """
+        if not (self.in_one_place and self.holds_rows) or self.shares_coef:
+            return False
+        X = self._rows_as_view
         plain = isinstance(X, np.ndarray) and X.dtype == np.float64
-        return own and plain and bool(X.flags.c_contiguous)
+        return plain and bool(X.flags.c_contiguous)
 
     @property
-    def _undivided_rows(self) -> Any:
-        """X before the division of its columns by their sizes."""
-        return self.X if self._column_sizes is None else self.X.undivided()
+    def _rows_as_view(self) -> Any:
+        """X before columns are divided by their sizes; None where that needs a copy."""
+        return self.X.as_view if isinstance(self.X, SomeRows) else self.X
+
+    def plain_rows(self) -> tuple[Floats, Floats]:
+        """Return rows of float64, and the sizes by which to divide their columns.
+
+        The rows are a copy unless ``is_plain``.
+        """
+        ones = np.ones(self.n_features)
+        if not self.is_plain:
+            return np.ascontiguousarray(dense_rows(self.X)), ones
+        sizes = self._column_sizes
+        return self._rows_as_view, ones if sizes is None else sizes
 
     def through(self, w: Floats, change: Callable[[slice, Floats], Floats]) -> Floats:
         """Return Xᵀ change(Xw), for a plain X.
@@ -252,7 +274,7 @@ class LinearMap:
             Maps a slice of the rows and their scores to an array of the same shape.
         """
         coef, intercept = self.split(w)
-        coef, X = self._divided(coef), self._undivided_rows
+        coef, X = self._divided(coef), self._rows_as_view
         n_rows = max(1, BLOCK_SIZE // 2 // max(self.n_features, 1))
 
         def multiply(part: slice) -> Floats:

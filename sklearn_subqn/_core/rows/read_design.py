@@ -73,8 +73,8 @@ class ReadDesign(Design):
         if shelf is not None:
             # The squares are needed later, and the rows are in memory now.
             known["squares"] = like.squares
-        # Products use the blocks that are read.
-        vars(self).update(known, _parent=None, _are_few=False)
+        # Products use the blocks that are read, whose columns are divided already.
+        vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
         self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
         # Dense rows are transformed in blocks.

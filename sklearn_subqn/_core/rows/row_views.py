@@ -38,11 +38,12 @@ class SomeRows:
         sizes: Floats | None = None,
     ) -> None:
         self._X, self._rows, self._change, self.sizes = X, rows, change, sizes
-        self.dtype = X.dtype if change is None else change(X[:0]).dtype
+        none = X[:0] if change is None else change(X[:0])
+        self.dtype = none.dtype
         if sizes is not None:
             self.dtype = np.dtype(np.float64)
-        self.shape = len(rows), X.shape[1]
-        self.size = len(rows) * X.shape[1]
+        self.shape = len(rows), none.shape[1]
+        self.size = len(rows) * none.shape[1]
         self.nbytes = self.size * self.dtype.itemsize
 
     def __getitem__(self, part: Any) -> SomeRows:
@@ -58,19 +59,31 @@ class SomeRows:
         X = self.undivided(part)
         if self.sizes is None:
             return X
-        # Rows that are not consecutive have been copied already.
-        copied = self._change is None and X.base is None and X.dtype == self.dtype
+        # Rows that are not consecutive, and selected columns, are copies already.
+        copied = X.dtype == self.dtype and not np.may_share_memory(X, self._X)
         return np.divide(X, self.sizes, out=X if copied else None)
 
-    def columns(self, columns: Any) -> Any:
-        """Return a copy of some of the columns."""
-        some = SomeRows(self._X, self._rows, self._change).copy()[:, columns]
-        return some if self.sizes is None else some / self.sizes[columns]
+    def of_columns(self, columns: Any) -> SomeRows:
+        """Return a subset of the columns, which is copied on use."""
+
+        def change(rows: Any) -> Any:
+            return columns_of(
+                rows if self._change is None else self._change(rows), columns
+            )
+
+        sizes = None if self.sizes is None else self.sizes[columns]
+        return SomeRows(self._X, self._rows, change, sizes)
 
     def divided(self, units: Floats) -> SomeRows:
         """Return the rows with columns divided by further units."""
         sizes = units if self.sizes is None else self.sizes * units
         return SomeRows(self._X, self._rows, self._change, sizes)
+
+    @property
+    def as_view(self) -> Any:
+        """The rows in the units of X, as a view of it; None where that needs a copy."""
+        apart = self._change is not None or not isinstance(self._rows, range)
+        return None if apart else self.undivided()
 
     def undivided(self, part: slice = slice(None)) -> Any:
         """Return a slice of the rows in the units of X."""
@@ -169,7 +182,7 @@ def columns_of(X: Any, columns: Any) -> Any:
     if sparse.issparse(X):
         return X[:, columns]
     if isinstance(X, SomeRows):
-        return X.columns(columns)
+        return X.of_columns(columns).copy()
     if isinstance(columns, slice):
         return X[:, columns]
     # Columns in Fortran order are copied one by one.

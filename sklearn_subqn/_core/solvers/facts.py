@@ -133,9 +133,7 @@ class Facts:
     @property
     def as_loops_read(self) -> bool:
         """Whether compiled loops need no copy of X, and no threads share the work."""
-        X = self.objective.design.X
-        dense = isinstance(X, np.ndarray) and X.dtype == np.float64
-        return self.in_one_place and dense and X.flags.c_contiguous
+        return self.in_one_place and self.objective.design.is_plain
 
     @property
     def row_size(self) -> float:

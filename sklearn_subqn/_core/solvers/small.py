@@ -19,7 +19,6 @@ from ..losses._base import Floats
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
-from ..rows.row_views import dense_rows
 from .alm import alm
 from .cd import cd
 from .newton import newton
@@ -65,20 +64,22 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     # Nothing is worth while to prove of the start, which the loop leaves at once.
     yield Iterate(first, None, o.least, "loop")
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
-    w, dual = start.w.copy(), np.empty(first.scores.shape)
+    w = start.w.copy()
     if o.design.several_scores:
-        minimize = _loop_of_classes(o, w, dual)
+        minimize = _loop_of_classes(o, w)
     else:
-        minimize = _loop(o, first, start.dual, infimum, w, dual)
+        minimize = _loop(o, first, start.dual, infimum, w)
     aim, reached = max(_OF_TOL * stopping.tol, _LEAST), True
     while reached and aim >= _LEAST:
-        reached = minimize(aim)
+        reached, dual = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         if bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
+        # Its balanced copy is kept: with many classes each of them takes much memory.
+        del dual
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
     if point.value - bound <= rounding:
@@ -103,38 +104,42 @@ def _loop(
     dual: Floats | None,
     infimum: float,
     w: Floats,
-    found: Floats,
-) -> Callable[[float], bool]:
-    """Return what minimizes to a relative gap, and says whether that was reached.
+) -> Callable[[float], tuple[bool, Floats]]:
+    """Return what minimizes to a relative gap from w and, if given, a dual point.
 
-    It starts at w and, if given, at a dual point, and leaves its own there.
+    It changes w, and returns whether the gap was reached, and its dual point.
     """
     loss = o.loss.oracle.looped
     assert loss is not None, "one of the table of plans"
-    targets, offsets = o.targets, np.zeros(len(found))
+    n = o.design.n_rows
+    targets, offsets = o.targets, np.zeros(n)
     if targets.ndim == 2:
         targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
-    rows = np.ascontiguousarray(dense_rows(o.design.X))
-    width, center = 0.0, np.zeros(len(found))
+    width, center = 0.0, np.zeros(n)
     if not o.loss.smooth:
         width = first_width(o) * o.risk.score_scale(first.scores)
         center = o.risk.center(first.dual if dual is None else dual)
     penalties = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
-    data = rows, targets, offsets, o.weights, *loss, *penalties
+    data = *o.design.plain_rows(), targets, offsets, o.weights, *loss, *penalties
     n_penalized = o.regularizer.n_penalized
 
-    def minimize(aim: float) -> bool:
+    def minimize(aim: float) -> tuple[bool, Floats]:
         nonlocal width
-        numbers = n_penalized, aim, infimum, width
+        numbers, found = (n_penalized, aim, infimum, width), np.empty(n)
         reached, width = kernel.minimize(*data, *numbers, w, center, found)
-        return reached
+        return reached, found
 
     return minimize
 
 
-def _loop_of_classes(o: Objective, w: Floats, found: Floats) -> Callable[[float], bool]:
+def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[bool, Floats]]:
     """Return what ``_loop`` does, for rows with a score for each class."""
-    rows = np.ascontiguousarray(dense_rows(o.design.X))
-    data = rows, o.targets.astype(np.intp), o.weights, o.alpha
-    n_penalized, W = o.regularizer.n_penalized, w.reshape(-1, found.shape[1])
-    return lambda aim: small_softmax.minimize(*data, n_penalized, aim, W, found)
+    shape = o.design.n_rows, o.design.n_outputs or 1
+    data = *o.design.plain_rows(), o.targets.astype(np.intp), o.weights, o.alpha
+    n_penalized, W = o.regularizer.n_penalized, w.reshape(-1, shape[1])
+
+    def minimize(aim: float) -> tuple[bool, Floats]:
+        found = np.empty(shape)
+        return small_softmax.minimize(*data, n_penalized, aim, W, found), found
+
+    return minimize
