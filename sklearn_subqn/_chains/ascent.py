@@ -25,7 +25,6 @@ from .sweeps import chain_sweeps, marginals_fit
 from .sweeps_base import ChainSweeps, soft_threshold
 
 # Number of rounds before the first lower bound; an earlier bound would be weak.
-# docs/constants.md has the figures.
 _FIRST_ROUNDS = 3
 
 # Number of rounds between lower bounds, by whether the loss is smooth. A round of the
