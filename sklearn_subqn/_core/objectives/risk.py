@@ -19,8 +19,6 @@ from ..losses._curvature import Curvature, DiagonalCurvature, as_curvature
 from ..losses._dual_loss import AnyLoss, DualLoss
 from ..places.kinks import Kinks
 from ..places.parts import Parts, maximal, rowwise, summed, summed_function
-from ..places.row_sweeps import RowSweeps, row_sweeps
-from ..places.sweeps_of_parts import SweepsOfPart
 from ..rows.columns import KeptColumns
 from ..rows.design import Design
 from .risk_duals import DualsOfRisk
@@ -328,20 +326,11 @@ class Risk(DualsOfRisk):
         """Return the row-wise dual form of the loss, None if the loss has none."""
         return self.loss.rowwise_dual(self.targets)
 
-    def sweeps(
-        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
-    ) -> RowSweeps:
-        """Return dual coordinate ascent over the rows, see ``row_sweeps``."""
-        loss = self.rowwise_dual()
-        assert loss is not None, "separable by rows"
-        args = self.design, loss, self.weights, alpha
-        return row_sweeps(*args, dual, proximity)
-
     # Methods for the risk of all parts.
 
-    def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return dual ascent over these rows as one of several parts."""
-        return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
+    def made(self, kind: Callable[..., Any], *args: Any) -> Any:
+        """Return an object of a class made from these rows as one of several parts."""
+        return kind(self, *args)
 
     def own_design(self) -> Design:
         """Return ``design``."""
