@@ -49,18 +49,6 @@ _ROWS_PER_PARAMETER_SEVERAL = 8
 # which is about 4 MB.
 _MOST_MOVED = 350_000
 
-# With an L1 penalty a sample holds an eighth of the rows.
-_SHARE_L1 = 1.0 / 8.0
-
-# With an L1 penalty and several scores per row a sample holds a quarter of the rows.
-_SHARE_L1_SEVERAL = 1.0 / 4.0
-
-# With an L1 penalty a sample holds at least 1000 rows.
-_LEAST_ROWS_L1 = 1000
-
-# With an L1 penalty a sample holds at least four rows for each feature.
-_ROWS_PER_FEATURE_L1 = 4
-
 # If the curvature exceeds 2e4, hinges are minimized for larger alphas first, beginning
 # at the alpha whose curvature is about 1e4.
 _LARGEST_CURVATURE = (2e4, 1e4)
@@ -188,13 +176,6 @@ def n_sampled(f: Facts) -> int:
     size = min(int(share * f.n_rows), _most_moved(f))
     # Systems of all parameters cost what more rows than these would.
     least = max(needed * f.n_params, f.objective.n_params)
-    return size if size >= least else 0
-
-
-def n_sampled_of_l1(f: Facts) -> int:
-    share = _SHARE_L1_SEVERAL if f.several else _SHARE_L1
-    size = min(int(share * f.n_rows), _most_moved(f))
-    least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * f.n_features)
     return size if size >= least else 0
 
 
@@ -369,15 +350,9 @@ def forms_hessian(f: Facts) -> bool:
     return f.forms_hessian
 
 
-def has_sample_for_l1(f: Facts) -> bool:
-    """Whether there are enough rows, apart or of categories, for a first sample."""
-    apart = not f.in_one_place or _is_of_categories(f)
-    return f.from_zero and apart and n_sampled_of_l1(f) > 0
-
-
 def needs_hessian(f: Facts) -> bool:
-    """Rows are in several places or of categories, or coordinates depend on all."""
-    return not f.columnwise or (has_sample_for_l1(f) and not is_linear(f))
+    """Rows are of categories, or coordinate descent on columns is not possible."""
+    return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
 
 
 def narrows(f: Facts) -> bool:

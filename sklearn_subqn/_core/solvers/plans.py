@@ -35,7 +35,6 @@ from .plan_conditions import (
     has_large_units,
     has_no_small_alpha,
     has_sample,
-    has_sample_for_l1,
     has_several_scores,
     has_short_rows,
     has_small_alpha,
@@ -48,7 +47,6 @@ from .plan_conditions import (
     is_text_like,
     limits,
     n_sampled,
-    n_sampled_of_l1,
     narrows,
     needs_few_digits,
     needs_hessian,
@@ -68,21 +66,18 @@ from .plan_methods import (
     by_owlqn,
     by_proximal_newton,
 )
-from .related import Related, solve_related, within
+from .related import Related, solve_related
 from .related.kinked import kinked
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
-from .related.sample import as_accurate_as_rows, sample
+from .related.sample import sample
 from .related.smaller_units import smaller_units
 from .small import small
 from .widths import first_width
 
 # Bends that have become a thousandth as wide as at the start are taken for kinks.
 _SHARP = 1e-3
-
-# Samples are solved to a relative gap of 0.03.
-_TOL_OF_SAMPLE = 3e-2
 
 
 class Plan(NamedTuple):
@@ -304,15 +299,7 @@ def _relaxed(f: Facts) -> Iterable[Related]:
 
 
 def _sample(f: Facts) -> Iterable[Related]:
-    part = sample(f.objective, n_sampled(f), within(_TOL_OF_SAMPLE))
-    return filter(None, [part])
-
-
-def _sample_of_l1(f: Facts) -> Iterable[Related]:
-    if not has_sample_for_l1(f):
-        return []
-    part = sample(f.objective, n_sampled_of_l1(f), as_accurate_as_rows())
-    return filter(None, [part])
+    return sample(f.objective, n_sampled(f))
 
 
 #: The first row that fits is taken.
@@ -349,7 +336,7 @@ PLANS = (
     Plan(
         "proximal Newton method",
         (has_l1, forms_hessian, needs_hessian),
-        _sample_of_l1,
+        None,
         by_proximal_newton,
     ),
     Plan("coordinate descent", (has_l1, goes_by_columns), _relaxed, by_cd),
