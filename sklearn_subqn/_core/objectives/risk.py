@@ -63,12 +63,9 @@ class Risk(DualsOfRisk):
     ----------
     parts : Parts or None
         The risks of the parts, where the rows are in several places.
-    near_by : tuple or None
-        A dual point u, Xᵀu, and the number of products made so far, from the last run.
     """
 
     parts: Parts | None = None
-    near_by: tuple[Floats, Floats, int] | None = None
 
     def __init__(
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
