@@ -3,7 +3,7 @@
 python benchmarks/plans.py --data-dir DIR [name ...]
 
 Every row of ``_core/solvers/plans.py`` has a class of data on which fits take at least
-1.3 times as long without it, in processor time; the default of a kind of problem, to
+1.5 times as long without it, in processor time; the default of a kind of problem, to
 which nothing else would be left but a bundle method, has none. Names are those of rows,
 or parts of them.
 """

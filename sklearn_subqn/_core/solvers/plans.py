@@ -4,7 +4,7 @@ Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late
 stopping criterion based on duality. ``alm`` is fast late and has the criterion; rows of
 the table say what comes before it, and what is better where it does not apply.
 benchmarks/plans.py has for each row a class of data on which fits without it take at
-least 1.3 times as long.
+least 1.5 times as long.
 """
 
 from __future__ import annotations
