@@ -3,7 +3,7 @@
 python benchmarks/plans.py --data-dir DIR [name ...]
 
 Every row of ``_core/solvers/plans.py`` has a class of data on which fits take at least
-1.3 times as long without it, in processor time; the default of a kind of problem, to
+1.5 times as long without it, in processor time; the default of a kind of problem, to
 which nothing else would be left but a bundle method, has none. Names are those of rows,
 or parts of them.
 """
@@ -160,7 +160,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         SubLBFGSLinearSVC(1e-3),
     )
     yield Case(
-        "smaller units for an L1 norm",
+        "smaller units",
         "8000 x 120, a tiny alpha",
         lambda: targets(8000, 120, 3),
         BMRMRegressor(1e-12, loss="quantile", penalty="l1"),
@@ -172,7 +172,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         MulticlassHingeClassifier(1e-2),
     )
     yield Case(
-        "sample, near kinks",
+        "sample, proximal method of multipliers",
         "100000 x 28, repeated rows in large units",
         lambda: repeated(100_000, 28),
         SubLBFGSLinearSVC(1e-5, tol=1e-2),
@@ -223,37 +223,37 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     for alpha in (1e-4, 1e-6):
         yield Case(
-            "sample, near kinks",
+            "sample, proximal method of multipliers",
             f"covtype, alpha {alpha:g}",
             lambda: real("covtype"),
             SubLBFGSLinearSVC(alpha),
         )
     yield Case(
-        "proximal method of multipliers with soft envelopes",
+        "proximal method of multipliers",
         "300 x 8000",
         lambda: normal(300, 8000, 2),
         SubLBFGSLinearSVC(2e-3),
     )
     yield Case(
-        "proximal method of multipliers with soft envelopes",
+        "proximal method of multipliers",
         "500 x 500, 5 labels",
         lambda: labels(500, 500, 5),
         MultilabelHingeClassifier(1e-4, reduction="max"),
     )
     yield Case(
-        "dual ascent, proximal method of multipliers",
+        "dual ascent",
         "usps",
         lambda: joint("usps"),
         MulticlassHingeClassifier(1e-3, tol=1e-2),
     )
     yield Case(
-        "subLBFGS, proximal method of multipliers",
+        "proximal method of multipliers",
         "20000 x 500, quantile regression",
         lambda: targets(20_000, 500, 3),
         BMRMRegressor(1e-4, loss="quantile"),
     )
     yield Case(
-        "larger alphas, Newton's method",
+        "larger alphas",
         "1500 x 800, squared hinge",
         lambda: normal(1500, 800, 2),
         SubLBFGSLinearSVC(1e-7, loss="squared_hinge"),
@@ -265,25 +265,25 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         L1LogisticOWLQN(1e-4, l1_ratio=0),
     )
     yield Case(
-        "loss that is asymptotically linear, coordinate descent",
+        "coordinate descent",
         "200 x 10, Huber, Cauchy noise in large units",
         lambda: outliers(200, 10),
         BMRMRegressor(1e-8, loss="huber", epsilon=1e-6, penalty="l1", tol=1e-6),
     )
     yield Case(
-        "larger alphas, coordinate descent",
+        "larger alphas",
         "150 x 800, squared hinge",
         lambda: normal(150, 800, 2),
         BMRMClassifier(1e-5, loss="squared_hinge", penalty="l1"),
     )
     yield Case(
-        "sample, proximal Newton method",
+        "proximal Newton method",
         "a9a, squared hinge",
         lambda: real("a9a"),
         BMRMClassifier(1e-6, loss="squared_hinge", penalty="l1"),
     )
     yield Case(
-        "sample, coordinate descent",
+        "coordinate descent",
         "letter, multinomial",
         lambda: joint("letter"),
         L1LogisticOWLQN(1e-4),
@@ -301,7 +301,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         BMRMClassifier(1e-2, loss="ordinal_all_threshold", penalty="l1"),
     )
     yield Case(
-        "larger alphas, proximal method of multipliers by coordinate descent",
+        "larger alphas",
         "150 x 800, hinge",
         lambda: normal(150, 800, 2),
         BMRMClassifier(1e-5, loss="hinge", penalty="l1"),

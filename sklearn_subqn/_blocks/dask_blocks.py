@@ -145,7 +145,7 @@ class BlocksOnWorkers:
         if self._client is None:
             blocks = [dask.compute(*each) for each in zip(*self._blocks, strict=True)]
             place = self._kind(*map(list, zip(*blocks, strict=True)))
-            return _session([Here(place)], [place.n_parts()], early=False)
+            return _session([Here(place)], [place.n_parts()])
         end = time.monotonic() + _REPLACEMENT
         while True:
             try:
@@ -184,9 +184,7 @@ class BlocksOnWorkers:
         self._place()
         numbers = [worker.open() for worker in self._workers]
         used = [(w, n) for w, n in zip(self._workers, numbers, strict=True) if n]
-        # With a single part, each call of a run is made only when its result is needed.
-        early = sum(numbers) > 1
-        return _session([w for w, _ in used], [n for _, n in used], early=early)
+        return _session([w for w, _ in used], [n for _, n in used])
 
     def _place(self) -> None:
         """Start places on the workers that hold the blocks of X."""
@@ -267,9 +265,7 @@ class BlocksOnWorkers:
         return futures
 
 
-def _session(
-    connections: list[Any], numbers: list[int], *, early: bool = True
-) -> Session:
+def _session(connections: list[Any], numbers: list[int]) -> Session:
     if not connections or not sum(numbers):
         raise ValueError("X has no rows: all of its blocks are empty.")
-    return Session(connections, numbers, early=early)
+    return Session(connections, numbers)

@@ -103,19 +103,3 @@ class SplitRowBlocks(SplitRows):
         self, method: Callable[..., Any], estimator: Any, rows: list[Any]
     ) -> list[Any]:
         return self._X._of_some(method, estimator, rows)
-
-
-def split_rows(X: Any, y: Any, sample_weight: Any) -> SplitRows:
-    """Return data in blocks for a search.
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        Data in the form that ``fit`` takes.
-    """
-    if isinstance(X, RowBlocks):
-        return SplitRowBlocks(X, y, sample_weight)
-    # Needs Dask.
-    from .dask_collections import SplitCollection
-
-    return SplitCollection(X, y, sample_weight)

@@ -618,7 +618,7 @@ class _InThisProcess:
     def open(self) -> Session:
         """Return a session whose parts are the blocks."""
         place = Place(self._blocks)
-        return Session([Here(place)], [place.n_parts()], early=False)
+        return Session([Here(place)], [place.n_parts()])
 
     def close(self) -> None:
         """Release the blocks."""

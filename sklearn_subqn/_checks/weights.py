@@ -78,9 +78,7 @@ def weights_of_classes(
         )
     if class_weight is not None:
         check_class_weight(class_weight)
-        per_class = compute_class_weight(
-            class_weight, classes=classes, y=y[used], sample_weight=weights[used]
-        )
+        per_class = class_factors(class_weight, classes, y, weights)
         if np.count_nonzero(per_class) < 2:
             raise ValueError(
                 "class_weight leaves fewer than 2 classes with positive weight: "
@@ -200,13 +198,12 @@ def class_factors(
     if class_weight is None:
         return np.ones(len(classes))
     used = sample_weight > 0.0
+    labels = y[used]
+    found = distinct(labels)
     factors: npt.NDArray[np.float64] = compute_class_weight(
-        class_weight,
-        classes=np.unique(y[used]),
-        y=y[used],
-        sample_weight=sample_weight[used],
+        class_weight, classes=found, y=labels, sample_weight=sample_weight[used]
     )
-    return factors[np.isin(np.unique(y[used]), classes)]
+    return factors[np.isin(found, classes)]
 
 
 def row_weights(

@@ -16,7 +16,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import column_or_1d
 
-from .._blocks.folds import SplitRows, split_rows
+from .._blocks.folds import SplitRowBlocks, SplitRows
+from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     check_sample_weight,
     check_weights,
@@ -161,7 +162,14 @@ class SearchCV(WarmPaths):
         for name, value in (("search_tol", self.search_tol), ("offset", offset)):
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        rows = split_rows(X, y, sample_weight)
+        rows: SplitRows
+        if isinstance(X, RowBlocks):
+            rows = SplitRowBlocks(X, y, sample_weight)
+        else:
+            # Needs Dask.
+            from .._blocks.dask_collections import SplitCollection
+
+            rows = SplitCollection(X, y, sample_weight)
         try:
             return self._search_rows(rows, groups, (X, y, sample_weight))
         finally:

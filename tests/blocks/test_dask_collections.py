@@ -137,7 +137,7 @@ def sessions(monkeypatch):
     seen = []
     init = places.Session.__init__
 
-    def remembered(self, *args, early=True):
+    def remembered(self, *args):
         init(self, *args)
         seen.append(self)
 
@@ -361,11 +361,11 @@ def test_starts_callbacks_and_reports(capsys):
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        (SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-7), 10),
-        (BMRMClassifier(0.01, solver="lbfgs", tol=1e-7), 10),
-        (L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5), 10),
+        (SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-7), 25),
+        (BMRMClassifier(0.01, solver="lbfgs", tol=1e-7), 25),
+        (L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5), 20),
         (BMRMClassifier(0.01, solver="newton-cg", tol=1e-8), 20),
-        (SubLBFGSLinearSVC(0.01, solver="sublbfgs", tol=1e-4), 20),
+        (SubLBFGSLinearSVC(0.01, solver="sublbfgs", tol=1e-4), 35),
     ],
 )
 def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
@@ -441,52 +441,21 @@ def test_bytes_of_iterations(monkeypatch, model):
     assert len(sent) >= 3
     # A few of them are of each of the 7 parts.
     assert np.median(sent) <= 4 * q * (q + 1) + 8 * q * 4 + 7 * 200
-    assert np.median(n_messages) <= 10
+    assert np.median(n_messages) <= 25
 
 
-def test_calls_that_are_likely_travel_before_they_are_made():
-    handles = [_Numbers([i, -2.0 * i]) for i in range(1, 5)]
-    session = places.Session([places.Here(places.Place(handles))], [4])
-    counts = []
-    for _ in range(4):
-        before = session.n_messages
-        doubled = session.parts.each("doubled")
-        assert session.parts.total("sum_of", doubled) == -20.0
-        assert session.parts.largest("largest_of", doubled) == 8.0
-        counts.append(session.n_messages - before)
-        del doubled
-    assert counts[0] == 2
-    assert max(counts[1:]) == 1
-    # An error of such a call is raised where the call is made.
-    handles[0].fails = True
-    for is_early in (True, False):
-        doubled = session.parts.each("doubled")
-        assert session.parts.total("sum_of", doubled) == -20.0
-        if is_early:
-            # What was known before it fails.
-            assert session.parts.largest("largest_of", doubled) == 8.0
-        else:
-            with pytest.raises(ZeroDivisionError):
-                session.parts.largest("largest_of", doubled)
-
-
-def test_calls_made_early_leave_nothing_in_places():
+def test_results_that_nobody_needs_leave_nothing_in_places():
     place = places.Place([_Numbers([1.0, 2.0]), _Numbers([3.0, 4.0])])
     session = places.Session([places.Here(place)], [2])
-    for i in range(40):
-        # Now this and now that follows.
+    for _ in range(40):
         doubled = session.parts.each("doubled")
         assert session.parts.total("sum_of", doubled) == 20.0
-        if i % 3:
-            again = session.parts.each("doubled")
-            assert session.parts.largest("largest_of", again) == 8.0
-        assert len(place._held) <= 12
+        assert session.parts.largest("largest_of", doubled) == 8.0
+        assert len(place._held) <= 3
 
 
 class _Numbers:
     """A part with two numbers."""
-
-    fails = False
 
     def __init__(self, numbers):
         self.numbers = np.array(numbers)
@@ -498,8 +467,6 @@ class _Numbers:
         return float(numbers.sum())
 
     def largest_of(self, numbers):
-        if self.fails:
-            raise ZeroDivisionError
         return float(numbers.max())
 
 

@@ -6,7 +6,6 @@ from scipy import sparse
 
 from sklearn_subqn._core.kernels import (
     ascent,
-    category_codes,
     chain_ascent,
     chain_pairs,
     coordinate_descent,
@@ -41,12 +40,6 @@ BY_ROWS = {
     ),
     "gram": lambda p, i, x: gram.add_half(
         x, i, p, np.ones(N), np.arange(D, dtype=i.dtype), zeros(D, D)
-    ),
-    "describe": lambda p, i, x: category_codes.describe(
-        p, i, x, np.zeros(D, int), zeros(D), np.zeros(D, np.uint8), np.full(D, D)
-    ),
-    "encode": lambda p, i, x: category_codes.encode(
-        p, i, x, -1 - np.arange(D), np.zeros(D, int), np.zeros((0, N), "H"), zeros(D, N)
     ),
     "ascent": lambda p, i, x: ascent.sweep(
         *(x, i, p, np.ones(N), zeros(N), np.ones(N), 0.0, np.ones(N), np.ones(N)),

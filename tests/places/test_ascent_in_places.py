@@ -17,6 +17,7 @@ from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
+from sklearn_subqn._core.solvers.sweeps_of_parts import sweeps_of
 
 N, D = 600, 1500
 TOL = 1e-3
@@ -92,7 +93,7 @@ def test_two_places_take_as_many_passes_as_one(loss):
 def test_parameters_belong_to_the_dual(loss, fit_intercept, proximity):
     _, objective = objectives(loss, fit_intercept, 1e-3, 2)
     risk, alpha = objective.risk, objective.alpha
-    sweeps = risk.sweeps(alpha, None, proximity)
+    sweeps = sweeps_of(risk, alpha, None, proximity)
     center, scores = np.zeros(objective.n_params), None
     for seed in range(3):
         sweeps.run(scores)
@@ -103,7 +104,7 @@ def test_parameters_belong_to_the_dual(loss, fit_intercept, proximity):
         center = np.random.default_rng(seed).normal(size=objective.n_params)
         sweeps.recenter(center)
         scores = risk.forward(sweeps.w)
-    again = risk.sweeps(alpha, sweeps.dual, proximity)
+    again = sweeps_of(risk, alpha, sweeps.dual, proximity)
     again.recenter(center)
     assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
 
@@ -113,7 +114,7 @@ def test_rounds_raise_the_dual(loss):
     """They do so in four places, whatever the others do at the same time."""
     _, objective = objectives(loss, False, 1e-4, 4)
     risk = objective.risk
-    sweeps = risk.sweeps(objective.alpha)
+    sweeps = sweeps_of(risk, objective.alpha)
     last = -np.inf
     for _ in range(5):
         sweeps.run()

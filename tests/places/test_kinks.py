@@ -57,7 +57,7 @@ def test_sums_of_parts_have_the_minimizer_of_the_whole(kind, sizes):
         ways = [Counted(functions[:2]), Counted(functions[2:])]
         ways = [way for way, n in zip(ways, [2, len(sizes) - 2], strict=True) if n > 0]
         numbers = [len(functions[:2]), len(functions[2:])][: len(ways)]
-        session = places.Session(ways, numbers, early=False)
+        session = places.Session(ways, numbers)
         total = SumOfParts(session.parts, len(sizes), other)
         assert session.n_messages <= 3
         assert sum(way.n_bytes for way in ways) <= 100_000
@@ -78,7 +78,7 @@ def test_of_very_many_kinks_few_travel():
         for i in range(2)
     ]
     way = Counted(parts)
-    session = places.Session([way], [2], early=False)
+    session = places.Session([way], [2])
     total = SumOfParts(session.parts, 2, PiecewiseQuadratic.smooth(0.0, 0.0))
     near = np.sort(kinks)[int(0.6 * n) - 2 : int(0.6 * n) + 1]
     assert near[0] <= minimize_piecewise(total) <= near[-1]

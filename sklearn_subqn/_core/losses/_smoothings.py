@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import EPS, TINY
+from ..rounding import TINY
 from ._base import Floats, Rows
 from ._composition import Smoothing
 
@@ -90,9 +90,3 @@ def entropy(p: Floats) -> Floats:
     np.log(h, out=h)
     h *= p
     return h
-
-
-def rest_entropy(p: Floats) -> Floats:
-    """Return (1 - p) ln(1 - p), zero from one on."""
-    p = np.minimum(p, 1.0)
-    return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * EPS)))

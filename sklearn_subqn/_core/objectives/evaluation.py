@@ -120,12 +120,6 @@ class Evaluation:
         product = self.objective.risk.adjoint(dual)
         return product if origin is None else origin.risk_gradient + product
 
-    def set_gradient(self, gradient: Floats) -> None:
-        """Set the risk gradient, perhaps inexact where the L1 penalty zeroes w."""
-        self.risk_gradient = gradient
-        # No other gradient may be computed as an update of this gradient.
-        self._n_updates = _MAX_UPDATES
-
     def compute_gradients(self, later: Evaluation) -> None:
         """Compute the risk gradients at this and at another point on the same data.
 

@@ -19,8 +19,6 @@ from ..losses._curvature import Curvature, DiagonalCurvature, as_curvature
 from ..losses._dual_loss import AnyLoss, DualLoss
 from ..places.kinks import Kinks
 from ..places.parts import Parts, maximal, rowwise, summed, summed_function
-from ..places.row_sweeps import RowSweeps, row_sweeps
-from ..places.sweeps_of_parts import SweepsOfPart
 from ..rows.columns import KeptColumns
 from ..rows.design import Design
 from .risk_duals import DualsOfRisk
@@ -65,12 +63,9 @@ class Risk(DualsOfRisk):
     ----------
     parts : Parts or None
         The risks of the parts, where the rows are in several places.
-    near_by : tuple or None
-        A dual point u, Xᵀu, and the number of products made so far, from the last run.
     """
 
     parts: Parts | None = None
-    near_by: tuple[Floats, Floats, int] | None = None
 
     def __init__(
         self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
@@ -328,20 +323,11 @@ class Risk(DualsOfRisk):
         """Return the row-wise dual form of the loss, None if the loss has none."""
         return self.loss.rowwise_dual(self.targets)
 
-    def sweeps(
-        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
-    ) -> RowSweeps:
-        """Return dual coordinate ascent over the rows, see ``row_sweeps``."""
-        loss = self.rowwise_dual()
-        assert loss is not None, "separable by rows"
-        args = self.design, loss, self.weights, alpha
-        return row_sweeps(*args, dual, proximity)
-
     # Methods for the risk of all parts.
 
-    def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return dual ascent over these rows as one of several parts."""
-        return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
+    def made(self, kind: Callable[..., Any], *args: Any) -> Any:
+        """Return an object of a class made from these rows as one of several parts."""
+        return kind(self, *args)
 
     def own_design(self) -> Design:
         """Return ``design``."""

@@ -109,12 +109,6 @@ class RowNumbers:
         """Return the number of scores with a nonzero second derivative."""
         return int(np.count_nonzero(curvature.diagonal()))
 
-    @summed
-    def curvature_moments(self, curvature: Curvature) -> Floats:
-        """Return the sums of second derivatives (one score) and of their squares."""
-        h = curvature.diagonal()
-        return np.array([h.sum(), h @ h])
-
     @rowwise
     def thinned(self, curvature: Curvature, stride: int) -> Curvature:
         """Return the second derivatives of one row in ``stride``, see ``thinned``."""

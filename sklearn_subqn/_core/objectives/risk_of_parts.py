@@ -14,8 +14,6 @@ from ..losses._dual_loss import DualLoss
 from ..places.condensed import joined
 from ..places.kinks import SumOfParts
 from ..places.parts import DesignOfParts, OfParts, Parts, by_parts
-from ..places.row_sweeps import RowSweeps
-from ..places.sweeps_of_parts import SweepsOfParts
 from .risk import Risk
 from .risk_hessian import RiskHessian
 
@@ -116,11 +114,6 @@ class RiskOfParts(Risk):
             return None
         form = self.loss.rowwise_dual(np.empty(0))
         return form if isinstance(form, Intervals) else None
-
-    def sweeps(
-        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
-    ) -> RowSweeps:
-        return SweepsOfParts(self.parts, self.design, alpha, dual, proximity)
 
     def score_scale(self, scores: Floats) -> float:
         scores, targets, weights = self._some(scores, self.targets, self.weights)

@@ -2,9 +2,7 @@
 
 A place numbers the objects of its parts. Results of ``each`` stay there: this process
 only gets a ``Handle``, and the call is queued. Queued calls are sent together with the
-next call whose result is needed, so that many row-wise calls need one message. The
-message also contains calls that are likely to follow, such as the norm and the
-conjugate of a dual point after its gradient.
+next call whose result is needed, so that many row-wise calls need one message.
 """
 
 from __future__ import annotations
@@ -15,15 +13,43 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..losses._base import Floats
-from .foresight import Call, Foresight, Reference, Trace
 from .parts import OfParts, Parts, passed_on
-
-# Results of predicted calls are kept for three messages.
-_KEPT = 3
 
 
 class PlaceLost(RuntimeError):
     """A place, such as a worker, cannot be reached any more."""
+
+
+class Reference(NamedTuple):
+    """The number of objects that a place holds."""
+
+    number: int
+
+
+class Call(NamedTuple):
+    """A call of a method of the parts.
+
+    Attributes
+    ----------
+    how : str
+        The method of ``Parts`` that says what becomes of the results.
+    objects : int
+        Number of the objects.
+    name : str
+        Of their method.
+    args : tuple
+    errors : dict
+        How NumPy treats errors, as of ``numpy.geterr``.
+    result : int
+        Number of the objects that the results become, of "each".
+    """
+
+    how: str
+    objects: int
+    name: str
+    args: tuple[Any, ...]
+    errors: dict[str, Any]
+    result: int = -1
 
 
 class Message(NamedTuple):
@@ -33,8 +59,6 @@ class Message(NamedTuple):
     ----------
     calls : list of Call
         Calls in order; the answer is the result of the last call.
-    likely : list of Call
-        Predicted calls.
     dropped : list of int
         Numbers of objects that are not needed afterwards.
     counted : int
@@ -42,7 +66,6 @@ class Message(NamedTuple):
     """
 
     calls: list[Call]
-    likely: list[Call]
     dropped: list[int]
     counted: int
 
@@ -53,14 +76,11 @@ class Answer(NamedTuple):
     Attributes
     ----------
     result : object
-    likely : list
-        Results of the predicted calls, up to the first that failed.
     products : list of float
         Numbers of products that the designs have made so far.
     """
 
     result: Any
-    likely: list[Any]
     products: list[float]
 
 
@@ -85,34 +105,24 @@ class Place:
 
     def answer(self, message: Message) -> Answer:
         """Make the calls of a message and return the answer."""
-        calls = [*message.calls, *message.likely]
-        results: list[list[Any]] = [[] for _ in calls]
-        n_wanted, n_made = len(message.calls), len(calls)
-        for call, own in zip(calls, results, strict=True):
-            if call.how == "each":
-                self._held[call.result] = own
+        *noted, wanted = message.calls
+        results: list[list[Any]] = [[] for _ in message.calls]
+        for call, own in zip(noted, results, strict=False):
+            self._held[call.result] = own
         # With "passed_on", each part's changes are the input of the next part.
-        goes_on = message.calls[-1].how == "passed_on"
+        goes_on = wanted.how == "passed_on"
         for i in range(self.n_parts()):
-            for number in range(n_made - goes_on):
-                try:
-                    self._add(calls[number], i, results[number])
-                except Exception:
-                    if number < n_wanted:
-                        raise
-                    # An error of a predicted call is raised when the call is requested.
-                    n_made = number
-                    break
+            for call, own in zip(
+                noted if goes_on else message.calls, results, strict=False
+            ):
+                self._add(call, i, own)
         if goes_on:
-            results[-1].append(self._passed_on(message.calls[-1]))
-        whole = [_WHOLE[calls[i].how](results[i]) for i in range(n_made)]
-        for call in calls[n_made:]:
-            self._held.pop(call.result, None)
+            results[-1].append(self._passed_on(wanted))
         for number in message.dropped:
             self._held.pop(number, None)
         counted = self._held.get(message.counted, ())
         products = [design.products_so_far() for design in counted]
-        return Answer(whole[n_wanted - 1], whole[n_wanted:], products)
+        return Answer(_WHOLE[wanted.how](results[-1]), products)
 
     def _add(self, call: Call, i: int, results: list[Any]) -> None:
         """Make a call of one part, and combine its result with earlier parts."""
@@ -136,7 +146,6 @@ class Place:
 
 # Combinations of the results of all parts, by methods of ``Parts``.
 _WHOLE: dict[str, Callable[[list[Any]], Any]] = {
-    "each": lambda results: None,
     "results": list,
     "total": lambda results: results[0],
     "passed_on": lambda results: results[0],
@@ -190,9 +199,6 @@ class Session:
     connections : sequence of Connection
     n_parts : sequence of int
         Number of parts of each place.
-    early : bool
-        Whether calls that are likely to follow are sent along with requested calls.
-        This takes memory in the places, and saves messages.
 
     Attributes
     ----------
@@ -207,11 +213,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        connections: Sequence[Connection],
-        n_parts: Sequence[int],
-        *,
-        early: bool = True,
+        self, connections: Sequence[Connection], n_parts: Sequence[int]
     ) -> None:
         self._connections, self.n_places = connections, len(connections)
         self._ends = np.cumsum([0, *n_parts]).tolist()
@@ -219,10 +221,6 @@ class Session:
         self._noted: list[Call] = []
         self._dropped: list[int] = []
         self._next = 1
-        self._foresight = Foresight() if early else None
-        # Results of predicted calls, or their handles, with the number of the message
-        # that requested them.
-        self._early: dict[Trace, tuple[int, list[Any] | Handle]] = {}
         self._counted: Handle | None = None
         self._products: list[float] = []
         self.n_messages = 0
@@ -237,80 +235,28 @@ class Session:
         # Arrays may change before they are sent.
         args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         call = self._call("each", objects.number, name, args)
-        result = self._made(call)
-        if not isinstance(result, Handle):
-            result = Handle(self, self._new_number())
-            self._noted.append(call._replace(result=result.number))
-        if self._foresight is not None:
-            self._foresight.note(call._replace(result=result.number))
-        return result
+        self._noted.append(call._replace(result=self._next))
+        self._next += 1
+        return Handle(self, self._next - 1)
 
     def ask(
         self, how: str, objects: Handle, name: str, args: Sequence[Any]
     ) -> list[Any]:
         """Return the result of each place for a method of its parts."""
         dropped, self._dropped = self._dropped, []
-        call = self._call(how, objects.number, name, args)
-        likely: list[Call] = []
-        if self._foresight is not None:
-            for number in dropped:
-                self._foresight.drop(number)
-            self._foresight.ask(call)
-            known = self._made(call)
-            if isinstance(known, list):
-                self._dropped = dropped + self._dropped
-                return known
-            self._forget()
-        if self._foresight is not None and how != "passed_on":
-            likely = self._foresight.likely(call.errors, self._known, self._new_number)
-        calls, self._noted = [*self._noted, call], []
+        calls = [*self._noted, self._call(how, objects.number, name, args)]
+        self._noted = []
         counted = -1 if self._counted is None else self._counted.number
         self.n_messages += 1
         waiting = [
             connection.send(
-                Message(
-                    [self._own(call, i) for call in calls], likely, dropped, counted
-                )
+                Message([self._own(call, i) for call in calls], dropped, counted)
             )
             for i, connection in enumerate(self._connections)
         ]
         answers = [wait() for wait in waiting]
         self._products = [n for answer in answers for n in answer.products]
-        self._keep(likely, [answer.likely for answer in answers])
         return [answer.result for answer in answers]
-
-    def _new_number(self) -> int:
-        self._next += 1
-        return self._next - 1
-
-    def _made(self, call: Call) -> Any:
-        """Return the results of a call that was made as a predicted one, or None."""
-        key = call.key()
-        return None if key is None else self._early.pop(key, (0, None))[1]
-
-    def _known(self, key: Trace | None) -> int | None:
-        """Return the number under which results of an equal call are kept."""
-        if key not in self._early:
-            return None
-        results = self._early[key][1]
-        return results.number if isinstance(results, Handle) else 0
-
-    def _keep(self, calls: list[Call], results: list[list[Any]]) -> None:
-        """Store the results of predicted calls from each place."""
-        n_made = min(map(len, results))
-        for i, call in enumerate(calls):
-            key = call.key()
-            of_places: list[Any] | Handle = [own[i] for own in results if i < len(own)]
-            if call.how == "each":
-                of_places = Handle(self, call.result)
-            if key is not None and i < n_made:
-                self._early[key] = self.n_messages, of_places
-
-    def _forget(self) -> None:
-        """Remove results that have not been requested for three messages."""
-        for key, (number, _) in list(self._early.items()):
-            if self.n_messages - number >= _KEPT:
-                del self._early[key]
 
     def count(self, designs: Handle) -> None:
         """Include the product counts of the given designs in answers."""

@@ -17,7 +17,6 @@ from ..kernels import products
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows, total_of_rows
 from ..memory import BLOCK_SIZE
-from .coded_rows import CodedRows
 from .column_maps import InPlace
 from .row_views import (
     SomeRows,
@@ -183,12 +182,8 @@ class LinearMap:
             scores = self.X @ coef
             return scores + intercept if self.fit_intercept else scores
         scores = np.empty((self.n_rows, *coef.shape[1:]))
-        coded = self.coded if coef.ndim == 1 else None
 
         def multiply(part: list[tuple[int, int, Any]]) -> None:
-            if coded is not None:
-                coded.forward(coef, slice(part[0][0], part[-1][1]), scores)
-                return
             for start, stop, block in part:
                 if self._is_narrow and coef.ndim == 1:
                     arrays = block.indptr, block.indices, block.data
@@ -379,21 +374,9 @@ class LinearMap:
             v[self.n_coef :] = total_of_rows(dual)
         return v
 
-    @cached_property
-    def coded(self) -> CodedRows | None:
-        """The rows as codes of categories, None where that saves too little.
-
-        Codes are used for one score per row, and not for subsets of rows, which make
-        too few products to justify the search.
-        """
-        if self._parent is not None or not (self.holds_rows and self.is_sparse):
-            return None
-        return CodedRows.of(self.X)
-
     def products_of_columns(self, dual: Floats) -> Floats:
         """Return Xᵀu without intercepts, not counted as a pass."""
-        coded = self.coded if dual.ndim == 1 else None
-        if coded is None and "by_columns" in vars(self) and dual.ndim == 1:
+        if "by_columns" in vars(self) and dual.ndim == 1:
             X = self.by_columns
             arrays = X.indptr, X.indices, X.data
             columns = np.arange(self.n_features)
@@ -402,8 +385,6 @@ class LinearMap:
         most = self._summed_rows
 
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            if coded is not None:
-                return coded.adjoint(dual, slice(part[0][0], part[-1][1]), most)
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
                 size = max(stop - start, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..memory import BLOCK_SIZE, COPY_SIZE
-from .coded_rows import CodedRows
 from .linear_map import LinearMap
 from .row_views import (
     absolute,
@@ -56,8 +54,6 @@ class SecondMoments(LinearMap):
         For one score per row only. It counts as one pass, or as the share of the rows
         that are used.
         """
-        if self.coded is not None:
-            return self._gram_of_codes(self.coded, weights)
         q = self.n_params
         add = self._add_by_pairs if self.multiplies_pairs else self._add_by_blas
         used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
@@ -84,17 +80,6 @@ class SecondMoments(LinearMap):
         matrix[:d, :d] -= half + half.T
         self.passes += 1.0
         return matrix
-
-    def _gram_of_codes(self, coded: CodedRows, weights: Floats) -> Floats:
-        """Return the q x q matrix from sums over pairs of codes."""
-        self.passes += 1.0
-        d, total = self.n_features, np.zeros((self.n_params, self.n_params))
-        multiply = partial(coded.gram, weights)
-        total[:d, :d] = sum(self.each(multiply, self.row_slices))
-        if self.fit_intercept:
-            total[d, :d] = total[:d, d] = self.products_of_columns(weights)
-            total[d, d] = weights.sum()
-        return total
 
     def row_gram(self, rows: Rows) -> Floats:
         """Return the Gram matrix of some rows of X, without intercepts.

@@ -18,7 +18,6 @@ from ..rounding import ROUNDED
 from ..rows.sampling import fractions
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack, lengthen, rounding_of
-from ..steps.near_products import NearProducts
 from ..steps.quadratic import (
     QuadraticModel,
     by_columns_at_last,
@@ -161,11 +160,9 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     point = start.or_origin(objective)
     unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
-    products = NearProducts(objective)
-    predictions = _Predictions(objective, stopping, unit, products)
+    predictions = _Predictions(objective, stopping, unit)
     bound, stated, step = -np.inf, False, 1.0
     while True:
-        products.settle(point)
         bound = max(bound, point.lower_bound)
         if not stated:
             yield Iterate(point, None, bound, "cd")
@@ -335,14 +332,8 @@ class _Predictions:
         Whether the next one should be good enough to end the run.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        stopping: Stopping,
-        unit: float,
-        products: NearProducts,
-    ) -> None:
-        self._objective, self._products = objective, products
+    def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
+        self._objective = objective
         self._several = (objective.design.n_outputs or 1) > 1
         self._stopping, self._unit = stopping, unit
         self.good = self.last = False
@@ -400,7 +391,7 @@ class _Predictions:
         if self._error <= ROUNDED * abs(new.value):
             # The prediction is the gradient at the new point, which will be looked at.
             return -np.inf
-        return o.dual_bound(Dual(dual, self._products.normal(dual)))
+        return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
         """Expect no last model; none is worth accuracy either unless ``good``."""

@@ -22,6 +22,7 @@ from ..objectives.objective import Dual, Objective, Point
 from ..rounding import rounding
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import minimizer, scaled
+from .sweeps_of_parts import sweeps_of
 
 # Changes of single rows add up to parameters with rounding errors; where the relative
 # gap is below this, its bound is made from parameters computed anew.
@@ -90,7 +91,7 @@ def dual_ascent(
     strength = curvature / wanted / weaker if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
-    sweeps = objective.risk.sweeps(objective.alpha, start.dual, proximity)
+    sweeps = sweeps_of(objective.risk, objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
     momentum = Extrapolation(share)
     best, last, bound = point, point.w, -np.inf

@@ -10,19 +10,14 @@ from ..objectives.objective import Dual, Objective
 from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
-from ..steps.newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
-
-# Where a step leaves more than a tenth of the gap, second derivatives of all rows take
-# the place of those of a sample.
-_SLOW = 0.1
+from ..steps.newton_direction import NewtonDirections, is_short, is_wide
 
 
 def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
     """Yield the iterates of Newton's method with an exact line search.
 
     Once differentiable, piecewise quadratic losses have a generalized Hessian; where
-    the rows in error no longer change, one step is exact. As long as second derivatives
-    of a sample of the rows do, and save much, no others are used.
+    the rows in error no longer change, one step is exact.
 
     Parameters
     ----------
@@ -39,17 +34,15 @@ def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         "no_step": no direction leads further down, as happens at an optimum.
     """
     point, follows_intercept = minimize_intercept(objective.at(w)), True
-    directions, samples, gap = NewtonDirections(), True, np.inf
+    directions, gap = NewtonDirections(), np.inf
     while True:
         minimal = point if follows_intercept else minimize_intercept(point)
         yield Iterate(
             minimal, minimal.cut, minimal.lower_bound, "newton", Dual(minimal.dual)
         )
         last, gap = gap, minimal.value - minimal.lower_bound
-        samples = samples and gap <= _SLOW * last
-        hessian = point.sampled_hessian(hessian_stride(point) if samples else 1)
         allowed = stopping.allowed_gap(point.value) if stopping else 0.0
-        p = directions.at(point, hessian, allowed=allowed)
+        p = directions.at(point, allowed=allowed)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = newton_step(line, rows_apart=rows_apart)

@@ -49,18 +49,6 @@ _ROWS_PER_PARAMETER_SEVERAL = 8
 # which is about 4 MB.
 _MOST_MOVED = 350_000
 
-# With an L1 penalty a sample holds an eighth of the rows.
-_SHARE_L1 = 1.0 / 8.0
-
-# With an L1 penalty and several scores per row a sample holds a quarter of the rows.
-_SHARE_L1_SEVERAL = 1.0 / 4.0
-
-# With an L1 penalty a sample holds at least 1000 rows.
-_LEAST_ROWS_L1 = 1000
-
-# With an L1 penalty a sample holds at least four rows for each feature.
-_ROWS_PER_FEATURE_L1 = 4
-
 # If the curvature exceeds 2e4, hinges are minimized for larger alphas first, beginning
 # at the alpha whose curvature is about 1e4.
 _LARGEST_CURVATURE = (2e4, 1e4)
@@ -191,13 +179,6 @@ def n_sampled(f: Facts) -> int:
     return size if size >= least else 0
 
 
-def n_sampled_of_l1(f: Facts) -> int:
-    share = _SHARE_L1_SEVERAL if f.several else _SHARE_L1
-    size = min(int(share * f.n_rows), _most_moved(f))
-    least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * f.n_features)
-    return size if size >= least else 0
-
-
 def _most_moved(f: Facts) -> int:
     """Return how many rows a sample has at most, where its rows come to one place."""
     if f.in_one_place:
@@ -219,16 +200,37 @@ def has_small_alpha(f: Facts) -> bool:
     return fits and f.poor_start and f.curvature > limits(f)[0]
 
 
+def has_no_small_alpha(f: Facts) -> bool:
+    """The curvature is not so large that larger alphas come first."""
+    return not has_small_alpha(f)
+
+
+def has_small_smooth_alpha(f: Facts) -> bool:
+    """Whether larger alphas come first for a smooth loss with kinks in its slope."""
+    fits = f.l2 and f.kinked_slope and not f.text and f.from_zero and f.wide
+    return fits and f.curvature > LARGE_CURVATURE
+
+
 def has_small_l1(f: Facts) -> bool:
-    """Alpha is below {OF_ALPHA_MAX} of the least with w = 0 on wide data, or tiny."""
+    """Whether alpha is so small that larger ones come first, under an L1 norm."""
     fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
     if not fits or not (f.wide or f.kinked_slope):
         return False
     return f.alpha_share < (OF_ALPHA_MAX if f.wide else _TINY_OF_ALPHA_MAX)
 
 
+def holds_rows_tightly(f: Facts) -> bool:
+    """Alpha is so small for the loss and the data that larger ones come first."""
+    if f.l2:
+        return has_small_alpha(f) or has_small_smooth_alpha(f)
+    by_columns = f.columnwise and not is_linear(f)
+    return (by_columns or (f.kinks and f.in_one_place)) and has_small_l1(f)
+
+
 def has_large_units(f: Facts) -> bool:
     """All rows are in memory, and features are in units that all but free them."""
+    if not f.l2:
+        return _has_large_units_for_l1(f) and not is_small(f)
     design, risk = f.objective.design, f.objective.risk
     by_rows = not f.several and (f.smooth or f.kinks)
     least = _LARGEST_OF_ONE_SCORE if by_rows else LARGEST
@@ -238,8 +240,8 @@ def has_large_units(f: Facts) -> bool:
     return float(risk.column_sizes[: design.n_coef].max(initial=0.0)) > least
 
 
-def has_large_units_for_l1(f: Facts) -> bool:
-    """Features in large units are all but free of an L1 norm, and rows not apart."""
+def _has_large_units_for_l1(f: Facts) -> bool:
+    """Whether features are all but free of an L1 norm, and rows not apart."""
     if not (f.l1 and f.kinks and f.in_one_place) or f.several or f.wide:
         return False
     if f.hinge and f.n_rows < _TALL * f.n_params:
@@ -250,13 +252,13 @@ def has_large_units_for_l1(f: Facts) -> bool:
 
 
 def is_linear(f: Facts) -> bool:
-    """Of a loss with an asymptote fewer than {_FEW_CURVED} rows a parameter bend."""
+    """Whether so few rows of a loss with an asymptote bend that it is linear."""
     fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
 
 def is_wide(f: Facts) -> bool:
-    """There are few rows for each feature, and a curvature above {_LOOSE}."""
+    """Whether there are few rows for each feature, and the dual is curved."""
     return f.wide and f.curvature > _LOOSE
 
 
@@ -268,13 +270,33 @@ def has_short_rows(f: Facts) -> bool:
 
 
 def is_tall(f: Facts) -> bool:
-    """The fit starts at zero, and there are enough rows to begin with a sample."""
+    """Whether the fit starts at zero, with enough rows to begin with a sample."""
     return f.from_zero and n_sampled(f) > 0
 
 
+def has_sample(f: Facts) -> bool:
+    """The fit starts at zero, and a sample of the rows tells much of the others."""
+    if not is_tall(f) or f.text:
+        return False
+    if goes_by_kinks(f):
+        return True
+    # Rows that hardly depend on each other are for dual ascent.
+    return not (has_small_alpha(f) or (f.separable and f.curvature <= _LOW_CURVATURE))
+
+
+def goes_by_kinks(f: Facts) -> bool:
+    """Whether rows near a kink may be treated by themselves."""
+    return f.in_one_place and not f.several
+
+
 def suits_ascent(f: Facts) -> bool:
-    """The curvature exceeds {_LOOSEST}, the loss is smooth, or has several scores."""
-    return f.smooth or f.several or not f.from_zero or f.curvature > _LOOSEST
+    """The dual goes by rows, and data are like text or have several scores a row."""
+    if f.text:
+        return f.smooth or (
+            f.kinks and (f.several or not f.from_zero or f.curvature > _LOOSEST)
+        )
+    apart = f.kinks and f.several and f.separable
+    return apart and not (f.warm or is_wide(f))
 
 
 def has_squares(f: Facts) -> bool:
@@ -292,14 +314,15 @@ def has_l1(f: Facts) -> bool:
     return f.l1
 
 
+def has_envelopes(f: Facts) -> bool:
+    """There are methods for smooth envelopes with the penalty."""
+    sparse = f.l1 and f.in_one_place and not f.several
+    return f.l2 or f.box or sparse
+
+
 def has_kinks(f: Facts) -> bool:
     """The loss has kinks, and a smooth envelope."""
     return f.kinks
-
-
-def has_kinked_slope(f: Facts) -> bool:
-    """The loss is smooth, but its slope has kinks."""
-    return f.kinked_slope
 
 
 def is_smooth(f: Facts) -> bool:
@@ -307,79 +330,14 @@ def is_smooth(f: Facts) -> bool:
     return f.smooth
 
 
-def is_smooth_or_has_kinks(f: Facts) -> bool:
-    """The loss is smooth, or has kinks and a smooth envelope."""
-    return f.smooth or f.kinks
-
-
-def has_one_score(f: Facts) -> bool:
-    """Rows have one score each."""
-    return not f.several
-
-
 def has_several_scores(f: Facts) -> bool:
     """Rows have several scores each."""
     return f.several
 
 
-def is_in_one_place(f: Facts) -> bool:
-    """All rows are in one place."""
-    return f.in_one_place
-
-
-def is_not_for_near_rows(f: Facts) -> bool:
-    """Rows have several scores each, or are in several places."""
-    return f.several or not f.in_one_place
-
-
-def has_bent_dual(f: Facts) -> bool:
-    """The curvature exceeds {_LOW_CURVATURE}, or the dual does not go by rows."""
-    return not (f.separable and f.curvature <= _LOW_CURVATURE)
-
-
-def has_separable_dual(f: Facts) -> bool:
-    """Each row has dual variables with constraints of its own."""
-    return f.separable
-
-
-def is_text(f: Facts) -> bool:
-    """Data are sparse like text, and the dual goes by rows."""
-    return f.text
-
-
-def is_no_text(f: Facts) -> bool:
-    """Data are not sparse like text, or the dual does not go by rows."""
-    return not f.text
-
-
 def is_text_like(f: Facts) -> bool:
     """Data are sparse like text."""
     return f.text_like
-
-
-def is_warm(f: Facts) -> bool:
-    """The start has a dual point, of a similar problem."""
-    return f.warm
-
-
-def is_from_zero(f: Facts) -> bool:
-    """The fit starts at zero."""
-    return f.from_zero
-
-
-def is_of_many_features(f: Facts) -> bool:
-    """There are at most a few rows for each feature."""
-    return f.wide
-
-
-def has_large_curvature(f: Facts) -> bool:
-    """The curvature exceeds {LARGE_CURVATURE}."""
-    return f.curvature > LARGE_CURVATURE
-
-
-def has_no_small_alpha(f: Facts) -> bool:
-    """The curvature is not so large that larger alphas come first."""
-    return not has_small_alpha(f)
 
 
 def goes_by_columns(f: Facts) -> bool:
@@ -392,14 +350,9 @@ def forms_hessian(f: Facts) -> bool:
     return f.forms_hessian
 
 
-def has_sample_for_l1(f: Facts) -> bool:
-    """There are enough rows to begin with a sample, under an L1 norm."""
-    return n_sampled_of_l1(f) > 0
-
-
-def is_apart_or_of_categories(f: Facts) -> bool:
-    """Rows are in several places, or short and sparse as of categories."""
-    return not f.in_one_place or _is_of_categories(f)
+def needs_hessian(f: Facts) -> bool:
+    """Rows are of categories, or coordinate descent on columns is not possible."""
+    return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
 
 
 def narrows(f: Facts) -> bool:

@@ -22,6 +22,7 @@ from .narrowing import narrowing
 from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn
+from .plan_conditions import goes_by_kinks, is_wide
 from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
@@ -68,6 +69,17 @@ def by_alm(f: Facts) -> Solver:
     return alm(f.objective, f.start)
 
 
+def by_alm_for_penalty(f: Facts) -> Solver:
+    """Take what minimizes envelopes with the penalty, and what is a good start."""
+    if not f.l2:
+        return (sparse_alm if f.l1 else face_alm)(f.objective, f.start)
+    if f.warm:
+        return by_alm(f)
+    if is_wide(f):
+        return _by_soft_alm(f)
+    return by_alm(f) if f.several else _by_quasi_newton(f)
+
+
 def by_newton(f: Facts) -> Solver:
     """Rent steps first where the Hessian is dear: on tall dense data in memory."""
     dear = f.dense and f.objective.design.holds_rows
@@ -80,10 +92,6 @@ def by_newton(f: Facts) -> Solver:
 
 def by_cd(f: Facts) -> Solver:
     return cd(f.objective, f.start, f.options.stopping)
-
-
-def by_sparse_alm(f: Facts) -> Solver:
-    return sparse_alm(f.objective, f.start)
 
 
 def by_narrowing(f: Facts) -> Solver:
@@ -115,10 +123,6 @@ def by_faces(f: Facts) -> Solver:
         yield iterate
     size = f.options.bundle_size
     return (yield from ls_bmrm(f.objective, iterate.start.w, size=size))
-
-
-def by_alm_on_faces(f: Facts) -> Solver:
-    return face_alm(f.objective, f.start)
 
 
 def by_bundle(f: Facts) -> Solver:
@@ -165,7 +169,7 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
     return (yield from alm(f.objective, start))
 
 
-def by_quasi_newton(f: Facts) -> Solver:
+def _by_quasi_newton(f: Facts) -> Solver:
     """SubLBFGS as long as the many kinks of the objective look smooth in long steps.
 
     Once its progress fades it hands over its point, scores included, and the mean of
@@ -190,7 +194,7 @@ def by_quasi_newton(f: Facts) -> Solver:
     return (yield from alm(o, start))
 
 
-def by_soft_alm(f: Facts) -> Solver:
+def _by_soft_alm(f: Facts) -> Solver:
     """Begin with an envelope as soft as the penalty.
 
     A soft envelope hides features of a much smaller scale than the others. The method
@@ -211,21 +215,15 @@ def by_soft_alm(f: Facts) -> Solver:
 
 
 def by_alm_of_sample(f: Facts) -> Solver:
-    """Go on from the solution of a sample."""
-    start, width = _softened(f)
-    return alm(f.objective, start, width=width)
+    """Go on from the solution of a sample, with one score per row near kinks alone.
 
-
-def by_near_rows(f: Facts) -> Solver:
-    """Go on from there on rows near a kink, where one score per row shows which."""
-    start, _ = _softened(f)
-    return near_kinks(f.objective, start, f.options.stopping)
-
-
-def _softened(f: Facts) -> tuple[Start, float]:
-    """Return the start with a dual point between the sides of rows near a kink."""
+    The dual point is between the sides of rows near a kink.
+    """
     o = f.objective
     point = f.start.at(o)
     width = _SAMPLE_WIDTH * o.risk.score_scale(point.scores)
     smooth = o.with_envelope(o.risk.neutral_center(), width)
-    return Start.from_point(point, point.under(smooth).dual), width
+    start = Start.from_point(point, point.under(smooth).dual)
+    if goes_by_kinks(f):
+        return near_kinks(o, start, f.options.stopping)
+    return alm(o, start, width=width)

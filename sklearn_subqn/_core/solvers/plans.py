@@ -4,7 +4,7 @@ Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late
 stopping criterion based on duality. ``alm`` is fast late and has the criterion; rows of
 the table say what comes before it, and what is better where it does not apply.
 benchmarks/plans.py has for each row a class of data on which fits without it take at
-least 1.3 times as long.
+least 1.5 times as long.
 """
 
 from __future__ import annotations
@@ -28,79 +28,56 @@ from .plan_conditions import (
     Condition,
     forms_hessian,
     goes_by_columns,
-    has_bent_dual,
     has_bounds,
-    has_kinked_slope,
+    has_envelopes,
     has_kinks,
     has_l1,
-    has_large_curvature,
     has_large_units,
-    has_large_units_for_l1,
     has_no_small_alpha,
-    has_one_score,
-    has_sample_for_l1,
-    has_separable_dual,
+    has_sample,
     has_several_scores,
     has_short_rows,
     has_small_alpha,
-    has_small_l1,
     has_squares,
-    is_apart_or_of_categories,
+    holds_rows_tightly,
     is_factorized_at_once,
-    is_from_zero,
-    is_in_one_place,
     is_linear,
-    is_no_text,
-    is_not_for_near_rows,
-    is_of_many_features,
     is_small,
     is_smooth,
-    is_smooth_or_has_kinks,
-    is_tall,
-    is_text,
     is_text_like,
-    is_warm,
-    is_wide,
     limits,
     n_sampled,
-    n_sampled_of_l1,
     narrows,
     needs_few_digits,
+    needs_hessian,
     suits_ascent,
 )
 from .plan_methods import (
     by_alm,
+    by_alm_for_penalty,
     by_alm_of_sample,
-    by_alm_on_faces,
     by_ascent,
     by_bundle,
     by_cd,
     by_faces,
     by_lbfgs,
     by_narrowing,
-    by_near_rows,
     by_newton,
     by_owlqn,
     by_proximal_newton,
-    by_quasi_newton,
-    by_soft_alm,
-    by_sparse_alm,
 )
-from .related import Related, solve_related, within
+from .related import Related, solve_related
 from .related.kinked import kinked
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
-from .related.sample import as_accurate_as_rows, sample
+from .related.sample import sample
 from .related.smaller_units import smaller_units
 from .small import small
 from .widths import first_width
 
 # Bends that have become a thousandth as wide as at the start are taken for kinks.
 _SHARP = 1e-3
-
-# Samples are solved to a relative gap of 0.03.
-_TOL_OF_SAMPLE = 3e-2
 
 
 class Plan(NamedTuple):
@@ -308,54 +285,27 @@ def _row_space(f: Facts) -> Iterable[Related]:
 
 
 def _larger_alphas(f: Facts) -> Iterable[Related]:
-    _, first = limits(f)
-    return larger_alphas(f.objective, f.curvature / first, f.options.stopping)
-
-
-def _larger_alphas_of_smooth(f: Facts) -> Iterable[Related]:
-    return roughly(f.objective, f.curvature / LARGE_CURVATURE)
-
-
-def _larger_alphas_of_l1(f: Facts) -> Iterable[Related]:
-    larger = roughly(f.objective, OF_ALPHA_MAX / f.alpha_share)
-    return islice(larger, MOST_LARGER if f.wide else None)
+    o = f.objective
+    if f.l1:
+        larger = roughly(o, OF_ALPHA_MAX / f.alpha_share)
+        return islice(larger, MOST_LARGER if f.wide else None)
+    if has_small_alpha(f):
+        return larger_alphas(o, f.curvature / limits(f)[1], f.options.stopping)
+    return roughly(o, f.curvature / LARGE_CURVATURE)
 
 
 def _relaxed(f: Facts) -> Iterable[Related]:
-    return [relaxed(f.objective, f.options.stopping)]
+    return [relaxed(f.objective, f.options.stopping)] if is_linear(f) else []
 
 
 def _sample(f: Facts) -> Iterable[Related]:
-    part = sample(f.objective, n_sampled(f), within(_TOL_OF_SAMPLE))
-    return filter(None, [part])
-
-
-def _sample_of_l1(f: Facts) -> Iterable[Related]:
-    n_sampled = n_sampled_of_l1(f)
-    return filter(None, [sample(f.objective, n_sampled, as_accurate_as_rows())])
+    return sample(f.objective, n_sampled(f))
 
 
 #: The first row that fits is taken.
 PLANS = (
-    Plan(
-        "smaller units",
-        (has_squares, has_large_units),
-        _smaller_units,
-        None,
-    ),
-    Plan(
-        "one compiled loop",
-        (is_small, has_no_small_alpha),
-        None,
-        _by_loop,
-    ),
-    Plan(
-        "smaller units for an L1 norm",
-        (has_large_units_for_l1,),
-        _smaller_units,
-        None,
-    ),
-    # Losses with kinks, and squared norms.
+    Plan("smaller units", (has_large_units,), _smaller_units, None),
+    Plan("one compiled loop", (is_small, has_no_small_alpha), None, _by_loop),
     Plan(
         "span of the rows",
         (has_squares, has_kinks, has_short_rows),
@@ -363,68 +313,18 @@ PLANS = (
         by_alm,
     ),
     Plan(
-        "sample, near kinks",
-        (
-            has_squares,
-            has_kinks,
-            is_in_one_place,
-            has_one_score,
-            is_no_text,
-            is_tall,
-        ),
-        _sample,
-        by_near_rows,
-    ),
-    Plan("larger alphas", (has_small_alpha,), _larger_alphas, None),
-    Plan(
-        "dual ascent",
-        (has_squares, is_text, is_smooth_or_has_kinks, suits_ascent),
-        None,
-        by_ascent,
-    ),
-    Plan(
-        "proximal method of multipliers from a dual point",
-        (has_squares, has_kinks, is_warm),
-        None,
-        by_alm,
-    ),
-    Plan(
         "sample, proximal method of multipliers",
-        (has_squares, has_kinks, is_tall, is_not_for_near_rows, has_bent_dual),
+        (has_squares, has_kinks, has_sample),
         _sample,
         by_alm_of_sample,
     ),
+    Plan("larger alphas", (holds_rows_tightly,), _larger_alphas, None),
+    Plan("dual ascent", (has_squares, suits_ascent), None, by_ascent),
     Plan(
-        "proximal method of multipliers with soft envelopes",
-        (has_squares, has_kinks, is_wide),
+        "proximal method of multipliers",
+        (has_kinks, has_envelopes),
         None,
-        by_soft_alm,
-    ),
-    Plan(
-        "dual ascent, proximal method of multipliers",
-        (has_squares, has_kinks, has_several_scores, has_separable_dual),
-        None,
-        by_ascent,
-    ),
-    Plan(
-        "subLBFGS, proximal method of multipliers",
-        (has_squares, has_kinks, has_one_score),
-        None,
-        by_quasi_newton,
-    ),
-    Plan("proximal method of multipliers", (has_squares, has_kinks), None, by_alm),
-    # Smooth losses, and squared norms.
-    Plan(
-        "larger alphas, Newton's method",
-        (
-            has_squares,
-            is_from_zero,
-            is_of_many_features,
-            has_kinked_slope,
-            has_large_curvature,
-        ),
-        _larger_alphas_of_smooth,
-        by_newton,
+        by_alm_for_penalty,
     ),
     Plan(
         "L-BFGS",
@@ -433,57 +333,14 @@ PLANS = (
         by_lbfgs,
     ),
     Plan("Newton's method", (has_squares, is_smooth), None, _by_newton),
-    # An L1 penalty.
-    Plan(
-        "loss that is asymptotically linear, coordinate descent",
-        (has_l1, goes_by_columns, is_linear),
-        _relaxed,
-        by_cd,
-    ),
-    Plan(
-        "larger alphas, coordinate descent",
-        (goes_by_columns, has_small_l1),
-        _larger_alphas_of_l1,
-        by_cd,
-    ),
-    Plan(
-        "sample, proximal Newton method",
-        (
-            has_l1,
-            is_from_zero,
-            has_sample_for_l1,
-            is_apart_or_of_categories,
-            forms_hessian,
-        ),
-        _sample_of_l1,
-        by_proximal_newton,
-    ),
-    Plan(
-        "sample, coordinate descent",
-        (has_l1, goes_by_columns, is_from_zero, has_sample_for_l1),
-        _sample_of_l1,
-        by_cd,
-    ),
-    Plan("coordinate descent", (has_l1, goes_by_columns), None, by_cd),
     Plan(
         "proximal Newton method",
-        (has_l1, forms_hessian),
+        (has_l1, forms_hessian, needs_hessian),
         None,
         by_proximal_newton,
     ),
+    Plan("coordinate descent", (has_l1, goes_by_columns), _relaxed, by_cd),
     Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
-    Plan(
-        "larger alphas, proximal method of multipliers by coordinate descent",
-        (has_kinks, is_in_one_place, has_small_l1),
-        _larger_alphas_of_l1,
-        by_sparse_alm,
-    ),
-    Plan(
-        "proximal method of multipliers by coordinate descent",
-        (has_l1, has_kinks, is_in_one_place, has_one_score),
-        None,
-        by_sparse_alm,
-    ),
     # Pairs of rows.
     Plan(
         "Newton's method on smooth losses that approach the hinge",
@@ -491,14 +348,7 @@ PLANS = (
         None,
         by_narrowing,
     ),
-    # Bounds of coefficients.
     Plan("Newton's method on faces", (has_bounds, is_smooth), None, by_faces),
-    Plan(
-        "proximal method of multipliers on faces",
-        (has_bounds, has_kinks),
-        None,
-        by_alm_on_faces,
-    ),
     # Anything else.
     Plan("bundle method", (), None, by_bundle),
 )

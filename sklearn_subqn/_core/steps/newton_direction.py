@@ -48,13 +48,6 @@ _CG_LIMIT = 100
 # at which the run ends. docs/constants.md has the figures.
 _SHARE_OF_ALLOWED = 1.0 / 3.0
 
-# Second derivatives are estimated from 500 rows for each parameter.
-_ROWS_PER_PARAMETER = 500.0
-
-# Second derivatives are estimated only where the matrix takes the time of at least
-# eight products with X. docs/constants.md has the figures.
-_DEAR = 8.0
-
 
 def is_wide(objective: Objective) -> bool:
     """Whether there are at most a few rows for each feature."""
@@ -93,30 +86,6 @@ def is_factorized(
         return False
     row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
-
-
-def hessian_stride(point: Point) -> int:
-    """Return the stride: one row in ``stride`` estimates the second derivatives.
-
-    The estimate is off by about the root of the share of parameters to rows. It pays
-    where the matrix takes the time of many products with X.
-    """
-    objective, design = point.objective, point.objective.design
-    risk = objective.risk
-    if (
-        design.several_scores
-        or not risk.has_rows_apart(point.curvature)
-        or not is_factorized(objective, CG_ACCURACY)
-    ):
-        return 1
-    cost = design.gram_cost(np.arange(design.n_features))
-    if cost < _DEAR:
-        return 1
-    # ``n_rows`` is how many rows of equal curvature would determine the matrix as well.
-    total, square = risk.curvature_moments(point.curvature).tolist()
-    n_rows = total**2 / square if square else 0.0
-    affordable = n_rows / (_ROWS_PER_PARAMETER * objective.n_params)
-    return max(1, int(affordable))
 
 
 class NewtonDirections:

@@ -19,7 +19,7 @@ from ..kernels import ascent, multiclass, multilabel
 from ..losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
 from ..memory import BLOCK_SIZE
 from ..rounding import TINY
-from ..rows.design import Design
+from ..rows.second_moments import SecondMoments
 
 # For sparse rows, the squared constant that represents the intercept is a tenth of the
 # mean squared norm of rows. A larger constant makes the intercept follow single rows, a
@@ -57,7 +57,7 @@ _GAIN_SHARE = 0.2
 
 
 def row_sweeps(
-    design: Design,
+    design: SecondMoments,
     loss: RowwiseDual,
     weights: Floats,
     alpha: float,
@@ -103,7 +103,7 @@ class RowSweeps(ABC):
 
     def __init__(
         self,
-        design: Design,
+        design: SecondMoments,
         loss: Any,
         weights: Floats,
         alpha: float,
@@ -157,7 +157,7 @@ class IntervalSweeps(RowSweeps):
 
     Parameters
     ----------
-    design : Design
+    design : SecondMoments
     loss : Intervals
     weights : ndarray of shape (n,)
     alpha : float
@@ -169,7 +169,7 @@ class IntervalSweeps(RowSweeps):
 
     def __init__(
         self,
-        design: Design,
+        design: SecondMoments,
         loss: Intervals,
         weights: Floats,
         alpha: float,
@@ -269,7 +269,7 @@ class JointSweeps(RowSweeps):
 
     Parameters
     ----------
-    design : Design
+    design : SecondMoments
     loss : Simplices or LabelSets
     weights : ndarray of shape (n,)
     alpha : float
@@ -283,7 +283,7 @@ class JointSweeps(RowSweeps):
 
     def __init__(
         self,
-        design: Design,
+        design: SecondMoments,
         loss: Any,
         weights: Floats,
         alpha: float,

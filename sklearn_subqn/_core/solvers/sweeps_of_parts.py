@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from ..losses._base import Floats
-from ..rows.design import Design
-from .parts import Parts
+from ..objectives.risk import Risk
+from ..places.parts import Parts
 from .row_sweeps import (
     FIRST_SWEEPS,
     INTERCEPT_SHARE,
     MORE_SWEEPS,
     IntervalSweeps,
     RowSweeps,
+    row_sweeps,
 )
 
 # Places exchange their changes 16 times per sweep. Without an exchange, places
@@ -34,12 +35,25 @@ from .row_sweeps import (
 _EXCHANGES = 16
 
 
+def sweeps_of(
+    risk: Risk, alpha: float, dual: Any = None, proximity: float = 0.0
+) -> RowSweeps:
+    """Return dual coordinate ascent over the rows of a risk, as of ``row_sweeps``."""
+    if risk.parts is not None:
+        return SweepsOfParts(risk, alpha, dual, proximity)
+    loss = risk.rowwise_dual()
+    assert loss is not None, "separable by rows"
+    return row_sweeps(risk.design, loss, risk.weights, alpha, dual, proximity)
+
+
 class SweepsOfPart(IntervalSweeps):
     """Sweeps over the rows of a part, with the parameters in another process.
 
     Parameters
     ----------
-    design, loss, weights, alpha, dual, proximity
+    risk : Risk
+        The risk of the rows.
+    alpha, dual, proximity
         See ``IntervalSweeps``.
     intercept_step : float
         Squared constant that represents an intercept.
@@ -47,15 +61,14 @@ class SweepsOfPart(IntervalSweeps):
 
     def __init__(
         self,
-        design: Design,
-        loss: Any,
-        weights: Floats,
+        risk: Risk,
         alpha: float,
         dual: Floats | None,
         proximity: float,
         intercept_step: float,
     ) -> None:
-        super().__init__(design, loss, weights, alpha, dual, proximity)
+        loss: Any = risk.rowwise_dual()
+        super().__init__(risk.design, loss, risk.weights, alpha, dual, proximity)
         self._intercept_step = intercept_step
         self._own_steps = self._steps
         self._steps = self._steps.copy()
@@ -96,17 +109,15 @@ class SweepsOfParts(RowSweeps):
 
     Parameters
     ----------
-    parts : Parts
-        Risks of the parts.
-    design : Design
-        The design of all rows.
+    risk : Risk
+        The risk of all rows.
     alpha, dual, proximity
         See ``row_sweeps``.
     """
 
-    def __init__(
-        self, parts: Parts, design: Design, alpha: float, dual: Any, proximity: float
-    ) -> None:
+    def __init__(self, risk: Risk, alpha: float, dual: Any, proximity: float) -> None:
+        design, parts = risk.design, risk.parts
+        assert isinstance(parts, Parts), "in several places"
         self._design, self._alpha, self._proximity = design, alpha, proximity
         self._curvature = alpha + proximity
         self._least = max(1.0, 0.5 * parts.n_places)
@@ -115,7 +126,7 @@ class SweepsOfParts(RowSweeps):
         if design.fit_intercept:
             self._intercept_step = INTERCEPT_SHARE * design.mean_square
         args = alpha, dual, proximity, self._intercept_step
-        self._parts = parts.of(parts.each("sweeps_of_part", *args))
+        self._parts = parts.of(parts.each("made", SweepsOfPart, *args))
         self._n_sweeps = FIRST_SWEEPS
         self._center = np.zeros(design.n_features)
         # Coefficients and intercept, and the sum of the dual over the curvature.
