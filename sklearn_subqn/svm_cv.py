@@ -41,10 +41,11 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         "balanced_accuracy" and "neg_hinge_loss".
     search_max_fits : int, default=1000
         Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and ten bounded intervals count as
-        one more. The default is the number of fits of 50 grids of 20 values. A search
-        that reaches it ends with what is proven so far, and a warning. The first 13
-        values are always solved.
+        that is solved on the folds counts as one, and a bounded interval as a share of
+        one, from a sixth for small data to less than a hundredth for large. The
+        default is the number of fits of 50 grids of 20 values. A search that reaches
+        it ends with what is proven so far, and a warning. The first 13 values are
+        always solved.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.

@@ -25,9 +25,6 @@ from .._solving.solution import Floats
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# Bounds of an interval take about a tenth of the time of fits to an alpha.
-_WORK_OF_BOUNDS = 0.1
-
 # An interval is halved where the radius of coefficients in its middle is less than 0.7
 # times that at its ends; else its solved ends are too far from each other.
 _NARROW = 0.7
@@ -42,7 +39,17 @@ _LEAST_GAIN = 0.05
 
 
 class Fold(Protocol):
-    """A fold as the search sees it."""
+    """A fold as the search sees it.
+
+    Attributes
+    ----------
+    work_of_bounds : float
+        The work of bounds of an interval, as a share of the mean fit so far.
+    """
+
+    @property
+    def work_of_bounds(self) -> float:
+        """What the class says of it."""
 
     def solve(self, alpha: float) -> tuple[Any, float]:
         """Return what is solved for an alpha, and the score of the held-out rows."""
@@ -129,8 +136,8 @@ class ProvenSearch:
         self._scores: list[list[float]] = []
         # The number of the alpha that was solved between two others.
         self._number: dict[tuple[int, int], int] = {}
-        # In fits to an alpha, on all folds.
-        self._work = 0.0
+        # Of how many intervals bounds were taken.
+        self._n_bounded = 0
 
     def run(self, low: float, high: float, tol: float, most: float) -> Search:
         """Search from low to high until ``tol`` is proven, or cannot be.
@@ -149,7 +156,7 @@ class ProvenSearch:
             aim = self._best() + tol
             upper, _, interval = heapq.heappop(queue)
             n_solved = len(self._alphas)
-            cut = -upper > aim and self._work >= most
+            cut = -upper > aim and self._work() >= most
             parts = self._refined(interval, aim) if -upper > aim and not cut else []
             if len(self._alphas) > n_solved:
                 self._report(n_solved + 1, self._best(), -upper)
@@ -168,12 +175,16 @@ class ProvenSearch:
         scores = np.array(self._scores)[order].T
         return Search(np.array(self._alphas)[order], scores, bounds, gap, cut)
 
+    def _work(self) -> float:
+        """Return the work so far, in fits to an alpha on all folds."""
+        shares = [fold.work_of_bounds for fold in self._folds]
+        return len(self._alphas) + self._n_bounded * sum(shares) / len(shares)
+
     def _best(self) -> float:
         return float(np.max(np.mean(self._scores, axis=1)))
 
     def _solve(self, alpha: float) -> int:
         """Solve an alpha on all folds; return its number."""
-        self._work += 1.0
         found = self._each(lambda fold: fold.solve(alpha))
         solved, scores = zip(*found, strict=True)
         self._alphas.append(alpha)
@@ -185,7 +196,7 @@ class ProvenSearch:
         self, first: float, last: float, pair: tuple[int, int]
     ) -> AlphaInterval:
         """Return an interval between two solved alphas with its bounds."""
-        self._work += _WORK_OF_BOUNDS
+        self._n_bounded += 1
         share = self._share(math.sqrt(first * last), pair)
         a, b = (self._solved[i] for i in pair)
 
