@@ -41,11 +41,12 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         ``search_tol``. For two classes, ``l1_ratio=0``, and the scores "accuracy",
         "balanced_accuracy", "neg_hinge_loss" and "neg_log_loss".
     search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1, in units of fits:
-        each ``alpha`` that is solved on the folds counts as one, and so do ten
-        intervals with bounds. The default equals 50 grids of 20 values. At the limit,
-        the search ends with the gap proven so far and a warning. The first 13 values
-        are always solved.
+        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
+        that is solved on the folds counts as one, and a bounded interval as a share of
+        one, from a sixth for small data to less than a hundredth for large. The
+        default is the number of fits of 50 grids of 20 values. A search that reaches
+        it ends with what is proven so far, and a warning. The first 13 values are
+        always solved.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without an objective or a gap.

@@ -25,9 +25,6 @@ from .._solving.solution import Floats
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# Bounds of an interval take about a tenth of the time of the fits for an alpha.
-_WORK_OF_BOUNDS = 0.1
-
 # An interval is halved if the radius of coefficients in its middle is less than 0.7
 # times the radius at its ends; otherwise an alpha between its solved ends is solved.
 _NARROW = 0.7
@@ -42,7 +39,17 @@ _LEAST_GAIN = 0.05
 
 
 class Fold(Protocol):
-    """A fold, as the search uses it."""
+    """A fold, as the search uses it.
+
+    Attributes
+    ----------
+    work_of_bounds : float
+        The work to bound one interval, as a share of the mean work of a fit so far.
+    """
+
+    @property
+    def work_of_bounds(self) -> float:
+        """The attribute above."""
 
     def solve(self, alpha: float) -> tuple[Any, float]:
         """Return the solution for an alpha, and the score of the held-out rows."""
@@ -130,8 +137,8 @@ class ProvenSearch:
         self._scores: list[list[float]] = []
         # The index of the alpha that was solved between two neighbors.
         self._number: dict[tuple[int, int], int] = {}
-        # Work in units of the fits for an alpha on all folds.
-        self._work = 0.0
+        # The number of intervals that have bounds.
+        self._n_bounded = 0
 
     def run(self, low: float, high: float, tol: float, most: float) -> Search:
         """Search from low to high until ``tol`` is proven, or cannot be proven.
@@ -150,7 +157,7 @@ class ProvenSearch:
             aim = self._best() + tol
             upper, _, interval = heapq.heappop(queue)
             n_solved = len(self._alphas)
-            cut = -upper > aim and self._work >= most
+            cut = -upper > aim and self._work() >= most
             parts = self._refined(interval, aim) if -upper > aim and not cut else []
             if len(self._alphas) > n_solved:
                 self._report(n_solved + 1, self._best(), -upper)
@@ -169,12 +176,16 @@ class ProvenSearch:
         scores = np.array(self._scores)[order].T
         return Search(np.array(self._alphas)[order], scores, bounds, gap, cut)
 
+    def _work(self) -> float:
+        """Return the work so far, in fits to an alpha on all folds."""
+        shares = [fold.work_of_bounds for fold in self._folds]
+        return len(self._alphas) + self._n_bounded * sum(shares) / len(shares)
+
     def _best(self) -> float:
         return float(np.max(np.mean(self._scores, axis=1)))
 
     def _solve(self, alpha: float) -> int:
         """Solve an alpha on all folds; return its number."""
-        self._work += 1.0
         found = self._each(lambda fold: fold.solve(alpha))
         solved, scores = zip(*found, strict=True)
         self._alphas.append(alpha)
@@ -186,7 +197,7 @@ class ProvenSearch:
         self, first: float, last: float, pair: tuple[int, int]
     ) -> AlphaInterval:
         """Return an interval between two solved alphas with its bounds."""
-        self._work += _WORK_OF_BOUNDS
+        self._n_bounded += 1
         share = self._share(math.sqrt(first * last), pair)
         a, b = (self._solved[i] for i in pair)
 

@@ -316,6 +316,20 @@ def test_rankings(loss, kind):
         assert bounds[held, 2].min() - 1e-9 <= score <= bounds[held, 3].max() + 1e-9
 
 
+def test_bounds_of_many_entries_are_little_work():
+    """The more entries rows have, the less bounds of intervals are beside fits."""
+    rng, most = np.random.default_rng(0), 20
+    rows = rng.normal(size=(2000, 200))
+    y = rows[:, 0] + rng.normal(size=2000) > 0.0
+    search = L1LogisticOWLQNCV((1e-4, 10.0), l1_ratio=0, cv=KFold(2))
+    search.set_params(search_tol=1e-5, search_max_fits=most)
+    with pytest.warns(ConvergenceWarning, match=f"search_max_fits={most} "):
+        search.fit(rows, y)
+    # Each of the first twelve intervals is bounded, and two for each other.
+    n_bounded = 2 * len(search.score_bounds_) - 12
+    assert len(search.alphas_) < most < len(search.alphas_) + 0.1 * n_bounded
+
+
 @pytest.mark.parametrize(
     "search",
     [
@@ -336,7 +350,8 @@ def test_work_is_bounded(search):
         told = f"no alpha is better by more than.*search_max_fits={most} .*Scale"
         with pytest.warns(ConvergenceWarning, match=told):
             search.fit(rows, Y)
-        # The last step solves one alpha at most, and ten intervals count as one.
+        # The last step solves one alpha at most. Each interval was bounded, and for few
+        # rows that counts as a tenth of a fit at least.
         assert len(search.alphas_) + 0.1 * len(search.score_bounds_) <= most + 2
         assert search.scores_path_.shape == (5, len(search.alphas_))
         gaps.append(search.search_gap_)
