@@ -321,8 +321,10 @@ class Deviance(SteepRowLoss):
         slope, curvature = slope / shift, curvature / (shift * shift)
         rising, falling = curvature + a * slope, curvature - b * slope
         # No argument of either function is larger.
-        largest = max(float(scores.max()), -float(scores.min()))
-        largest += math.log(max(float(targets.max()), 1.0))
+        largest = float(scores.max())
+        if a:
+            largest = max(largest, -float(scores.min()))
+            largest += math.log(max(float(targets.max()), 1.0))
 
         def at(step: float) -> tuple[float, float]:
             change = step * shift
