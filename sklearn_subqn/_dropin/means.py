@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
@@ -51,30 +50,20 @@ class MeanRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         power, model = variance_power(self), self._linear_model()
-        constant = float(weights @ _least_loss(y, power))
+        loss = loss_of(self)
+        # Half the deviance is zero at its least.
+        constant = loss.oracle.conjugate(np.zeros_like(y), y, weights)
         given: Any = {"reading": LessConstant(constant)}
         if not self.alpha:
             curvature = 1.0 if power is None else float(weights @ y) ** (2.0 - power)
             reading = {"bend": curvature or 1.0, "constant": constant}
             given = without_penalty(X, weights, model.fit_intercept, **reading)
-        loss = loss_of(self)
         return LinearProblems(model, X, [y], loss, weights, single=True, **given)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = variance_power(self) is not None
         return tags
-
-
-def _least_loss(y: Floats, power: float | None) -> Floats:
-    """Return half the deviance less the loss, a function of the targets alone."""
-    if power is None:
-        return np.zeros_like(y)
-    if power == 1.0:
-        return np.asarray(xlogy(y, y) - y)
-    if power == 2.0:
-        return np.asarray(-np.log(y) - 1.0)
-    return np.asarray(y ** (2.0 - power) / ((1.0 - power) * (2.0 - power)))
 
 
 class PoissonRegressor(MeanRegressor):

@@ -14,10 +14,11 @@ from sklearn_subqn._core.kernels import (
     own_columns,
     piecewise,
     products,
+    row_loss,
     simplex,
     softmax,
 )
-from sklearn_subqn._core.kernels import box as kernels
+from sklearn_subqn._core.losses._base import RowForm
 
 
 def rows(n, seed=0):
@@ -59,10 +60,11 @@ def test_box_value_and_subgradient(n, box):
     t, sign = arguments_of(labels, scores, targets)
     v = np.array([low, 0.0, high])
     maxima = (np.multiply.outer(t, v) - tube * np.abs(v)).max(axis=1, initial=-np.inf)
-    value = kernels.value(scores, targets, weights, *box)
+    value = row_loss.value(RowForm(0, *box), scores, targets, weights, None)
     assert value == pytest.approx(weights @ maxima, rel=1e-13)
     out = np.empty(n)
-    kernels.subgradient(scores, targets, weights, *box, 1e-10, 1.0, out)
+    args = scores, targets, weights, None, 1, 1e-10, 1.0
+    row_loss.derivatives(RowForm(0, *box), *args, out)
     chosen = np.where(t > tube + 1e-10, high, np.where(t < -tube - 1e-10, low, 0.0))
     assert_allclose(out, weights * sign * chosen, rtol=1e-15)
 
@@ -72,7 +74,7 @@ def test_box_value_and_subgradient(n, box):
 def test_balance_shrinks_one_sign(n, shift):
     dual = np.random.default_rng(n).standard_normal(n) + shift
     out = np.empty(n)
-    changed = kernels.balance(dual, out)
+    changed = row_loss.balance(dual, out)
     up, down = dual[dual > 0.0].sum(), -dual[dual < 0.0].sum()
     assert changed == (up != down)
     heavier = dual > 0.0 if up > down else dual < 0.0
@@ -89,7 +91,7 @@ def test_box_kinks_ahead(n, box):
     dscores = np.random.default_rng(1).standard_normal(n)
     kinks, jumps = np.empty(n), np.empty(n)
     args = scores, dscores, targets, weights, *box, 1e-10, 1.0
-    slope, n_kinks = kernels.kinks_ahead(*args, kinks, jumps)
+    slope, n_kinks = row_loss.kinks_ahead(*args, kinks, jumps)
     t, sign = arguments_of(labels, scores, targets)
     t, dt = t - shift, sign * dscores
     on_kink = np.abs(t) <= 1e-10 * np.maximum(1.0, np.abs(scores))
@@ -113,7 +115,8 @@ def test_box_with_a_ridge(n, box, ridge, centered):
     center = low + (high - low) * rng.random(n)
     center[::5] = low
     c = center if centered else np.zeros(n)
-    args = scores, targets, weights, *box, ridge, center if centered else None
+    form = RowForm(0, *box)._replace(**{"width" if centered else "ridge": ridge})
+    args = form, scores, targets, weights, center if centered else None
     t, sign = arguments_of(labels, scores, targets)
     edge = tube / ridge
 
@@ -127,22 +130,29 @@ def test_box_with_a_ridge(n, box, ridge, centered):
     q = c + t / ridge
     v = threshold(q)
     maxima = v * t - tube * np.abs(v) - 0.5 * ridge * (v - c) ** 2
-    value = kernels.smooth_value(*args)
-    assert value == pytest.approx(weights @ maxima, rel=1e-12, abs=1e-13)
-    out, dq = np.empty(n), np.empty(n)
-    kernels.smooth_gradient(*args, out)
+    assert row_loss.value(*args) == pytest.approx(
+        weights @ maxima, rel=1e-12, abs=1e-13
+    )
+    out = np.empty(n)
+    row_loss.derivatives(*args, 1, 0.0, 1.0, out)
     assert_allclose(out, weights * sign * v, rtol=1e-12, atol=1e-15)
-    kernels.smooth_curvature(*args, 1e-9, out)
+    row_loss.derivatives(*args, 2, 1e-9, 1.0, out)
     assert_allclose(out, np.where(bends(q, 1e-9), weights / ridge, 0.0), rtol=1e-14)
-    kernels.smooth_line(scores, dscores, targets, labels, ridge, args[-1], out, dq)
-    assert_allclose(out, q, rtol=1e-13, atol=1e-15)
-    assert_allclose(dq, sign * dscores / ridge, rtol=1e-14)
-    at = out + 0.7 * dq
-    slope, curvature = kernels.smooth_slope(out, dq, weights, *box[1:], ridge, 0.7)
+    line = form, scores, dscores, targets, weights, args[-1]
+    slope, curvature = row_loss.on_line(*line, 0.7)
+    dq = sign * dscores / ridge
+    at = q + 0.7 * dq
     expected = ridge * weights @ (dq * threshold(at))
     assert slope == pytest.approx(expected, rel=1e-12, abs=1e-12)
     expected = ridge * weights @ (dq**2 * bends(at, 0.0))
     assert curvature == pytest.approx(expected, rel=1e-12)
+    dual = weights * sign * v
+    terms = dual * targets + tube * np.abs(dual)
+    terms += 0.5 * ridge * weights * (v - c) ** 2
+    conjugate, size = row_loss.conjugate(form, dual, targets, weights, args[-1])
+    assert conjugate == pytest.approx(terms.sum(), rel=1e-12, abs=1e-13)
+    sizes = 2.0 * np.abs(dual * targets) + ridge * weights * c * c
+    assert size == pytest.approx(sizes.sum(), rel=1e-12)
 
 
 def step_of_sorted_kinks(slope, curvature, kinks, slope_jumps, curvature_jumps):
@@ -319,22 +329,22 @@ def test_gram_refuses_positions_outside():
 
 def test_read_only():
     arrays = rows(5)
-    expected = kernels.value(*arrays, True, 0.0, 1.0, 0.0)
+    form = RowForm(0, True, 0.0, 1.0)
+    expected = row_loss.value(form, *arrays, None)
     for array in arrays:
         array.flags.writeable = False
-    assert kernels.value(*arrays, True, 0.0, 1.0, 0.0) == expected
+    assert row_loss.value(form, *arrays, None) == expected
 
 
-# The parameters of each kernel in order: a for arrays of n rows, s for numbers.
+# The parameters of each kernel in order: a for arrays of n rows, s for numbers, i for
+# integers and f for an envelope.
 PARAMETERS = [
-    (kernels.value, "aaassss"),
-    (kernels.subgradient, "aaassssssa"),
-    (kernels.kinks_ahead, "aaaassssssaa"),
-    (kernels.smooth_value, "aaasssssa"),
-    (kernels.smooth_gradient, "aaasssssaa"),
-    (kernels.smooth_curvature, "aaasssssasa"),
-    (kernels.smooth_line, "aaassaaa"),
-    (kernels.smooth_slope, "aaasssss"),
+    (row_loss.value, "faaaa"),
+    (row_loss.derivatives, "faaaaissa"),
+    (row_loss.on_line, "faaaaas"),
+    (row_loss.conjugate, "faaaa"),
+    (row_loss.kinks_ahead, "aaaaisssssaa"),
+    (row_loss.balance, "aa"),
     (piecewise.minimize, "ssaaa"),
 ]
 each_array = pytest.mark.parametrize(
@@ -350,7 +360,8 @@ each_array = pytest.mark.parametrize(
 
 def call(kernel, kinds, place, wrong):
     """Call a kernel with ones and arrays of 5 ones, but for one parameter."""
-    arguments = [np.ones(5) if kind == "a" else 1.0 for kind in kinds]
+    others = {"s": 1.0, "i": 1, "f": RowForm(0, True, 0.0, 1.0, width=1.0)}
+    arguments = [np.ones(5) if kind == "a" else others[kind] for kind in kinds]
     arguments[place] = wrong
     return kernel(*arguments)
 
@@ -358,7 +369,7 @@ def call(kernel, kinds, place, wrong):
 @each_array
 @pytest.mark.parametrize("n", [0, 4, 6])
 def test_wrong_length(kernel, kinds, place, n):
-    with pytest.raises(ValueError, match=r"arrays of|kinks, but"):
+    with pytest.raises(ValueError, match=r"instead of|kinks, but"):
         call(kernel, kinds, place, np.ones(n))
 
 

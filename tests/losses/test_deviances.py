@@ -8,7 +8,7 @@ from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 
 from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.losses import regression_losses
-from sklearn_subqn._core.losses._deviance import Deviance
+from sklearn_subqn._core.losses._row_loss import Deviance
 
 POWERS = [1.001, 1.1, 1.5, 1.9, 1.999, 2.0]
 each_power = pytest.mark.parametrize("power", POWERS)
@@ -140,8 +140,8 @@ def test_losses_go_on_as_their_tangents_where_they_would_overflow(power):
 
 
 def test_powers_beyond_the_family_are_refused():
-    with pytest.raises(ValueError, match=r"power must be in \(1, 2\]; got 1"):
-        Deviance(1.0)
+    with pytest.raises(ValueError, match=r"power must be in \[1, 2\]; got 3"):
+        Deviance(3.0)
 
 
 def test_rows_without_weight_have_no_part():

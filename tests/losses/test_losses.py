@@ -277,11 +277,11 @@ def test_arguments_are_only_read(loss):
 
 def test_losses_say_what_they_do_not_offer():
     args = np.ones(1), np.ones(1), np.ones(1), np.ones(1)
-    with pytest.raises(TypeError, match="BoxQuadratic has no restriction"):
+    with pytest.raises(TypeError, match="SmoothRowLoss has no restriction"):
         BINARY_LOSSES["squared_hinge"].oracle.restrict(*args)
-    with pytest.raises(TypeError, match="BoxHinge has no derivatives"):
+    with pytest.raises(TypeError, match="KinkedRowLoss has no derivatives"):
         BINARY_LOSSES["hinge"].oracle.derivatives(*args)
-    with pytest.raises(TypeError, match="BoxHinge has no second derivatives"):
+    with pytest.raises(TypeError, match="KinkedRowLoss has no second derivatives"):
         BINARY_LOSSES["hinge"].oracle.curvature(*args[:3])
 
 

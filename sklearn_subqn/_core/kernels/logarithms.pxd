@@ -73,16 +73,8 @@ cdef extern from *:
         for (ptrdiff_t j = 0; j < size; j++)
             out[j] = log_of(x[j] < 2.2250738585072014e-308 ? 1.0 : x[j]);
     }
-
-    /* Write ln(1 + x) over each number x from 0 to 1. */
-    WIDEST static void logarithms_of_one_more(double *x, ptrdiff_t size)
-    {
-        for (ptrdiff_t j = 0; j < size; j++)
-            x[j] = log_of_one_more(x[j]);
-    }
     """
     void logarithms(const double* x, Py_ssize_t size, double* out) noexcept nogil
-    void logarithms_of_one_more(double* x, Py_ssize_t size) noexcept nogil
     double log_of_one_more(double x) noexcept nogil
     double log_of(double x) noexcept nogil
     double log_of_one_less(double x) noexcept nogil

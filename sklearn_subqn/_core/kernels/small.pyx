@@ -1,13 +1,10 @@
 """Minimizing J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i) in one loop.
 
 Rows are dense, with z = X w + o, and columns are divided by sizes in products, so that
-X is not copied. Losses are those of ``few_rows.pxd``, (1) there.
+X is not copied. Losses are those of ``row_losses.pxd``.
 
 The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, eq. 1.7)
-subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth with
-
-    v(t) = clip(soft(center + t / width, tube / width)),   u(t) its gradient,       (2)
-
+subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth,
 minimizes that, moves the center to v and shrinks the width. Other losses are their own
 envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
 Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), which is formed anew once
@@ -19,8 +16,8 @@ follows.
 Every v proves a bound: the sum of what Fenchel-Young's inequality leaves in each row
 and in each coefficient is the gap between J(w) and the dual value of u,
 
-    J(w) - D(u) = sum_i s_i (loss_i(t_i) - (v_i t_i - tube |v_i| - h(v_i)))
-                  + sum_j l2 / 2 (w_j - e_j)² + l1 (|w_j| - κ_j w_j),               (3)
+    J(w) - D(u) = sum_i s_i (loss_i(t_i) - (v_i t_i - h(v_i)))
+                  + sum_j l2 / 2 (w_j - e_j)² + l1 (|w_j| - κ_j w_j),               (1)
 
 where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero
 where there is a free intercept. Without l2 the dual point is c u with the largest c in
@@ -30,29 +27,18 @@ find it, balance it and compute J and the bound with its rounding errors themsel
 gap only says when to stop.
 """
 
-from .box_rows cimport Box, box_evaluate, box_line, box_slopes
-from .dense_rows cimport GRAM_ROWS, dense_factor, dense_gram, dense_substitute
-from .few_rows cimport (
-    BOX,
-    EXPONENTIAL,
-    GAMMA,
-    FewRows,
-    adjoint,
-    argument,
-    change,
-    exponentials_at,
-    forward,
-    loss_at,
-    subgradient,
-    variable,
+from .dense_rows cimport (
+    GRAM_ROWS, dense_adjoint, dense_factor, dense_forward, dense_gram, dense_substitute,
 )
 from .limited_memory cimport (
     MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
 )
 from .quadratic_models cimport descend, sign_of
+from .row_losses cimport BOX, RowLoss, formulas, loss_of, slopes_on_line
 from .rows cimport allocate
 from .scales cimport scale_of
-from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
+from .standard cimport INFINITY, fabs, free, memcpy, memset, sqrt
+from .sums cimport Sum, add_all, result
 
 cdef enum:
     # Centers, steps for each, and trials of a line search, at most.
@@ -104,10 +90,28 @@ cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 cdef enum:
     # Huber's loss with its scale minimized over, which otherwise is a box.
-    SCALED = 5
+    SCALED = 4
 
 # Bends that have become a thousandth as wide as at the start are left to others.
 cdef double SHARP = 1e-3
+
+
+cdef struct FewRows:
+    const double* X
+    const double* y
+    const double* s
+    # There is an intercept if q parameters are one more than d features.
+    Py_ssize_t n, d, q
+    # What multiplies columns, of an intercept one, and room for such products.
+    double* factors
+    double* scaled
+    RowLoss loss
+    double* center
+    # Scores, derivatives by them, second derivatives times s, and subgradients.
+    double* z
+    double* slope
+    double* bend
+    double* u
 
 
 cdef struct Problem:
@@ -140,9 +144,9 @@ cdef struct Problem:
     Py_ssize_t* columns
     bint* chosen
     double* part
-    # What box_slopes reads.
-    double* line
-    # What ``evaluate`` finds: J, and the two terms of (3).
+    # Residuals of which there is a scale.
+    double* residuals
+    # What ``evaluate`` finds: J, and the two terms of (1).
     double value, excess, left
 
 
@@ -152,12 +156,7 @@ def minimize(
     const double[::1] targets,
     const double[::1] offsets,
     const double[::1] weights,
-    int kind,
-    double labels,
-    double low,
-    double high,
-    double tube,
-    double ridge,
+    form,
     double l1,
     double l2,
     Py_ssize_t n_penalized,
@@ -168,7 +167,7 @@ def minimize(
     double[::1] center,
     double[::1] dual,
 ):
-    """Minimize until the gap (3) is at most tol |J - infimum|, or shrinks no more.
+    """Minimize until the gap (1) is at most tol |J - infimum|, or shrinks no more.
 
     Parameters
     ----------
@@ -177,10 +176,9 @@ def minimize(
         Positive numbers by which the columns are divided.
     targets, offsets, weights : ndarray of shape (n,)
         y, o and s.
-    kind, labels, low, high, tube, ridge
-        The loss: 0 for a box, 1 for the logistic loss, 2 for exponential functions, 4
-        for the gamma distribution, 5 for a box whose ridge is half a scale that is
-        minimized over, at least ``ridge``.
+    form : RowForm
+        The loss; kind 4 is a box whose ridge is half a scale that is minimized over, at
+        least the ridge of the form.
     l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
@@ -212,25 +210,27 @@ def minimize(
     for length in map(len, (targets, offsets, weights, center, dual)):
         if length != n:
             raise ValueError(f"{length} numbers for {n} rows")
-    if kind in (BOX, SCALED) and ridge + width <= 0.0:
-        raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 11 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
-    cdef double* room = <double*> allocate(size * sizeof(double))
     cdef FewRows* rows = &o.rows
+    rows.loss = loss_of(form)
+    rows.loss.width, o.least_ridge = width, rows.loss.ridge
+    o.is_scaled, o.largest_ridge = rows.loss.kind == SCALED, 0.0
+    if o.is_scaled:
+        rows.loss.kind = BOX
+    if rows.loss.kind == BOX and o.least_ridge + width <= 0.0:
+        raise ValueError("losses with kinks need a width")
+    cdef Py_ssize_t size = 6 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
+    cdef double* room = <double*> allocate(size * sizeof(double))
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
-    rows.n, rows.d, rows.q = n, d, q
-    rows.kind, rows.labels, rows.low, rows.high = kind, labels, low, high
-    rows.linear = 1.0 if kind == GAMMA or (kind == EXPONENTIAL and not labels) else 0.0
-    rows.tube, rows.ridge, rows.width, rows.center = tube, ridge, width, &center[0]
-    rows.z, rows.v, rows.bend, rows.e = room, room + n, room + 2 * n, room + 3 * n
-    rows.u, o.dz, o.line, o.g = room + 4 * n, room + 5 * n, room + 6 * n, room + 10 * n
+    rows.n, rows.d, rows.q, rows.center = n, d, q, &center[0]
+    rows.z, rows.slope, rows.bend, rows.u = room, room + n, room + 2 * n, room + 3 * n
+    o.dz, o.residuals, o.g = room + 4 * n, room + 5 * n, room + 6 * n
     o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
     o.block = o.room + q * (q + 3)
     o.mean = o.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
-    cdef double* ones = o.pairs.dg + MEMORY * q
-    o.part, rows.factors, rows.scaled = ones + n, ones + n + 3 * q, ones + n + 4 * q
+    o.part = o.pairs.dg + MEMORY * q
+    rows.factors, rows.scaled = o.part + 3 * q, o.part + 4 * q
     o.columns = <Py_ssize_t*> (rows.scaled + q)
     o.chosen, o.m = <bint*> (o.columns + q), q
     for i in range(q):
@@ -238,11 +238,6 @@ def minimize(
         rows.factors[i] = 1.0 / sizes[i] if i < d else 1.0
     o.l1, o.l2, o.tol, o.infimum = l1, l2, tol, infimum
     o.q, o.n_penalized, o.w = q, n_penalized, &w[0]
-    if kind == GAMMA:
-        rows.kind, rows.labels, rows.y = EXPONENTIAL, 1.0, ones
-    o.is_scaled, o.least_ridge, o.largest_ridge = kind == SCALED, ridge, 0.0
-    if kind == SCALED:
-        rows.kind = BOX
     o.stride = first_stride(&o) if width == 0.0 else 1
     o.spent, o.has_factor = FIRST, False
     try:
@@ -250,30 +245,39 @@ def minimize(
             forward(rows, o.w, rows.z)
             for i in range(n):
                 rows.z[i] += offsets[i]
-                ones[i] = 1.0
-                if kind == GAMMA:
-                    rows.z[i] -= log(targets[i])
-                    o.infimum -= weights[i] * log(targets[i])
                 o.dz[i] = 0.0
             find_least(&o)
             find_moments(&o)
             for k in range(MOST_CENTERS):
                 last = gap
                 done = minimize_envelope(&o, &gap)
-                if done or rows.width == 0.0:
+                if done or rows.loss.width == 0.0:
                     break
                 stuck = stuck + 1 if gap > 0.5 * last else 0
                 at_end = gap <= NEARLY_ROUNDED * fabs(o.value)
                 if stuck == (MOST_STUCK_AT_END if at_end else MOST_STUCK):
                     break
                 for i in range(n):
-                    rows.center[i] = rows.v[i]
-                rows.width = max(FACTOR * rows.width, narrowest)
+                    rows.center[i] = variable(rows, i)
+                rows.loss.width = max(FACTOR * rows.loss.width, narrowest)
             for i in range(n):
-                dual[i] = subgradient(rows, i)
+                dual[i] = rows.s[i] * rows.slope[i]
     finally:
         free(room)
-    return bool(done), rows.width
+    return bool(done), rows.loss.width
+
+
+cdef void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
+    """Fill z = X w, of columns times their factors."""
+    cdef Py_ssize_t j
+    for j in range(o.q):
+        o.scaled[j] = o.factors[j] * w[j]
+    dense_forward(o.X, o.n, o.d, o.q, o.scaled, z, 1)
+
+
+cdef double variable(const FewRows* o, Py_ssize_t i) noexcept nogil:
+    """Return v of a box."""
+    return -o.slope[i] * (o.y[i] if o.loss.labels > 0.0 else 1.0)
 
 
 cdef void find_scale(Problem* o, double step) noexcept nogil:
@@ -281,24 +285,19 @@ cdef void find_scale(Problem* o, double step) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i
     for i in range(rows.n):
-        o.line[i] = rows.y[i] - rows.z[i] - step * o.dz[i]
-    rows.ridge = max(o.least_ridge, 0.5 * scale_of(
-        o.line, rows.s, rows.n, 0.5 * rows.high, 2.0 * rows.ridge
+        o.residuals[i] = rows.y[i] - rows.z[i] - step * o.dz[i]
+    rows.loss.ridge = max(o.least_ridge, 0.5 * scale_of(
+        o.residuals, rows.s, rows.n, 0.5 * rows.loss.high, 2.0 * rows.loss.ridge
     ))
 
 
 cdef bint is_sharp(Problem* o) noexcept nogil:
     """Whether bends are as narrow as kinks, or hold no more rows than parameters."""
     cdef Py_ssize_t i, bent = 0
-    o.largest_ridge = max(o.largest_ridge, o.rows.ridge)
+    o.largest_ridge = max(o.largest_ridge, o.rows.loss.ridge)
     for i in range(o.rows.n):
         bent += o.rows.bend[i] > 0.0
-    return o.rows.ridge < SHARP * o.largest_ridge or bent <= o.q
-
-
-cdef Box box_of(const FewRows* o) noexcept nogil:
-    """Return what loops over rows read of the loss."""
-    return Box(o.labels, o.low, o.high, o.tube, o.ridge, o.width)
+    return o.rows.loss.ridge < SHARP * o.largest_ridge or bent <= o.q
 
 
 cdef void find_least(Problem* o) noexcept nogil:
@@ -362,7 +361,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         if changed or o.spent >= price(o):
             # Second derivatives at a given scale are larger.
             exact = o.stride == 1 and not o.is_scaled
-            if rows.width == 0.0 and o.left > SLOW * before and exact:
+            if rows.loss.width == 0.0 and o.left > SLOW * before and exact:
                 if o.left <= NEARLY_ROUNDED * fabs(o.value):
                     return False
             if not buy(o):
@@ -440,14 +439,14 @@ cdef bint change_columns(Problem* o) noexcept nogil:
     if o.m == 0:
         # No column leads further down; there is no Hessian of none.
         o.chosen[0], o.columns[0], o.m = True, 0, 1
-    if o.rows.width == 0.0:
+    if o.rows.loss.width == 0.0:
         o.stride = first_stride(o)
     return True
 
 
 cdef double least_bend(const Problem* o) noexcept nogil:
-    if o.rows.kind == BOX:
-        return LEAST / (o.rows.ridge + o.rows.width)
+    if o.rows.loss.kind == BOX:
+        return LEAST / (o.rows.loss.ridge + o.rows.loss.width)
     return LEAST_SMOOTH
 
 
@@ -485,35 +484,62 @@ cdef bint move(Problem* o, double step) noexcept nogil:
     return True
 
 
+cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
+    """Find derivatives, the sum of the losses, and what u leaves of them in (1).
+
+    ``reach`` is the weighted sum of |t|, or of |z|.
+    """
+    cdef FewRows* rows = &o.rows
+    cdef Py_ssize_t i, start, m
+    cdef double width = rows.loss.width, bound, shift
+    cdef double[256] f, own, rest
+    cdef RowLoss kinked = rows.loss
+    cdef Sum total = Sum(0.0, 0.0), left = Sum(0.0, 0.0), size = Sum(0.0, 0.0)
+    kinked.width = 0.0
+    for start in range(0, rows.n, 256):
+        m = min(256, rows.n - start)
+        formulas(
+            &rows.loss, rows.z + start, rows.y + start, rows.center + start, m,
+            f, rows.slope + start, rows.bend + start,
+        )
+        if width > 0.0:
+            formulas(
+                &kinked, rows.z + start, rows.y + start, NULL, m, own, NULL, NULL
+            )
+            for i in range(m):
+                shift = variable(rows, start + i) - rows.center[start + i]
+                bound = f[i] + 0.5 * width * shift * shift
+                rest[i] = rows.s[start + i] * max(own[i] - bound, 0.0)
+                f[i] = own[i]
+            add_all(&left, rest, m)
+        for i in range(m):
+            f[i] *= rows.s[start + i]
+            shift = rows.y[start + i] if rows.loss.kind == BOX else 0.0
+            rest[i] = rows.s[start + i] * fabs(rows.z[start + i] - shift)
+            rows.u[start + i] = rows.s[start + i] * rows.slope[start + i]
+            rows.bend[start + i] *= rows.s[start + i]
+        add_all(&total, f, m)
+        add_all(&size, rest, m)
+    o.value, o.excess, reach[0] = result(&total), result(&left), result(&size)
+
+
 cdef void evaluate(Problem* o) noexcept nogil:
-    """Find v, u and the gradient, J and what is left of it by (3)."""
+    """Find v, u and the gradient, J and what is left of it by (1)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double t, reach, steepest = o.l1, c = 1.0, r, w, over
+    cdef double reach, steepest = o.l1, c = 1.0, r, w, over
     cdef double moved = 0.0, bend = 0.0
-    cdef double[3] sums
-    sums[0] = sums[1] = sums[2] = o.left = 0.0
     if o.is_scaled:
         find_scale(o, 0.0)
-    if rows.kind == BOX:
-        box_evaluate(
-            rows.n, rows.z, rows.y, rows.s, rows.center, box_of(rows),
-            rows.v, rows.bend, sums,
-        )
-    else:
-        exponentials_at(rows, 0.0, o.dz)
-        for i in range(rows.n):
-            t = argument(rows, i, rows.z[i])
-            rows.v[i] = variable(rows, i, t, &rows.bend[i])
-            rows.bend[i] *= rows.s[i]
-            sums[0] += rows.s[i] * loss_at(rows, i, t)
-            sums[2] += rows.s[i] * fabs(t)
-    o.value, o.excess, reach = sums[0], sums[1], sums[2]
+    evaluate_rows(o, &reach)
+    o.left = 0.0
     if o.is_scaled:
-        o.value += 2.0 * rows.ridge
+        o.value += 2.0 * rows.loss.ridge
     for i in range(rows.n):
         bend += rows.bend[i]
-    adjoint(rows, o.g)
+    dense_adjoint(rows.X, rows.n, rows.d, rows.q, rows.u, o.g)
+    for j in range(o.q):
+        o.g[j] *= rows.factors[j]
     for j in range(o.n_penalized):
         w, r = o.w[j], -o.g[j]
         o.value += o.l1 * fabs(w) + 0.5 * o.l2 * w * w
@@ -530,7 +556,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
     # Variables of a loss with kinks shrink by as much as they sum to. Those of a smooth one
     # move, which costs the intercept, and the square by the curvature of the conjugate.
     for j in range(o.n_penalized, o.q):
-        if rows.width > 0.0 or not bend > 0.0:
+        if rows.loss.width > 0.0 or not bend > 0.0:
             o.left += fabs(o.g[j]) * reach
         else:
             o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
@@ -627,43 +653,31 @@ cdef void slope_along(
 cdef double line_search(Problem* o, double slope) noexcept nogil:
     """Return a step to where little of the slope is left, by bracketed Newton steps."""
     cdef FewRows* rows = &o.rows
-    cdef Py_ssize_t i, j
-    cdef double low = 0.0, high = INFINITY, step = 1.0, following, linear = 0.0
-    cdef double bend, dt, t, left, right, squares = 0.0
-    cdef double[2] sums
+    cdef Py_ssize_t j
+    cdef double low = 0.0, high = INFINITY, step = 1.0, following
+    cdef double left, right, change, bend, squares = 0.0
     cdef int k
-    cdef double accuracy = LEFT if rows.width > 0.0 else LEFT_SMOOTH
+    cdef double accuracy = LEFT if rows.loss.width > 0.0 else LEFT_SMOOTH
     for j in range(o.n_penalized):
         squares += o.l2 * o.p[j] * o.p[j]
-    for i in range(rows.n):
-        linear -= rows.s[i] * rows.linear * rows.y[i] * change(rows, i) * o.dz[i]
     for k in range(MOST_TRIALS):
-        sums[0], sums[1] = linear, squares
         if o.is_scaled:
             find_scale(o, step)
-        if rows.kind == BOX and (k == 0 or o.is_scaled):
-            box_line(
-                rows.n, rows.z, o.dz, rows.y, rows.s, rows.center, box_of(rows), o.line
-            )
-        if rows.kind == BOX:
-            box_slopes(rows.n, o.line, box_of(rows), step, sums)
-        else:
-            exponentials_at(rows, step, o.dz)
-            for i in range(rows.n):
-                dt = change(rows, i) * o.dz[i]
-                t = argument(rows, i, rows.z[i]) + step * dt
-                sums[0] += rows.s[i] * dt * variable(rows, i, t, &bend)
-                sums[1] += rows.s[i] * dt * dt * bend
+        slopes_on_line(
+            &rows.loss, rows.z, o.dz, rows.y, rows.s, rows.center, rows.n, step,
+            &change, &bend,
+        )
         slope_along(o, step, &left, &right)
-        left += sums[0]
-        right += sums[0]
+        left += change
+        right += change
+        bend += squares
         if left <= accuracy * -slope and right >= accuracy * slope:
             break
         if right < 0.0:
-            low, sums[0] = step, right
+            low, change = step, right
         else:
-            high, sums[0] = step, left
-        following = step - sums[0] / sums[1] if sums[1] > 0.0 else INFINITY
+            high, change = step, left
+        following = step - change / bend if bend > 0.0 else INFINITY
         if not low < following < high or following > 10.0 * step:
             following = 0.5 * (low + high) if high < INFINITY else 4.0 * step
         if following == step:

@@ -156,28 +156,33 @@ class PiecewiseQuadratic:
         )
 
 
-class Looped(NamedTuple):
-    """A loss of one score per row as the kernel ``small`` takes it.
+class RowForm(NamedTuple):
+    """A loss of one score per row as compiled loops take it.
 
     Attributes
     ----------
     kind : int
         0 for a box of dual variables, with a quadratic or without, 1 for the logistic
         loss, 2 for exponential functions; 3 for the logistic loss of several classes,
-        which has a loop of its own; 4 for the gamma distribution; 5 for a box whose
-        ridge is half a scale that is minimized over, and no less than given.
+        which has a loop of its own; 4 for a box whose ridge is half a scale that is
+        minimized over, and no less than given.
     labels : bool
         Whether targets are labels of -1 or +1, which multiply scores.
-    low, high, tube, ridge : float
-        The box, what is subtracted times |v|, and times v² / 2.
+    low, high, tube, ridge, width : float
+        The box, and what is subtracted times |v|, times v² / 2 and times
+        (v - center)² / 2.
+    a : float
+        Of exponential functions: one less than the power of a deviance.
     """
 
     kind: int
     labels: bool
     low: float
     high: float
-    tube: float
-    ridge: float
+    tube: float = 0.0
+    ridge: float = 0.0
+    width: float = 0.0
+    a: float = 0.0
 
 
 class Intervals(NamedTuple):

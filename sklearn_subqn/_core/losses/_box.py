@@ -16,36 +16,52 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Floats, Intervals
-from ._box_entropies import BoxCounts, BoxEntropy, BoxLogistic
-from ._box_piecewise import BoxHinge, BoxQuadratic, Interval
+from ._base import Floats, Intervals, RowForm
 from ._composition import DualSet, Smoothing
-from ._deviance import Deviance
 from ._dual_loss import Composed, DualLoss
 from ._loss import Loss
 from ._maps import Counts, Margin, Residual, Thresholds
-from ._smoothings import BinaryEntropy, Entropy, Quadratic
+from ._row_loss import Deviance, KinkedRowLoss, SmoothRowLoss, SteepRowLoss
+from ._smoothings import BinaryEntropy, Entropy, Quadratic, RowEntropy
 
 
-class Box(Interval, DualSet):
+class Box(DualSet):
     """The interval [low, high] of one dual variable v for each row.
 
-    Its parameters are those of ``Interval``.
+    Parameters
+    ----------
+    to_argument : Margin, Residual or Counts
+        From scores and targets to t.
+    low, high : float
+        With low <= 0 <= high.
+    tube : float, default=0
+        Is subtracted times |v|, which makes kinks at both ends of a tube around t = 0.
     """
 
+    def __init__(
+        self, to_argument: Margin, low: float, high: float, tube: float = 0.0
+    ) -> None:
+        self.map, self.low, self.high, self.tube = to_argument, low, high, tube
+        self.largest = max(-low, high)
+
     def oracle(self, smoothing: Smoothing | None) -> Loss:
+        shape = self.low, self.high, self.tube
+        form = RowForm(Quadratic.kind, self.map.labels, *shape)
         if smoothing is None:
-            return BoxHinge(self)
+            return KinkedRowLoss(self.map, form)
         if isinstance(smoothing, Quadratic):
-            return BoxQuadratic(self, smoothing)
-        if isinstance(smoothing, BinaryEntropy):
-            return BoxLogistic(self)
-        assert isinstance(smoothing, Entropy), "an entropy of one variable"
-        if (self.low, self.high, self.tube) != (0.0, np.inf, 0.0):
-            raise ValueError("Entropy is one of the numbers from zero on.")
-        if self.map.labels:
-            return BoxEntropy(self, smoothing)
-        return BoxCounts(self)
+            ridge, center = smoothing.ridge, smoothing.center
+            if center is None:
+                return SmoothRowLoss(self.map, form._replace(ridge=ridge))
+            return SmoothRowLoss(self.map, form._replace(width=ridge), center)
+        assert isinstance(smoothing, RowEntropy), "an entropy of one variable"
+        if shape != (*smoothing.interval, 0.0):
+            name = type(smoothing).__name__
+            raise ValueError(f"{name} is an entropy of {smoothing.interval}.")
+        if isinstance(self.map, Counts):
+            return Deviance(1.0)
+        oracle = SteepRowLoss if isinstance(smoothing, Entropy) else SmoothRowLoss
+        return oracle(self.map, form._replace(kind=smoothing.kind))
 
     def envelope(self, center: Floats, width: float) -> Quadratic:
         return Quadratic(width, center)

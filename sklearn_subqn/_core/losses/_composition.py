@@ -11,15 +11,7 @@ from ._loss import Loss
 
 
 class Smoothing:
-    """What a loss subtracts inside its maximum over dual variables.
-
-    Attributes
-    ----------
-    analytic : bool
-        Whether the maximum then has all derivatives, as with an entropy.
-    """
-
-    analytic: bool = False
+    """What a loss subtracts inside its maximum over dual variables."""
 
     def of_rows(self, rows: Rows) -> Smoothing:
         """Return the smoothing of some of the rows."""

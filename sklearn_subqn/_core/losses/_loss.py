@@ -11,8 +11,8 @@ import numpy as np
 from ._base import (
     Derivatives,
     Floats,
-    Looped,
     PiecewiseQuadratic,
+    RowForm,
     Rows,
     total_of_rows,
 )
@@ -194,7 +194,7 @@ class Loss(OfDuals):
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
     @property
-    def looped(self) -> Looped | None:
+    def looped(self) -> RowForm | None:
         """The loss as a compiled loop over few rows takes it, None if none does."""
         return None
 

@@ -51,24 +51,24 @@ class Mapped(Loss):
         return value, self._A.adjoint(dual, scores)
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
-        return self._R.kink_rows(self._A.forward(scores), targets)
+        z, targets, _ = self._A.inputs(scores, targets, np.ones(len(scores)))
+        return self._R.kink_rows(z, targets)
 
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Floats:
-        dual = self._R.argsup(*self._line(scores, dscores), targets, weights)
+        dual = self._R.argsup(*self._line(scores, dscores, targets, weights))
         return self._A.adjoint(dual, scores)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> PiecewiseQuadratic:
-        return self._R.restrict(*self._line(scores, dscores), targets, weights)
+        return self._R.restrict(*self._line(scores, dscores, targets, weights))
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Derivatives:
-        z, *others = self._A.inputs(scores, targets, weights)
-        return self._R.derivatives(z, self._A.forward(dscores), *others)
+        return self._R.derivatives(*self._line(scores, dscores, targets, weights))
 
     def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Curvature:
         z, *others = self._A.inputs(scores, targets, weights)
@@ -150,8 +150,12 @@ class Mapped(Loss):
     def dual_scale(self, targets: Any, weights: Floats) -> float:
         return self._R.dual_scale(targets, weights)
 
-    def _line(self, scores: Floats, dscores: Floats) -> tuple[Floats, Floats]:
-        return self._A.forward(scores), self._A.forward(dscores)
+    def _line(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Any:
+        """Return scores and a direction of the set, with its targets and weights."""
+        z, *others = self._A.inputs(scores, targets, weights)
+        return z, self._A.forward(dscores), *others
 
     def _duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
         """Return dual, targets and weights of the set for a dual of scores."""

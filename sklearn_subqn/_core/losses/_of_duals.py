@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import box
+from ..kernels import row_loss
 from ..rounding import CLOSE, rounding, running_rounding
 from ._base import Floats, Mask
 
@@ -162,7 +162,7 @@ class OfDuals(ABC):
         if dual.ndim > 1:
             raise TypeError(f"{type(self).__name__} does not balance its duals.")
         balanced = np.empty(dual.shape)
-        changed = box.balance(np.ascontiguousarray(dual), balanced)
+        changed = row_loss.balance(np.ascontiguousarray(dual), balanced)
         return balanced if changed else dual
 
     def balance_near_optimum(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Floats, Looped, PiecewiseQuadratic, Rows
+from ._base import Floats, RowForm
 from ._composition import ScoreMap
 from ._mapped import Mapped
 
@@ -33,23 +33,8 @@ class OffsetLoss(Mapped):
     by_columns = True
 
     @property
-    def looped(self) -> Looped | None:
+    def looped(self) -> RowForm | None:
         return self._R.looped
-
-    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
-        return self._R.kink_rows(scores + targets[:, 1], _first(targets))
-
-    def argsup(
-        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
-    ) -> Floats:
-        z, *others = self._A.inputs(scores, targets, weights)
-        return self._R.argsup(z, dscores, *others)
-
-    def restrict(
-        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
-    ) -> PiecewiseQuadratic:
-        z, *others = self._A.inputs(scores, targets, weights)
-        return self._R.restrict(z, dscores, *others)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
         conjugate = super().conjugate(dual, targets, weights)

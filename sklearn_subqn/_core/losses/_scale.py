@@ -20,16 +20,18 @@ import numpy as np
 
 from ..kernels import scale as kernel
 from ..rounding import rounding
-from ._base import Derivatives, Floats, Looped
+from ._base import Derivatives, Floats, RowForm
 from ._box import Box
-from ._box_piecewise import BoxQuadratic, Interval, PiecewiseBox
 from ._curvature import Curvature
 from ._dual_loss import DualLoss
 from ._maps import Residual
-from ._smoothings import Quadratic
+from ._row_loss import RowLoss, SmoothRowLoss
+
+# What compiled loops call a box, and one whose ridge is half a scale.
+_BOX, _SCALED = 0, 4
 
 
-class ScaledHuber(PiecewiseBox):
+class ScaledHuber(RowLoss):
     """Huber's loss with its scale minimized over, or its envelope around a center.
 
     With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
@@ -58,18 +60,19 @@ class ScaledHuber(PiecewiseBox):
         center: Floats | None = None,
         width: float = 0.0,
     ) -> None:
-        super().__init__(Interval(Residual(), -2.0 * epsilon, 2.0 * epsilon))
+        form = RowForm(_BOX, False, -2.0 * epsilon, 2.0 * epsilon)
+        super().__init__(Residual(), form)
         self.epsilon, self._least, self._negligible = epsilon, least, negligible
         self._center, self._width = center, width
         self._unit = 0.0
-        self._last: tuple[tuple[Any, ...], float, BoxQuadratic] | None = None
+        self._last: tuple[tuple[Any, ...], float, SmoothRowLoss] | None = None
 
     @property
-    def looped(self) -> Looped | None:
+    def looped(self) -> RowForm | None:
         """The box, and half of the least scale."""
         if self._center is not None:
             return None
-        return Looped(5, *self._box, 0.0, 0.5 * self._least)
+        return self._form._replace(kind=_SCALED, ridge=0.5 * self._least)
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return the scale."""
@@ -77,17 +80,14 @@ class ScaledHuber(PiecewiseBox):
 
     def _at(
         self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, BoxQuadratic]:
+    ) -> tuple[float, SmoothRowLoss]:
         """Return the scale, and what the loss is, up to a constant, at this scale."""
         args, last = (scores, targets, weights), self._last
         if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
             return last[1:]
         scale = self._scale_of(self._shifted(scores, targets), weights)
-        # With this ridge both quadratics are one.
-        width = self._width
-        ridge = 0.5 * scale + width
-        center = None if self._center is None else width / ridge * self._center
-        box = BoxQuadratic(self.set, Quadratic(ridge, center))
+        form = self._form._replace(ridge=0.5 * scale, width=self._width)
+        box = SmoothRowLoss(self.map, form, self._center)
         self._last = args, scale, box
         return scale, box
 
@@ -105,13 +105,7 @@ class ScaledHuber(PiecewiseBox):
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         scale, box = self._at(scores, targets, weights)
-        value = scale + box.value(scores, targets, weights)
-        if self._center is None:
-            return value
-        # Both quadratics of the center less that of their sum.
-        width = self._width
-        rest = 0.25 * scale * width / (0.5 * scale + width)
-        return value - rest * float(weights @ np.square(self._center))
+        return scale + box.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient, inside the ball by what rounding leaves uncertain."""
@@ -186,7 +180,7 @@ class ScaledHuber(PiecewiseBox):
 
     def kinked(self) -> DualLoss:
         """Return the loss of a scale of zero."""
-        return DualLoss(Box(Residual(), *self._box[1:]))
+        return DualLoss(Box(self.map, self._form.low, self._form.high))
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         return self._negligible

@@ -13,7 +13,7 @@ import numpy as np
 from ..kernels import softmax as kernel
 from ..rounding import ROUNDED
 from ._balance import FlowOracle
-from ._base import Derivatives, Floats, Looped, Mask, Rows
+from ._base import Derivatives, Floats, Mask, RowForm, Rows
 from ._curvature import Curvature
 
 
@@ -27,8 +27,8 @@ class Softmax(FlowOracle):
     by_columns = True
 
     @property
-    def looped(self) -> Looped:
-        return Looped(3, True, 0.0, 1.0, 0.0, 0.0)
+    def looped(self) -> RowForm:
+        return RowForm(3, True, 0.0, 1.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         total: float = kernel.value(*map(_plain, (scores, targets, weights)))

@@ -15,6 +15,7 @@ import numpy as np
 from ..losses import (
     MULTINOMIAL_LOSS,
     Box,
+    Composed,
     DualLoss,
     Quadratic,
     SoftmaxCurvature,
@@ -65,7 +66,7 @@ class OnlineLoss(Protocol):
         ...
 
 
-class OfScores:
+class OfScores(Composed):
     """A loss of one score per row, with a positive curvature.
 
     Parameters
@@ -77,12 +78,6 @@ class OfScores:
     def __init__(self, loss: DualLoss) -> None:
         assert isinstance(loss.set, Box), "a loss of one score per row"
         self.loss, self.box = loss, loss.set
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.loss.oracle.value(scores, targets, weights)
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.loss.oracle.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -139,16 +134,10 @@ class OfScores:
         return DiagonalCurvature(np.maximum(h, u))
 
 
-class DampedSoftmax:
+class DampedSoftmax(Composed):
     """The multinomial logistic loss, with curvature raised far on the wrong side."""
 
     loss = MULTINOMIAL_LOSS
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.loss.oracle.value(scores, targets, weights)
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.loss.oracle.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

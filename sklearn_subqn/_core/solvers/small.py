@@ -120,7 +120,7 @@ def _loop(
         width = first_width(o) * o.risk.score_scale(first.scores)
         center = o.risk.center(first.dual if dual is None else dual)
     penalties = (0.0, o.alpha) if isinstance(o.regularizer, L2) else o.penalties
-    data = *o.design.plain_rows(), targets, offsets, o.weights, *loss, *penalties
+    data = *o.design.plain_rows(), targets, offsets, o.weights, loss, *penalties
     n_penalized = o.regularizer.n_penalized
 
     def minimize(aim: float) -> tuple[bool, Floats]:

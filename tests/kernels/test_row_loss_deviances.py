@@ -1,14 +1,19 @@
-"""The kernel of deviances against their definition in extended precision."""
+"""The deviances of ``row_loss`` against their definition in extended precision."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.kernels import deviance
+from sklearn_subqn._core.kernels import row_loss
+from sklearn_subqn._core.losses._base import RowForm
 
 # Blocks of the kernel have 256 rows.
 each_n = pytest.mark.parametrize("n", [0, 1, 255, 256, 1000])
 each_part = pytest.mark.parametrize("a", [0.0, 0.001, 0.5, 0.9, 1.0])
+
+
+def form(a):
+    return RowForm(2, False, 0.0, np.inf, a=a)
 
 
 def rows(n, a):
@@ -35,22 +40,14 @@ def test_value_slope_and_curvature(n, a):
     v, w = variables(z, y, a)
     losses = (w / a if a else -y * z) + (v / b if b else z)
     size = float((s * np.abs(losses)).sum())
-    value = deviance.value(z, y, s, a, b)
+    value = row_loss.value(form(a), z, y, s, None)
     assert value == pytest.approx(float((s * losses).sum()), abs=1e-15 * size)
     out = np.empty(n)
-    deviance.subgradient(z, y, s, a, b, out)
+    row_loss.derivatives(form(a), z, y, s, None, 1, 0.0, 1.0, out)
     rest = np.abs(out - (s * (v - w)).astype(float))
     assert np.all(rest <= 1e-14 * (s * (v + w)).astype(float))
-    deviance.curvature(z, y, s, a, b, out)
+    row_loss.derivatives(form(a), z, y, s, None, 2, 0.0, 1.0, out)
     assert_allclose(out, (s * (b * v + a * w)).astype(float), rtol=1e-14)
-    rising, falling, largest = deviance.sums(z, y, s, a, b)
-    assert rising == pytest.approx(float((s * v).sum()), rel=1e-14)
-    assert falling == pytest.approx(float((s * w).sum()), rel=1e-14)
-    if n:
-        positive = y[y > 0.0] if a else y[:0]
-        arguments = np.log(positive) - a * z[y > 0.0] if a else positive
-        expected = max((b * z).max(), arguments.max(initial=-np.inf))
-        assert largest == pytest.approx(expected, rel=1e-14)
 
 
 @each_n
@@ -59,7 +56,7 @@ def test_slope_on_a_line(n, a):
     z, y, s = rows(n, a)
     dz, b = rows(n + 1, a)[0][:n], 1.0 - a
     v, w = variables(z + 0.7 * dz, y, a)
-    slope, curvature = deviance.on_line(z, dz, y, s, a, b, 0.7)
+    slope, curvature = row_loss.on_line(form(a), z, dz, y, s, None, 0.7)
     size = float((s * np.abs(dz) * (v + w)).sum())
     expected = float((s * dz * (v - w)).sum())
     assert slope == pytest.approx(expected, abs=1e-14 * size)
@@ -78,7 +75,7 @@ def test_no_split_has_a_smaller_conjugate(n, a, scale):
     change = np.where(y > 0.0, change, np.abs(change) + scale)
     change = np.maximum(change, -y) if not a else change
     change = np.minimum(change, 1.0) if not b else change
-    conjugate, size, square = deviance.conjugate(s * change, y, s, a, b)
+    conjugate, size = row_loss.conjugate(form(a), s * change, y, s, None)
     used, c, y = s > 0.0, change.astype(np.longdouble), y.astype(np.longdouble)
     if not a:
         v, w = c + y, y
@@ -104,7 +101,6 @@ def test_no_split_has_a_smaller_conjugate(n, a, scale):
         terms = terms + (w * np.log(shares) - w) / a
     expected = float((s * terms)[used].sum())
     assert conjugate == pytest.approx(expected, rel=0.0, abs=4e-15 * size)
-    assert square == pytest.approx(float((s * (v + w) ** 2)[used].sum()), rel=1e-12)
 
 
 @pytest.mark.parametrize(("a", "change"), [(0.0, -2.1), (0.5, -0.1), (1.0, 1.1)])
@@ -112,33 +108,40 @@ def test_conjugate_is_infinite_outside_of_the_domain(a, change):
     dual, weights = np.zeros(300), np.full(300, 1.0 / 300)
     targets = np.full(300, 2.0)
     targets[299] = 0.0 if a == 0.5 else 2.0
-    assert np.isfinite(deviance.conjugate(dual, targets, weights, a, 1.0 - a)[0])
+    args = dual, targets, weights, None
+    assert np.isfinite(row_loss.conjugate(form(a), *args)[0])
     dual[299] = weights[299] * change
-    assert deviance.conjugate(dual, targets, weights, a, 1.0 - a)[0] == np.inf
+    assert row_loss.conjugate(form(a), *args)[0] == np.inf
 
 
 @each_part
 def test_numbers_that_are_none_stay_so(a):
     scores, ones = np.array([1.0, np.nan, 2.0]), np.ones(3)
-    args = ones, ones, a, 1.0 - a
-    assert np.isnan(deviance.value(scores, *args))
+    args = ones, ones, None
+    assert np.isnan(row_loss.value(form(a), scores, *args))
     if a != 0.5:
         return
-    assert np.isnan(deviance.on_line(scores, ones, *args, 1.0)).all()
+    assert np.isnan(row_loss.on_line(form(a), scores, ones, *args, 1.0)).all()
 
 
-def test_lengths_are_checked():
-    two, three = np.ones(2), np.ones(3)
-    match = "instead of 3 rows"
-    with pytest.raises(ValueError, match="arrays of 2 and 3 instead of 3 rows"):
-        deviance.value(three, two, three, 0.5, 0.5)
-    with pytest.raises(ValueError, match=match):
-        deviance.subgradient(three, three, three, 0.5, 0.5, two)
-    with pytest.raises(ValueError, match=match):
-        deviance.curvature(three, three, three, 0.5, 0.5, two)
-    with pytest.raises(ValueError, match=match):
-        deviance.on_line(three, three, three, two, 0.5, 0.5, 1.0)
-    with pytest.raises(ValueError, match=match):
-        deviance.sums(three, two, three, 0.5, 0.5)
-    with pytest.raises(ValueError, match=match):
-        deviance.conjugate(three, three, two, 0.5, 0.5)
+def test_exponential_loss_of_labels():
+    """It is the deviance of power 1 and y = 0 at -y z."""
+    rng = np.random.default_rng(0)
+    z, y, s = (
+        3.0 * rng.standard_normal(300),
+        rng.choice([-1.0, 1.0], 300),
+        rng.random(300),
+    )
+    labels = RowForm(2, True, 0.0, np.inf)
+    v = np.exp((-y * z).astype(np.longdouble))
+    value = row_loss.value(labels, z, y, s, None)
+    assert value == pytest.approx(float((s * v).sum()), rel=1e-14)
+    out = np.empty(300)
+    row_loss.derivatives(labels, z, y, s, None, 1, 0.0, 1.0, out)
+    assert_allclose(out, (-s * y * v).astype(float), rtol=1e-14)
+    conjugate, size = row_loss.conjugate(labels, out, y, s, None)
+    terms = s * v * np.log(v)
+    assert conjugate == pytest.approx(float((terms - s * v).sum()), abs=1e-14 * size)
+    assert size == pytest.approx(float((np.abs(terms) + s * v).sum()), rel=1e-13)
+    row_loss.derivatives(labels, z, y, s, None, 2, 0.0, 1.0, out)
+    assert_allclose(out, (s * v).astype(float), rtol=1e-14)
