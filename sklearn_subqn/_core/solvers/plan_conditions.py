@@ -126,11 +126,8 @@ def is_small(f: Facts) -> bool:
         return False
     few = size <= _MOST_COPIED
     if f.several:
-        fits = (
-            f.l2
-            and o.targets.ndim == 1
-            and (few or o.design.rows_in_memory() is not None)
-        )
+        fits = few or o.design.rows_in_memory() is not None
+        fits = fits and f.l2 and o.targets.ndim == 1
         # In large units its proof is not that of the user's penalty.
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
