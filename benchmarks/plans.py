@@ -259,12 +259,6 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         SubLBFGSLinearSVC(1e-7, loss="squared_hinge"),
     )
     yield Case(
-        "L-BFGS",
-        "news20, softmax",
-        lambda: joint("news20"),
-        L1LogisticOWLQN(1e-4, l1_ratio=0),
-    )
-    yield Case(
         "coordinate descent",
         "200 x 10, Huber, Cauchy noise in large units",
         lambda: outliers(200, 10),

@@ -516,7 +516,7 @@ def test_few_iterations_give_a_warning_with_the_gap(name, monkeypatch):
     with pytest.warns(
         ConvergenceWarning, match=f"{name}.* reached max_iter=1 .*proven"
     ):
-        model.fit(X, np.minimum(y, 2))
+        model.fit(X, np.minimum(y, 1))
 
 
 # --- scripts written for scikit-learn, with one import changed ------------------------

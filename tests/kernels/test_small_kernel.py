@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn_subqn._core.kernels.multinomial import REACHED, STUCK, Multinomial
 
-from sklearn_subqn._core.kernels import small, small_softmax
+from sklearn_subqn._core.kernels import small
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
@@ -155,12 +157,12 @@ def test_refuses_parameters_of_other_columns():
         small.minimize(*given)
 
 
-@pytest.mark.parametrize("kernel", [small, small_softmax])
-def test_refuses_sizes_of_other_columns(kernel):
-    given = arguments("hinge", 0) if kernel is small else arguments_of_classes(0)
-    given[1] = np.ones(2)
-    with pytest.raises(ValueError, match="2 sizes of"):
-        kernel.minimize(*given)
+@pytest.mark.parametrize("classes", [False, True])
+def test_refuses_sizes_of_other_columns(classes):
+    given = arguments_of_classes(0) if classes else arguments("hinge", 0)
+    given[1] = np.ones(len(given[1]) + 1)
+    with pytest.raises(ValueError, match=r"for 60 rows|sizes of 3 features"):
+        (minimize_classes if classes else small.minimize)(*given)
 
 
 @pytest.mark.parametrize("name", ["hinge", "scaled"])
@@ -182,6 +184,15 @@ def arguments_of_classes(seed, n=60, d=4, k=3, intercept=True):
     return [X * sizes, sizes, labels, weights, 0.1, d * k, 1e-11, W, np.empty((n, k))]
 
 
+def minimize_classes(X, sizes, labels, weights, alpha, n_penalized, tol, W, dual):
+    """Return whether the gap was reached, and fill in the solution."""
+    steps = Multinomial(X, sizes, labels, weights, alpha, n_penalized, W)
+    while (status := steps.minimize(tol)) not in (REACHED, STUCK):
+        pass
+    steps.solution(W, dual)
+    return status == REACHED
+
+
 @pytest.mark.parametrize("n", [60, 2000])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("k", [2, 3, 7])
@@ -191,7 +202,7 @@ def test_the_dual_point_of_classes_proves_the_minimum(k, intercept, n):
         given = arguments_of_classes(seed, n=n, k=k, intercept=intercept)
         X, sizes, labels, weights, *_, W, dual = given
         X = X / sizes
-        assert small_softmax.minimize(*given)
+        assert minimize_classes(*given)
         targets = labels.astype(float)
         scores = X @ W[:4] + W[4:].sum(axis=0)
         value = oracle.value(scores, targets, weights) + 0.05 * (W[:4] ** 2).sum()
@@ -214,10 +225,10 @@ def test_a_few_digits_are_those_of_all(scale, intercept, alpha):
     X = X / sizes
     W[:] = scale * np.random.default_rng(0).normal(size=W.shape)
     given[4], given[6] = alpha, 1e-4
-    assert small_softmax.minimize(*given)
+    assert minimize_classes(*given)
     exact = [*given]
     exact[6:] = 1e-12, np.zeros_like(W), np.empty_like(dual)
-    assert small_softmax.minimize(*exact)
+    assert minimize_classes(*exact)
 
     def value(W):
         scores = X @ W[:30] + W[30:].sum(axis=0)
@@ -233,7 +244,7 @@ def test_steps_that_go_too_far_are_shortened():
     given = arguments_of_classes(0)
     given[4] = 1e-6
     given[7][:] = 30.0 * np.random.default_rng(1).normal(size=(5, 3))
-    assert small_softmax.minimize(*given)
+    assert minimize_classes(*given)
     X = given[0] / given[1]
     assert_allclose(X.T @ given[8], -1e-6 * given[7][:4], atol=1e-7)
 
@@ -241,15 +252,80 @@ def test_steps_that_go_too_far_are_shortened():
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (2, np.zeros(59, np.intp), "59 labels, 60 weights for 60 rows"),
+        (2, np.zeros(59, np.intp), "59 labels, 60 weights"),
         (2, np.full(60, 3), "the label 3 is none of 3 classes"),
-        (5, 13, "for 60 rows of 4 features"),
-        (7, np.zeros((7, 3)), r"shape \(7, 3\) for 60 rows of 4 features"),
+        (5, 13, "for 60 rows"),
+        (7, np.zeros((7, 3)), r"shape \(7, 3\) for 60 rows"),
         (8, np.zeros((60, 2)), r"not of shape \(60, 3\)"),
+        (0, np.zeros((60, 5)), r"rows are not of shape \(60, 4\)"),
     ],
 )
 def test_refuses_classes_of_wrong_shapes(place, value, message):
     given = arguments_of_classes(0)
     given[place] = value
     with pytest.raises(ValueError, match=message):
-        small_softmax.minimize(*given)
+        minimize_classes(*given)
+
+
+def compressed(X):
+    X = sparse.csr_array(X)
+    return X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)
+
+
+@pytest.mark.parametrize("penalized", [False, True])
+@pytest.mark.parametrize("d", [3, 60])
+def test_all_forms_of_rows_lead_to_the_same_minimum(d, penalized):
+    """Correlated features are orthogonalized, whatever the form of the rows."""
+    rng = np.random.default_rng(d)
+    given = arguments_of_classes(1, n=400, d=d, k=5)
+    sizes = given[1]
+    X = given[0] @ rng.normal(size=(d, d)) * (rng.random((400, d)) < 0.7)
+    X = X.astype(np.float32)
+    X[:, 0] *= 1e3
+    given[6] = 1e-13
+    given[5] += 5 * penalized
+    wide = np.zeros((400, 2 * d + 1))
+    wide[:, 1::2] = X
+    forms = [
+        np.ascontiguousarray(X, np.float64),
+        *(X, np.asfortranarray(X), wide[:, 1::2], compressed(X)),
+        compressed(X.astype(np.float64)),
+    ]
+    found, weights, targets = [], given[3], given[2].astype(float)
+    for form in forms:
+        W, dual = np.zeros((d + 1, 5)), np.empty((400, 5))
+        minimize_classes(form, *given[1:7], W, dual)
+        scores = X / sizes @ W[:d] + W[d]
+        loss = MULTINOMIAL_LOSS.oracle
+        value = loss.value(scores, targets, weights)
+        value += 0.05 * (W[: d + penalized] ** 2).sum()
+        found.append(value)
+        normal = (X / sizes).T @ dual
+        bound = -loss.conjugate(dual, targets, weights)
+        bound -= 5.0 * ((normal**2).sum() + penalized * (dual.sum(axis=0) ** 2).sum())
+        assert_allclose(bound, value, rtol=1e-11)
+    assert_allclose(found, found[0], rtol=1e-12)
+
+
+def test_weights_repeat_rows_of_classes():
+    X, sizes, labels, _, *numbers, W, dual = arguments_of_classes(2, n=50, d=30, k=6)
+    counts = np.random.default_rng(0).integers(0, 4, 50)
+    rows = np.repeat(np.arange(50), counts)
+    n = len(rows)
+    minimize_classes(X, sizes, labels, counts / n, *numbers, W, dual)
+    other = np.zeros_like(W)
+    repeated = X[rows], sizes, labels[rows], np.full(n, 1.0 / n)
+    minimize_classes(*repeated, *numbers, other, np.empty((n, 6)))
+    assert_allclose(W, other, atol=1e-5)
+
+
+def test_a_class_of_one_row_and_intercepts_alone():
+    """Without features probabilities are the shares of the classes."""
+    labels = np.array([0, 1, 1, 2, 2, 2, 2, 2])
+    W, dual, weights = np.zeros((1, 3)), np.empty((8, 3)), np.full(8, 0.125)
+    numbers = 1.0, 0, 1e-12
+    assert minimize_classes(
+        np.empty((8, 0)), np.ones(0), labels, weights, *numbers, W, dual
+    )
+    assert_allclose(np.exp(W[0]) / np.exp(W[0]).sum(), [0.125, 0.25, 0.625])
+    assert_allclose(dual.sum(axis=0), 0.0, atol=1e-15)

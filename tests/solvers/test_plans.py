@@ -121,7 +121,6 @@ CASES = [
         SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
         classes(60, 300),
     ),
-    ("L-BFGS", L1LogisticOWLQN(1e-3, l1_ratio=0), several(words, 200, 900)),
     (
         "Newton's method",
         SubLBFGSLinearSVC(loss="squared_hinge"),

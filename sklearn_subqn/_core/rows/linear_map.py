@@ -244,6 +244,18 @@ class LinearMap:
         """X before columns are divided by their sizes; None where that needs a copy."""
         return self.X.as_view if isinstance(self.X, SomeRows) else self.X
 
+    def rows_in_memory(self) -> tuple[Any, Floats] | None:
+        """Return rows in any form, uncopied, and what their columns are divided by.
+
+        None where rows of float32 or float64 take a copy.
+        """
+        if not (self.in_one_place and self.holds_rows) or self.shares_coef:
+            return None
+        X, sizes = self._rows_as_view, self._column_sizes
+        if X is None or X.dtype not in (np.float32, np.float64):
+            return None
+        return X, np.ones(self.n_features) if sizes is None else sizes
+
     def plain_rows(self) -> tuple[Floats, Floats]:
         """Return rows of float64, and the sizes by which to divide their columns.
 

@@ -116,11 +116,6 @@ class Facts:
         return self.objective.design.is_text_like and self.separable
 
     @property
-    def text_like(self) -> bool:
-        """Whether rows are so sparse that they are nearly orthogonal."""
-        return self.objective.design.is_text_like
-
-    @property
     def wide(self) -> bool:
         """Whether there are at most a few rows for each feature."""
         return is_wide(self.objective)

@@ -117,29 +117,21 @@ _MOST_COLUMNS = 300
 # The matrices of the loop take at most about half of the memory of X.
 _ROWS_PER_COLUMN = 4
 
-# Matrices of 8 MB are small, whatever the size of X.
-_LITTLE = 1 << 20
-
-# With several scores the loop makes Hessians of at most 200 parameters.
-# docs/constants.md has the figures.
-_MOST_JOINT = 200
-
 
 def is_small(f: Facts) -> bool:
     """One compiled loop has the loss, and reads X as it is or copies few entries."""
     o = f.objective
     size = f.n_rows * f.n_params
-    if not f.in_one_place or size > MOST_ENTRIES or o.loss.oracle.looped is None:
+    if not f.in_one_place or o.loss.oracle.looped is None:
         return False
     few = size <= _MOST_COPIED
     if f.several:
-        fits = f.l2 and o.targets.ndim == 1 and (few or f.as_loops_read)
-        # Matrices of each class take no more memory than X, or little. With them alone
-        # the last digits take long.
-        slight = o.n_params * f.n_params <= max(size, _LITTLE) and needs_few_digits(f)
-        fits = fits and (slight or o.n_params <= _MOST_JOINT)
+        fits = few or o.design.rows_in_memory() is not None
+        fits = fits and f.l2 and o.targets.ndim == 1
         # In large units its proof is not that of the user's penalty.
         return fits and not has_large_units(f)
+    if size > MOST_ENTRIES:
+        return False
     if f.l2:
         most = _MOST_COLUMNS if f.kinks else f.n_rows // _ROWS_PER_COLUMN
         most = max(most, 101) if few else most
@@ -328,16 +320,6 @@ def has_kinks(f: Facts) -> bool:
 def is_smooth(f: Facts) -> bool:
     """The loss is smooth."""
     return f.smooth
-
-
-def has_several_scores(f: Facts) -> bool:
-    """Rows have several scores each."""
-    return f.several
-
-
-def is_text_like(f: Facts) -> bool:
-    """Data are sparse like text."""
-    return f.text_like
 
 
 def goes_by_columns(f: Facts) -> bool:

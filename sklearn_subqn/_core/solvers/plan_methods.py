@@ -9,10 +9,8 @@ import numpy as np
 
 from ..driver import Solver, Start, Status
 from ..rounding import CLOSE
-from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
-from .bfgs import bfgs
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
@@ -100,12 +98,6 @@ def by_narrowing(f: Facts) -> Solver:
 
 def by_proximal_newton(f: Facts) -> Solver:
     return proximal_newton(f.objective, f.start)
-
-
-def by_lbfgs(f: Facts) -> Solver:
-    o, memory = f.objective, f.options.memory
-    hessian = LimitedMemoryInverseHessian(o.n_params, memory)
-    return bfgs(o, f.start.w, hessian, search=exact)
 
 
 def by_owlqn(f: Facts) -> Solver:

@@ -1,7 +1,7 @@
 """Problems of dense rows by one compiled loop, ``kernels/small.pyx``.
 
 It has the same method as ``alm`` and, of smooth losses, ``rental``, in proximal form
-with an L1 norm; the logistic loss of several classes has ``kernels/small_softmax.pyx``.
+with an L1 norm; the logistic loss of several classes has ``kernels/multinomial.pyx``.
 Calls of Python functions would take most of the time where rows and features are few.
 Points, bounds and dual points come from the objective as everywhere.
 """
@@ -9,12 +9,14 @@ Points, bounds and dual points come from the objective as everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..kernels import small as kernel
-from ..kernels import small_softmax
+from ..kernels.multinomial import MORE, STUCK, Multinomial
 from ..losses._base import Floats
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
@@ -69,9 +71,9 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         minimize = _loop_of_classes(o, w)
     else:
         minimize = _loop(o, first, start.dual, infimum, w)
-    aim, reached = max(_OF_TOL * stopping.tol, _LEAST), True
-    while reached and aim >= _LEAST:
-        reached, dual = minimize(aim)
+    aim, status = max(_OF_TOL * stopping.tol, _LEAST), MORE
+    while status != STUCK and aim >= _LEAST:
+        status, dual = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
@@ -81,7 +83,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         # Its balanced copy is kept: with many classes each of them takes much memory.
         del dual
         yield Iterate(point, None, bound, "loop", proof)
-        aim *= _SHARE
+        aim *= 1.0 if status == MORE else _SHARE
     if point.value - bound <= rounding:
         return Status.NO_PROGRESS
     if point.value > first.value:
@@ -104,7 +106,7 @@ def _loop(
     dual: Floats | None,
     infimum: float,
     w: Floats,
-) -> Callable[[float], tuple[bool, Floats]]:
+) -> Callable[[float], tuple[int, Floats]]:
     """Return what minimizes to a relative gap from w and, if given, a dual point.
 
     It changes w, and returns whether the gap was reached, and its dual point.
@@ -123,7 +125,7 @@ def _loop(
     data = *o.design.plain_rows(), targets, offsets, o.weights, loss, *penalties
     n_penalized = o.regularizer.n_penalized
 
-    def minimize(aim: float) -> tuple[bool, Floats]:
+    def minimize(aim: float) -> tuple[int, Floats]:
         nonlocal width
         numbers, found = (n_penalized, aim, infimum, width), np.empty(n)
         reached, width = kernel.minimize(*data, *numbers, w, center, found)
@@ -132,14 +134,21 @@ def _loop(
     return minimize
 
 
-def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[bool, Floats]]:
+def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Floats]]:
     """Return what ``_loop`` does, for rows with a score for each class."""
     shape = o.design.n_rows, o.design.n_outputs or 1
-    data = *o.design.plain_rows(), o.targets.astype(np.intp), o.weights, o.alpha
-    n_penalized, W = o.regularizer.n_penalized, w.reshape(-1, shape[1])
+    X: Any
+    X, sizes = o.design.rows_in_memory() or o.design.plain_rows()
+    if sparse.issparse(X):
+        indices = X.indices.astype(np.int32, copy=False)
+        X = X.data, indices, X.indptr.astype(np.int64, copy=False)
+    labels, W = o.targets.astype(np.intp), w.reshape(-1, shape[1])
+    numbers = o.alpha, o.regularizer.n_penalized
+    steps = Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
-    def minimize(aim: float) -> tuple[bool, Floats]:
-        found = np.empty(shape)
-        return small_softmax.minimize(*data, n_penalized, aim, W, found), found
+    def minimize(aim: float) -> tuple[int, Floats]:
+        status, found = steps.minimize(aim), np.empty(shape)
+        steps.solution(W, found)
+        return status, found
 
     return minimize

@@ -1,0 +1,897 @@
+"""Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
+
+Rows have scores z_i = x_i W of k classes y. At the probabilities P of W, U = s (P - Y)
+is a dual point, and all that Fenchel-Young's inequality leaves is
+
+    J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
+
+if U sums to zero where there are free intercepts. Second derivatives by the parameters
+of classes a and b are
+
+    alpha I [a = b] + sum_i s_i p_ia ([a = b] - p_ib) x_i x_iᵀ                     (2)
+
+(Böhning 1992, eq. 3.1). Directions are those of L-BFGS (Nocedal 1980) from the inverse
+of their estimate
+
+    alpha I + B ⊗ C,   B = sum_i s_i (diag(p_i) - p_i p_iᵀ),                       (3)
+
+as if classes did not depend on features, with the covariance C of the features at the
+weights s_i (1 - ||p_i||²). With a free intercept the other parameters are those of
+centered features, for which (3) has no block in common with the intercept. C is
+diagonal at first, and reduced to three diagonals, as Q T Qᵀ, once that is likely to
+save more time than it takes.
+
+Rows are dense or sparse, and go by blocks that stay in the cache: no array has a number
+for each row and class.
+"""
+
+from scipy.linalg.cython_blas cimport dgemm, dsyrk
+from scipy.linalg.cython_lapack cimport dormtr, dsyevd, dsytrd
+
+from .compressed cimport check_all
+from .dense_rows cimport dense_solve
+from .exponentials cimport exponentials
+from .limited_memory cimport (
+    MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
+)
+from .rows cimport add_sparse_row, allocate
+from .standard cimport INFINITY, exp, fabs, free, log, malloc, memcpy, memset, sqrt
+
+cdef enum:
+    # Blocks of rows have about 32,768 features or scores: they stay in the cache.
+    BLOCK = 1 << 14
+    # Blocks have at most 256 rows.
+    MOST_ROWS = 256
+    # The covariance is that of at least eight rows for each feature.
+    # docs/constants.md has the figures.
+    ROWS_PER_FEATURE = 8
+    # LAPACK works on 64 columns at once.
+    PANEL = 64
+    MOST_TRIALS = 40
+    MOST_SHIFTS = 8
+    # Steps without progress before the loop gives up.
+    PATIENCE = 40
+
+# A step is accepted if it lowers J by 1e-4 times what its slope promises.
+cdef double SUFFICIENT = 1e-4
+
+# Near the minimum J is a rounding error off, and a step may climb with half of the
+# slope with which it began.
+cdef double TOO_FAR = 0.5
+
+# Changes of 1e-13 of J may be rounding errors.
+cdef double ROUNDED = 1e-13
+
+# A call of ``minimize`` returns after about 4e9 operations, and at least 40 passes.
+cdef double LONG = 4e9
+cdef double LEAST_PASSES = 40.0
+
+# Features are correlated where squares of correlations sum to 1.5 times the number of
+# features. Those of two random factors have 3, independent ones 1. docs/constants.md
+# has the figures.
+cdef double CORRELATED = 1.5
+
+# What a call of ``minimize`` ends with: no step is left, the gap is reached, or there is
+# more to do.
+cpdef enum:
+    STUCK = 0
+    REACHED = 1
+    MORE = 2
+
+
+cdef struct Problem:
+    # Rows: dense ones of strides in bytes, or compressed ones if there are indices.
+    const char* X
+    bint single
+    Py_ssize_t row_stride, column_stride
+    const int* indices
+    const long long* indptr
+    const Py_ssize_t* y
+    const double* s
+    # There are intercepts if q parameters of a class are one more than d features; r of
+    # them are penalized.
+    Py_ssize_t n, d, q, k, r
+    double alpha
+    # Parameters, their gradient, a direction, and another array of shape (q, k).
+    double* W
+    double* G
+    double* p
+    double* room
+    # A block of rows, and of numbers for each of their classes, twice.
+    Py_ssize_t block
+    double* rows
+    double* P
+    double* U
+    # B and its eigenvectors, eigenvalues and room to find them.
+    double* B
+    double* values
+    double* work
+    # Weights of rows in C, means and diagonal of C.
+    double* bend
+    double* mean
+    double* diagonal
+    # What multiplies columns, of an intercept one.
+    double* factors
+    # Reflectors of Q with their factors, T beside the diagonal, pivots of systems with
+    # (3), or NULL.
+    double* Q
+    double* tau
+    double* beside
+    double* pivots
+    # What ``evaluate`` finds: J and its gap, and whether B is that of the point.
+    double value, gap
+    bint curved, independent
+    Pairs pairs
+    # Steps taken, the least gap and the step since which it has hardly fallen, the gap
+    # at the last change of the model and passes since.
+    Py_ssize_t n_steps, best_step, n_paid
+    double best, first
+
+
+cdef class Multinomial:
+    """A minimization that can be resumed.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), of float32 or float64, or tuple
+        Of a matrix by rows (CSR): data of these types, indices of int32, indptr of
+        int64.
+    sizes : ndarray of shape (d,)
+        Positive numbers by which the columns are divided in products.
+    labels : ndarray of shape (n,)
+        y, from 0 to k - 1.
+    weights : ndarray of shape (n,)
+        s, which sum to one.
+    alpha : float
+    n_penalized : int
+        Of q k parameters in the order of W, those from this one on are free: the
+        intercepts or none.
+    W : ndarray of shape (q, k)
+        The start; with q = d + 1 the last row has intercepts. Where all are zero and
+        intercepts are free, these begin at the logarithms of the classes' weights.
+    """
+
+    cdef Problem o
+    cdef double* memory
+    cdef tuple kept
+
+    def __cinit__(
+        self,
+        object X,
+        const double[::1] sizes,
+        const Py_ssize_t[::1] labels,
+        const double[::1] weights,
+        double alpha,
+        Py_ssize_t n_penalized,
+        const double[:, ::1] W,
+    ):
+        cdef Problem* o = &self.o
+        cdef Py_ssize_t i, n = labels.shape[0], q = W.shape[0], k = W.shape[1], size
+        cdef Py_ssize_t d = sizes.shape[0]
+        memset(o, 0, sizeof(Problem))
+        if q < d or q > d + 1 or not n or not k or n_penalized not in (d * k, q * k):
+            raise ValueError(f"parameters of shape {(q, k)} for {n} rows")
+        if weights.shape[0] != n:
+            raise ValueError(f"{n} labels, {len(weights)} weights")
+        for i in range(n):
+            if not 0 <= labels[i] < k:
+                raise ValueError(f"the label {labels[i]} is none of {k} classes")
+        self.kept = X, labels, weights
+        o.n, o.d, o.q, o.k, o.r, o.alpha = n, d, q, k, n_penalized // k, alpha
+        o.y, o.s = &labels[0], &weights[0]
+        read_matrix(o, X)
+        o.block = max(min(BLOCK // max(q, k), MOST_ROWS, n), 16)
+        size = q * k * (4 + 2 * MEMORY) + o.block * (q + 2 * k)
+        size += 3 * k * k + 12 * k + 4 + n + 3 * q
+        self.memory = o.W = <double*> allocate(size * sizeof(double))
+        o.G = o.W + q * k
+        o.p = o.G + q * k
+        o.room = o.p + q * k
+        o.pairs.m, o.pairs.dw = q * k, o.room + q * k
+        o.pairs.dg = o.pairs.dw + MEMORY * q * k
+        o.rows = o.pairs.dg + MEMORY * q * k
+        o.P = o.rows + o.block * q
+        o.U = o.P + o.block * k
+        o.B = o.U + o.block * k
+        o.values = o.B + k * k
+        o.work = o.values + k
+        o.bend = o.work + 2 * k * k + 11 * k + 4
+        o.mean = o.bend + n
+        o.diagonal = o.mean + q
+        o.factors = o.diagonal + q
+        for i in range(q):
+            o.factors[i] = 1.0 / sizes[i] if i < d else 1.0
+        memcpy(o.W, &W[0, 0], q * k * sizeof(double))
+        begin(o)
+
+    def __dealloc__(self):
+        free(self.memory)
+        free(self.o.Q)
+
+    def minimize(self, double tol):
+        """Take steps until the gap (1) is at most tol |J|.
+
+        Returns
+        -------
+        status : int
+            ``REACHED``; ``MORE`` where that takes longer, and may be resumed; or
+            ``STUCK`` where the gap shrinks no more.
+        """
+        cdef int status
+        with nogil:
+            status = take_steps(&self.o, tol)
+        return status
+
+    def solution(self, double[:, ::1] W, double[:, ::1] dual):
+        """Fill in W with the best intercepts, and the dual point U of shape (n, k) there.
+        """
+        cdef Problem* o = &self.o
+        if W.shape[0] != o.q or W.shape[1] != o.k:
+            raise ValueError(f"parameters are not of shape {(o.q, o.k)}")
+        if dual.shape[0] != o.n or dual.shape[1] != o.k:
+            raise ValueError(f"dual variables are not of shape {(o.n, o.k)}")
+        memcpy(&W[0, 0], o.W, o.q * o.k * sizeof(double))
+        with nogil:
+            to_dual(o, &W[0, 0] + o.r * o.k, &dual[0, 0])
+
+
+cdef int read_matrix(Problem* o, object X) except -1:
+    """Take note of where the rows are."""
+    cdef const double[:, :] dense
+    cdef const float[:, :] single
+    cdef const double[::1] data
+    cdef const float[::1] single_data
+    cdef const int[::1] indices
+    cdef const long long[::1] indptr
+    cdef Py_ssize_t n, d = o.d
+    if isinstance(X, tuple):
+        values, indices, indptr = X
+        check_all(indptr, indices, len(values), o.n, d)
+        o.single = values.itemsize == sizeof(float)
+        if o.single and len(values):
+            single_data = values
+            o.X = <const char*> &single_data[0]
+        elif len(values):
+            data = values
+            o.X = <const char*> &data[0]
+        o.indptr, o.indices = &indptr[0], &indices[0] if len(values) else <const int*> 1
+        return 0
+    n, d = X.shape
+    if n != o.n or d != o.d:
+        raise ValueError(f"rows are not of shape {(o.n, o.d)}")
+    o.single = X.itemsize == sizeof(float)
+    if o.single:
+        single = X
+        o.X = <const char*> &single[0, 0] if d else NULL
+        o.row_stride, o.column_stride = single.strides[0], single.strides[1]
+    else:
+        dense = X
+        o.X = <const char*> &dense[0, 0] if d else NULL
+        o.row_stride, o.column_stride = dense.strides[0], dense.strides[1]
+    return 0
+
+
+cdef bint is_direct(const Problem* o) noexcept nogil:
+    """Whether BLAS reads the rows where they are."""
+    if o.indices != NULL or o.single:
+        return False
+    return o.column_stride == 8 and o.row_stride == 8 * o.d
+
+
+cdef void begin(Problem* o) noexcept nogil:
+    """Set intercepts to the logarithms of the classes' weights if all is zero."""
+    cdef Py_ssize_t i, c, k = o.k
+    cdef double* b = o.W + o.r * k
+    cdef double level = 0.0
+    o.best = o.first = INFINITY
+    o.value, o.gap = 0.0, INFINITY
+    if o.r == o.q:
+        return
+    for i in range(o.q * k):
+        if o.W[i] != 0.0:
+            return
+    for i in range(o.n):
+        b[o.y[i]] += o.s[i]
+    for c in range(k):
+        b[c] = log(max(b[c], 1e-12))
+        level += b[c] / k
+    for c in range(k):
+        b[c] -= level
+
+
+cdef int take_steps(Problem* o, double tol) noexcept nogil:
+    """Take steps until the gap is small, no step is left, or the time is over."""
+    cdef Py_ssize_t i, m = o.q * o.k
+    cdef Pairs* pairs = &o.pairs
+    cdef double budget = max(LONG / pass_work(o), LEAST_PASSES)
+    cdef double slope, step, value, climb, rounding, scale
+    cdef int trial
+    if o.n_steps == 0:
+        evaluate(o, True)
+        o.first = o.best = o.gap
+    while True:
+        if o.gap <= tol * fabs(o.value):
+            return REACHED
+        if budget <= 0.0:
+            return MORE
+        if o.gap < 0.9 * o.best:
+            o.best, o.best_step = o.gap, o.n_steps
+        elif o.n_steps - o.best_step > PATIENCE:
+            return STUCK
+        for i in range(m):
+            o.p[i] = -o.G[i]
+        if o.curved:
+            if o.Q == NULL and gains(o, tol, covariance_price(o)):
+                o.independent = covariance_price(o) > 2.0 and not is_correlated(o)
+                if not o.independent and not add_covariance(o):
+                    return STUCK
+            if not renew(o):
+                return STUCK
+        first_loop(pairs, o.p)
+        solve(o, o.p)
+        scale = scale_of_model(o)
+        for i in range(m):
+            o.p[i] *= scale
+        second_loop(pairs, o.p)
+        slope = inner(o.G, o.p, m)
+        if not slope < 0.0:
+            return STUCK
+        begin_step(pairs, o.W, o.G)
+        step, value, rounding = 1.0, o.value, ROUNDED * fabs(o.value)
+        for trial in range(MOST_TRIALS):
+            for i in range(m):
+                o.W[i] += step * o.p[i]
+            evaluate(o, renews(o, tol))
+            budget -= 1.0
+            o.n_paid += 1
+            climb = inner(o.G, o.p, m)
+            if o.value <= value + SUFFICIENT * step * slope:
+                break
+            if o.value <= value + rounding and climb <= TOO_FAR * -slope:
+                break
+            memcpy(o.W, pairs.dw + (pairs.n % MEMORY) * m, m * sizeof(double))
+            # Where the slope between would vanish if it rose evenly.
+            step *= max(0.1, min(0.5, -slope / (climb - slope)))
+        else:
+            memcpy(o.G, pairs.dg + (pairs.n % MEMORY) * m, m * sizeof(double))
+            evaluate(o, False)
+            return STUCK
+        end_step(pairs, o.W, o.G)
+        o.n_steps += 1
+
+
+cdef bint renews(const Problem* o, double tol) noexcept nogil:
+    """Whether (3) is that of the next point: after 3, 8, 16, 32, ... steps.
+
+    Also where the covariance is likely to be added there.
+    """
+    cdef Py_ssize_t n = o.n_steps + 1
+    if n == 3 or (n >= 8 and n & (n - 1) == 0):
+        return True
+    return o.Q == NULL and gains(o, tol, covariance_price(o))
+
+
+cdef bint gains(const Problem* o, double tol, double price) noexcept nogil:
+    """Whether a model that costs some passes is likely to save as many.
+
+    The passes that are left, at the rate at which the gap has fallen so far, are
+    uncertain at first: they have to be more than the price by as much as that is more
+    than the passes so far.
+    """
+    cdef double rate, rest
+    if price <= 2.0:
+        return True
+    if o.n_paid < 4 or price == INFINITY:
+        return False
+    rate = log(o.first / o.gap) / o.n_paid
+    rest = log(o.gap / (tol * fabs(o.value)))
+    return rest * o.n_paid > rate * price * price
+
+
+cdef double pass_work(const Problem* o) noexcept nogil:
+    """Return about how many operations a pass takes: products, exponentials."""
+    cdef double entries = <double> o.n * o.d
+    if o.indices != NULL:
+        # Single entries take as long as several of dense blocks.
+        entries = 4.0 * o.indptr[o.n]
+    return o.k * (4.0 * entries + 40.0 * o.n)
+
+
+cdef Py_ssize_t covariance_stride(const Problem* o) noexcept nogil:
+    """Return the stride of the rows in the covariance, which then takes a pass or less.
+
+    Unless there are fewer than eight rows for each feature.
+    """
+    cdef double rows = max(pass_work(o) / o.r / o.r, <double> ROWS_PER_FEATURE * o.r)
+    return max(<Py_ssize_t> (o.n / rows), 1)
+
+
+cdef double covariance_price(const Problem* o) noexcept nogil:
+    """Return how many passes the covariance costs, infinite without room."""
+    cdef double r = o.r, rows = o.n // covariance_stride(o)
+    if o.independent or o.r < 2 or r * (r + o.k) > max(<double> o.n * r, 1e6):
+        return INFINITY
+    return (rows * r * r + 5.0 * r * r * r) / pass_work(o)
+
+
+cdef const double* block_of_rows(
+    const Problem* o, Py_ssize_t i, Py_ssize_t m
+) noexcept nogil:
+    """Return m dense rows, copied unless they are read where they are."""
+    cdef Py_ssize_t l
+    if is_direct(o):
+        return <const double*> o.X + i * o.d
+    for l in range(m):
+        copy_row(o, i + l, o.rows + l * o.d)
+    return o.rows
+
+
+cdef void copy_row(const Problem* o, Py_ssize_t i, double* row) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef const char* x
+    if o.indices != NULL:
+        memset(row, 0, o.d * sizeof(double))
+        for j in range(o.indptr[i], o.indptr[i + 1]):
+            if o.single:
+                row[o.indices[j]] += (<const float*> o.X)[j]
+            else:
+                row[o.indices[j]] += (<const double*> o.X)[j]
+        return
+    x = o.X + i * o.row_stride
+    if o.single:
+        for j in range(o.d):
+            row[j] = (<const float*> (x + j * o.column_stride))[0]
+    else:
+        for j in range(o.d):
+            row[j] = (<const double*> (x + j * o.column_stride))[0]
+
+
+cdef void scale_columns(Problem* o) noexcept nogil:
+    """Fill the room with W for columns that are not divided."""
+    cdef Py_ssize_t j, c
+    for j in range(o.q):
+        for c in range(o.k):
+            o.room[j * o.k + c] = o.factors[j] * o.W[j * o.k + c]
+
+
+cdef void forward(
+    const Problem* o, const double* X, Py_ssize_t i, int m, double* Z
+) noexcept nogil:
+    """Fill in the scores of m rows; dense ones are X."""
+    cdef int d = <int> o.d, k = <int> o.k
+    cdef Py_ssize_t l, c, first
+    cdef double one = 1.0
+    cdef const double* b = o.room + o.d * o.k
+    for l in range(m):
+        for c in range(k):
+            Z[l * k + c] = b[c] if o.q > o.d else 0.0
+    if o.indices == NULL:
+        if d > 0:
+            dgemm(
+                "N", "N", &k, &m, &d, &one, o.room, &k, <double*> X, &d, &one, Z, &k
+            )
+        return
+    for l in range(m):
+        first = o.indptr[i + l]
+        c = o.indptr[i + l + 1] - first
+        if o.single:
+            add_sparse_row(
+                <const float*> o.X + first, o.indices + first, c, o.room, k, Z + l * k
+            )
+        else:
+            add_sparse_row(
+                <const double*> o.X + first, o.indices + first, c, o.room, k, Z + l * k
+            )
+
+
+cdef void add_adjoint(Problem* o, const double* X, Py_ssize_t i, int m) noexcept nogil:
+    """Add the products of the transpose of m rows and U, in place of P, to G."""
+    cdef int d = <int> o.d, k = <int> o.k
+    cdef Py_ssize_t l, c, j
+    cdef double one = 1.0, x
+    cdef double* g
+    cdef const double* u
+    if o.q > o.d:
+        g = o.G + o.d * k
+        for l in range(m):
+            for c in range(k):
+                g[c] += o.P[l * k + c]
+    if o.indices == NULL:
+        if d > 0:
+            dgemm(
+                "N", "T", &k, &d, &m, &one, o.P, &k, <double*> X, &d, &one, o.G, &k
+            )
+        return
+    for l in range(m):
+        u = o.P + l * k
+        for j in range(o.indptr[i + l], o.indptr[i + l + 1]):
+            if o.single:
+                x = (<const float*> o.X)[j]
+            else:
+                x = (<const double*> o.X)[j]
+            g = o.G + o.indices[j] * k
+            for c in range(k):
+                g[c] += x * u[c]
+
+
+cdef double of_block(
+    const Problem* o, Py_ssize_t i, Py_ssize_t m, double* P
+) noexcept nogil:
+    """Turn scores of m rows into probabilities, and return the sum of their losses."""
+    cdef Py_ssize_t l, c, k = o.k
+    cdef double largest, total, value = 0.0
+    cdef double* p = P
+    for l in range(m):
+        largest = p[0]
+        for c in range(1, k):
+            largest = max(largest, p[c])
+        for c in range(k):
+            p[c] -= largest
+        value -= o.s[i + l] * p[o.y[i + l]]
+        p += k
+    exponentials(P, m * k)
+    p = P
+    for l in range(m):
+        total = 0.0
+        for c in range(k):
+            total += p[c]
+        value += o.s[i + l] * log(total)
+        total = 1.0 / total
+        for c in range(k):
+            p[c] *= total
+        p += k
+    return value
+
+
+cdef void evaluate(Problem* o, bint curved) noexcept nogil:
+    """Find the gradient, J and the gap (1), and what (3) is made of if asked for.
+
+    The gap is about that of the best intercepts, which change the gradient by means.
+    """
+    cdef Py_ssize_t i = 0, j, l, c, m, k = o.k
+    cdef double excess
+    cdef const double* X
+    cdef double* p
+    cdef double* g
+    cdef const double* w
+    cdef const double* b = o.G + o.r * k
+    o.value = o.gap = 0.0
+    o.curved = curved
+    memset(o.G, 0, o.q * k * sizeof(double))
+    scale_columns(o)
+    if curved:
+        memset(o.B, 0, k * k * sizeof(double))
+    if curved and o.Q == NULL:
+        memset(o.mean, 0, 2 * o.q * sizeof(double))
+    while i < o.n:
+        m = min(o.block, o.n - i)
+        X = block_of_rows(o, i, m) if o.indices == NULL else NULL
+        forward(o, X, i, <int> m, o.P)
+        o.value += of_block(o, i, m, o.P)
+        if curved:
+            add_curvature(o, X, i, <int> m)
+        p = o.P
+        for l in range(i, i + m):
+            p[o.y[l]] -= 1.0
+            for c in range(k):
+                p[c] *= o.s[l]
+            p += k
+        add_adjoint(o, X, i, <int> m)
+        i += m
+    if curved and o.Q == NULL:
+        finish_curvature(o)
+    for j in range(o.r):
+        g, w = o.G + j * k, o.W + j * k
+        for c in range(k):
+            g[c] *= o.factors[j]
+            o.value += 0.5 * o.alpha * w[c] * w[c]
+            g[c] += o.alpha * w[c]
+            excess = g[c] - (o.mean[j] * b[c] if o.r < o.q else 0.0)
+            o.gap += excess * excess
+    o.gap /= 2.0 * o.alpha
+
+
+cdef void add_curvature(
+    Problem* o, const double* X, Py_ssize_t i, int m
+) noexcept nogil:
+    """Add what m rows have to B, and to the means and squares of features."""
+    cdef Py_ssize_t l, c, j, k = o.k
+    cdef int size = <int> o.k
+    cdef double one = 1.0, minus = -1.0, root, bend, x
+    cdef const double* p = o.P
+    for l in range(m):
+        root, bend = sqrt(o.s[i + l]), 1.0
+        for c in range(k):
+            o.U[l * k + c] = root * p[c]
+            o.B[c * (k + 1)] += o.s[i + l] * p[c]
+            bend -= p[c] * p[c]
+        o.bend[i + l] = bend = o.s[i + l] * max(bend, 0.0)
+        if o.Q != NULL:
+            pass
+        elif o.indices != NULL:
+            for j in range(o.indptr[i + l], o.indptr[i + l + 1]):
+                if o.single:
+                    x = (<const float*> o.X)[j]
+                else:
+                    x = (<const double*> o.X)[j]
+                o.mean[o.indices[j]] += bend * x
+                o.diagonal[o.indices[j]] += bend * x * x
+        else:
+            for j in range(o.d):
+                x = bend * X[l * o.d + j]
+                o.mean[j] += x
+                o.diagonal[j] += x * X[l * o.d + j]
+        p += k
+    dsyrk("L", "N", &size, &m, &minus, o.U, &size, &one, o.B, &size)
+
+
+cdef void finish_curvature(Problem* o) noexcept nogil:
+    """Divide means and squares by the sum of weights, and center the squares."""
+    cdef Py_ssize_t i, j
+    cdef double total = 0.0
+    for i in range(o.n):
+        total += o.bend[i]
+    total = total if total > 0.0 else 1.0
+    for j in range(o.d):
+        o.mean[j] *= o.factors[j] / total
+        o.diagonal[j] *= o.factors[j] * o.factors[j] / total
+        if o.r < o.q:
+            o.diagonal[j] = max(o.diagonal[j] - o.mean[j] * o.mean[j], 0.0)
+        else:
+            o.mean[j] = 0.0
+    if o.r > o.d:
+        o.diagonal[o.d] = 1.0
+
+
+cdef bint is_correlated(Problem* o) noexcept nogil:
+    """Whether the squares of correlations sum to more than half of their diagonal.
+
+    For independent rows that is the mean square of their products, with features in
+    units of their deviations: here of 256 rows at most.
+    """
+    cdef Py_ssize_t i, j, l, a, n = 0, stride = max(o.n // o.block, 1)
+    cdef double total = 0.0, product
+    cdef double* row = o.rows
+    for l in range(o.block):
+        i = l * stride
+        if i < o.n and o.bend[i] > 0.0:
+            centered_row(o, i, 1.0, row)
+            for j in range(o.r):
+                row[j] /= sqrt(o.diagonal[j]) if o.diagonal[j] > 0.0 else 1.0
+            row += o.r
+            n += 1
+    for a in range(n):
+        for l in range(a):
+            product = 0.0
+            for j in range(o.r):
+                product += o.rows[a * o.r + j] * o.rows[l * o.r + j]
+            total += product * product
+    return total > CORRELATED * o.r * (0.5 * n * (n - 1))
+
+
+cdef bint add_covariance(Problem* o) noexcept nogil:
+    """Reduce the covariance to three diagonals; return whether that is possible."""
+    cdef Py_ssize_t r = o.r, size = r * r + 2 * r + r * o.k + PANEL * max(r, o.k)
+    cdef Py_ssize_t i = 0, m, stride = covariance_stride(o)
+    cdef int width = <int> r, count, info = 0
+    cdef double total = 0.0, one = 1.0
+    cdef double* Q = <double*> malloc(size * sizeof(double))
+    if Q == NULL:
+        return False
+    memset(Q, 0, r * r * sizeof(double))
+    while i < o.n:
+        m = 0
+        while i < o.n and m < o.block:
+            if o.bend[i] > 0.0:
+                total += o.bend[i]
+                centered_row(o, i, sqrt(o.bend[i]), o.rows + m * r)
+                m += 1
+            i += stride
+        count = <int> m
+        if m > 0:
+            dsyrk(
+                "L", "N", &width, &count, &one, o.rows, &width, &one, Q, &width
+            )
+    for i in range(r * r):
+        Q[i] /= total if total > 0.0 else 1.0
+    o.Q, o.tau, o.beside = Q, Q + r * r, Q + r * r + r
+    o.pivots = o.beside + r
+    count = <int> (PANEL * max(r, o.k))
+    dsytrd(
+        "L", &width, Q, &width, o.diagonal, o.beside, o.tau, o.pivots + r * o.k, &count,
+        &info,
+    )
+    o.n_paid, o.first = 0, o.gap
+    return info == 0
+
+
+cdef void centered_row(
+    const Problem* o, Py_ssize_t i, double root, double* row
+) noexcept nogil:
+    """Copy a row less the means, with an intercept that is penalized, times root."""
+    cdef Py_ssize_t j
+    copy_row(o, i, row)
+    if o.r > o.d:
+        row[o.d] = 1.0
+    for j in range(o.d):
+        row[j] = row[j] * o.factors[j] - o.mean[j]
+    for j in range(o.r):
+        row[j] *= root
+
+
+cdef bint renew(Problem* o) noexcept nogil:
+    """Find the eigenvectors of B, and pivots if C has three diagonals."""
+    cdef int k = <int> o.k, info = 0, size = 1 + 6 * k + 2 * k * k, few = 3 + 5 * k
+    cdef Py_ssize_t j, c
+    cdef double beside, pivot
+    dsyevd(
+        "V", "L", &k, o.B, &k, o.values, o.work, &size, <int*> (o.work + size), &few,
+        &info,
+    )
+    if info != 0:
+        return False
+    for c in range(k):
+        o.values[c] = max(o.values[c], 0.0)
+    o.curved = False
+    # Pivots are no less than the least eigenvalue of a matrix.
+    for j in range(o.r if o.Q != NULL else 0):
+        for c in range(k):
+            pivot = o.values[c] * o.diagonal[j] + o.alpha
+            if j > 0:
+                beside = o.values[c] * o.beside[j - 1]
+                pivot -= beside * beside / o.pivots[(j - 1) * k + c]
+            o.pivots[j * k + c] = max(pivot, o.alpha)
+    return True
+
+
+cdef void turn(Problem* o, double* p, bint back) noexcept nogil:
+    """Multiply p of shape (r, k) by the transpose of Q, or by Q."""
+    cdef int k = <int> o.k, r = <int> o.r, info = 0, size = PANEL * max(r, k)
+    cdef double* room = o.pivots + o.r * o.k
+    dormtr(
+        "R", "L", "T" if back else "N", &k, &r, o.Q, &r, o.tau, p, &k, room, &size,
+        &info,
+    )
+
+
+cdef void solve(Problem* o, double* p) noexcept nogil:
+    """Replace p by the inverse of (3) times p."""
+    cdef Py_ssize_t j, c
+    cdef int k = <int> o.k, q = <int> o.q
+    cdef double one = 1.0, zero = 0.0, least = 1e-12 * o.values[k - 1]
+    cdef double* b = p + o.r * k
+    cdef double* z = o.room
+    cdef bint is_free = o.r < o.q
+    if is_free:
+        for j in range(o.d):
+            for c in range(k):
+                p[j * k + c] -= o.mean[j] * b[c]
+    if o.Q != NULL:
+        turn(o, p, False)
+    dgemm("T", "N", &k, &q, &k, &one, o.B, &k, p, &k, &zero, z, &k)
+    if o.Q == NULL:
+        for j in range(o.r):
+            for c in range(k):
+                z[j * k + c] /= o.values[c] * o.diagonal[j] + o.alpha
+    else:
+        for j in range(1, o.r):
+            for c in range(k):
+                z[j * k + c] -= (
+                    o.values[c] * o.beside[j - 1] / o.pivots[(j - 1) * k + c]
+                ) * z[(j - 1) * k + c]
+        for j in range(o.r - 1, -1, -1):
+            for c in range(k):
+                if j + 1 < o.r:
+                    z[j * k + c] -= o.values[c] * o.beside[j] * z[(j + 1) * k + c]
+                z[j * k + c] /= o.pivots[j * k + c]
+    if is_free:
+        # A constant in all intercepts changes nothing.
+        for c in range(k):
+            j = o.r * k + c
+            z[j] = z[j] / o.values[c] if o.values[c] > least else 0.0
+    dgemm("N", "N", &k, &q, &k, &one, o.B, &k, z, &k, &zero, p, &k)
+    if o.Q != NULL:
+        turn(o, p, True)
+    if is_free:
+        for j in range(o.d):
+            for c in range(k):
+                b[c] -= o.mean[j] * p[j * k + c]
+
+
+cdef double scale_of_model(Problem* o) noexcept nogil:
+    """Return the root of what (3) has to be divided by to suit the last step.
+
+    The root, since other directions may ask for another scale.
+    """
+    cdef Pairs* pairs = &o.pairs
+    cdef Py_ssize_t last = (pairs.n - 1) % MEMORY, m = pairs.m
+    cdef const double* dg = pairs.dg + last * m
+    # The place of the next pair is free.
+    cdef double* h = pairs.dw + (pairs.n % MEMORY) * m
+    if pairs.n == 0:
+        return 1.0
+    memcpy(h, dg, m * sizeof(double))
+    solve(o, h)
+    return sqrt(pairs.curvature[last] / inner(dg, h, m))
+
+
+cdef void to_dual(Problem* o, double* b, double* dual) noexcept nogil:
+    """Fill in U, whose rows sum to zero, and its columns by the best intercepts b.
+
+    These are found by Newton's method from the probabilities alone.
+    """
+    cdef Py_ssize_t i = 0, l, c, m, k = o.k
+    cdef const double* X
+    cdef double others
+    cdef double* u
+    cdef int trial
+    scale_columns(o)
+    while i < o.n:
+        m, u = min(o.block, o.n - i), dual + i * k
+        X = block_of_rows(o, i, m) if o.indices == NULL else NULL
+        forward(o, X, i, <int> m, u)
+        of_block(o, i, m, u)
+        i += m
+    for trial in range(MOST_SHIFTS if o.r < o.q else 0):
+        if not shift(o, b, dual):
+            break
+    u = dual
+    for l in range(o.n):
+        others = 0.0
+        for c in range(k):
+            u[c] *= o.s[l]
+            others += u[c] if c != o.y[l] else 0.0
+        u[o.y[l]] = -others
+        u += k
+
+
+cdef bint shift(Problem* o, double* b, double* P) noexcept nogil:
+    """Take a step of Newton's method by the intercepts; return whether it was one."""
+    cdef Py_ssize_t i = 0, l, c, m, k = o.k
+    cdef int size = <int> k, count
+    cdef double root, total, largest = 0.0, one = 1.0, minus = -1.0
+    cdef double* B = o.work
+    cdef double* g = o.work + k * k
+    cdef double* p
+    memset(g, 0, k * sizeof(double))
+    for l in range(o.n):
+        for c in range(k):
+            g[c] += o.s[l] * P[l * k + c]
+        g[o.y[l]] -= o.s[l]
+    for c in range(k):
+        largest = max(largest, fabs(g[c]))
+    if largest <= 1e-15:
+        return False
+    memset(B, 0, k * k * sizeof(double))
+    while i < o.n:
+        m = min(o.block, o.n - i)
+        for l in range(m):
+            p, root = P + (i + l) * k, sqrt(o.s[i + l])
+            for c in range(k):
+                o.U[l * k + c] = root * p[c]
+                B[c * (k + 1)] += o.s[i + l] * p[c]
+        count = <int> m
+        dsyrk("L", "N", &size, &count, &minus, o.U, &size, &one, B, &size)
+        i += m
+    for c in range(k):
+        for l in range(c, k):
+            # A constant in all intercepts changes nothing: here it costs something.
+            B[c * k + l] += 1.0 / k
+    if not dense_solve(B, g, k):
+        return False
+    largest = 0.0
+    for c in range(k):
+        largest = max(largest, fabs(g[c]))
+    if not largest <= 1.0:
+        return False
+    for c in range(k):
+        b[c] -= g[c]
+        g[c] = exp(-g[c])
+    for l in range(o.n):
+        p, total = P + l * k, 0.0
+        for c in range(k):
+            p[c] *= g[c]
+            total += p[c]
+        for c in range(k):
+            p[c] /= total
+    return True
