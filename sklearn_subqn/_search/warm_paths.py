@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.solvers import Start
+from .._core.solvers.squares_path import SquaresPath, has_squares_path
 from .._estimators.estimator import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
@@ -156,14 +158,13 @@ class WarmPaths(LinearEstimator):
         self._check_support(problems)
         path = FoldPath([], [], [], [], [])
         report.begin()
-        for alpha in alphas:
-            solutions = problems.solve(float(alpha), FitTask.silent())
+        for alpha, fit in zip(alphas, _fits(problems, alphas, self.tol), strict=True):
             for name, value in problems.attributes().items():
                 setattr(self, name, value)
             path.scores.append(checked_score(score()))
-            path.gaps.append(max(solution.relative_gap for solution in solutions))
-            path.proven.append(all(solution.proven for solution in solutions))
-            path.n_iters.append(max(solution.n_iter for solution in solutions))
+            path.gaps.append(fit.gap)
+            path.proven.append(fit.proven)
+            path.n_iters.append(fit.n_iter)
             if not self.refit:
                 path.coefficients.append((self.coef_, self.intercept_))
             report.fitted(float(alpha), path.scores[-1], path.gaps[-1])
@@ -237,6 +238,48 @@ class WarmPaths(LinearEstimator):
     def _tries_several(self) -> bool:
         """Whether attributes have an axis for values of ``l1_ratio``."""
         return False
+
+
+class _Fit(NamedTuple):
+    """The largest relative gap and number of iterations of the problems of a model."""
+
+    gap: float
+    proven: bool
+    n_iter: int
+
+
+def _fits(
+    problems: LinearProblems, alphas: npt.NDArray[np.float64], tol: float
+) -> Iterator[_Fit]:
+    """Yield for each alpha how its fit went; the problems stand where it ended.
+
+    Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
+    """
+    first = [problems.objective(i, float(alphas[0])) for i in range(len(problems))]
+    by_gram = (
+        problems.settings.solver == "auto"
+        and problems.reading is None
+        and problems.elsewhere is None
+        and all(map(has_squares_path, first))
+    )
+    paths = [SquaresPath(objective) for objective in first] if by_gram else []
+    for alpha in map(float, alphas):
+        gaps = []
+        for i, path in enumerate(paths):
+            w, value, gap = path.minimize(
+                problems.objective(i, alpha), problems.starts[i].w
+            )
+            problems.starts[i] = Start(w)
+            gaps.append(gap / value if value > 0.0 else np.inf)
+        if gaps and max(gaps) <= tol:
+            yield _Fit(max(gaps), True, 1)
+            continue
+        solutions = problems.solve(alpha, FitTask.silent())
+        yield _Fit(
+            max(solution.relative_gap for solution in solutions),
+            all(solution.proven for solution in solutions),
+            max(solution.n_iter for solution in solutions),
+        )
 
 
 def warn_of_folds(
