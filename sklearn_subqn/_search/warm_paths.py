@@ -264,14 +264,13 @@ def _fits(
     )
     paths = [SquaresPath(objective) for objective in first] if by_gram else []
     for alpha in map(float, alphas):
-        gaps = []
-        for i, path in enumerate(paths):
-            w, value, gap = path.minimize(
-                problems.objective(i, alpha), problems.starts[i].w
-            )
-            problems.starts[i] = Start(w)
-            gaps.append(gap / value if value > 0.0 else np.inf)
+        found = [
+            path.minimize(problems.objective(i, alpha), problems.starts[i].w)
+            for i, path in enumerate(paths)
+        ]
+        gaps = [gap / value if value > 0.0 else np.inf for _, value, gap in found]
         if gaps and max(gaps) <= tol:
+            problems.starts = [Start(w) for w, _, _ in found]
             yield _Fit(max(gaps), True, 1)
             continue
         solutions = problems.solve(alpha, FitTask.silent())

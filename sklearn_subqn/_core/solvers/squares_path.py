@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels import coordinate_descent
 from ..losses._base import Floats
 from ..memory import COPY_SIZE
 from ..objectives.objective import Objective
 from ..regularizers import L2, ElasticNet
-from ..rounding import EPS, ROUNDED
+from ..rounding import EPS, MOST_STEPS, ROUNDED
 from ..steps.gram_step import GramStep
 
 # Sweeps for one strength, at most.
@@ -51,9 +52,14 @@ class SquaresPath:
     def __init__(self, objective: Objective) -> None:
         origin = objective.origin()
         self._value, self._gradient = origin.risk, origin.risk_gradient
-        self._gram = objective.risk.hessian(origin.curvature).matrix()
+        matrix = objective.risk.hessian(origin.curvature).matrix()
+        self._gram = np.ascontiguousarray(matrix)
+        # Smaller slopes are rounding errors.
+        self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
-    def minimize(self, objective: Objective, start: Floats) -> tuple[Floats, float, float]:
+    def minimize(
+        self, objective: Objective, start: Floats
+    ) -> tuple[Floats, float, float]:
         """Return the minimizer for the strength of ``objective``, J there and a gap.
 
         Parameters
@@ -64,15 +70,21 @@ class SquaresPath:
         """
         q, m = objective.n_params, objective.regularizer.n_penalized
         l1, l2 = objective.penalties
-        penalized = np.arange(q) < m
-        inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
-        step = GramStep(self._gram.copy(), l1 * penalized, l2 * penalized, inside, rank)
-        slopes = self._gradient + self._gram @ start
-        tol = ROUNDED * float(np.abs(self._gradient).max())
-        w = step.minimize(slopes[:, np.newaxis], start[:, np.newaxis], tol, _SWEEPS)[:, 0]
+        factors = np.zeros((2, q))
+        factors[:, :m] = np.array(objective.penalties)[:, np.newaxis]
+        w, slopes = start.copy(), self._gradient + self._gram @ start
+        violation, _ = coordinate_descent.sweep_gram(
+            self._gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
+        )
+        if violation > self._tol:
+            # Strongly correlated features need more than sweeps.
+            inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
+            step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
+            columns = slopes[:, np.newaxis], w[:, np.newaxis]
+            w = step.minimize(*columns, self._tol, _SWEEPS)[:, 0]
         slopes = self._gradient + self._gram @ w
         if q > m:
-            # The dual point has to be balanced.
+            # A dual point is feasible only if it sums to zero.
             change = -slopes[-1] / self._gram[-1, -1]
             w[-1] += change
             slopes += change * self._gram[-1]
