@@ -52,38 +52,44 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
     if isinstance(X, np.ndarray) and isinstance(coef, np.ndarray):
         X, coef = _used_columns(X, coef)
     n, d = X.shape
+    dtype = np.result_type(X.dtype, coef.dtype)
+    if dtype != np.float64:
+        return np.asarray(_unrounded(X, coef, intercept))
+    # The size of a score is bounded by |X| times the largest |coef| of each feature.
+    dense = coef.toarray() if sparse.issparse(coef) else coef
+    largest = np.abs(np.atleast_2d(dense)).max(axis=0).astype(dtype, copy=False)
+    least = np.max(np.abs(intercept), initial=0.0)
+    scores = np.empty((n, *coef.shape[:-1]))
     # A block of dense rows is still in the cache when its absolute values are taken.
-    step = n if sparse.issparse(X) else max(1, BLOCK_SIZE // max(d, 1))
-    if step >= n:
-        return _rounded_scores(X, coef, intercept)
-    scores = np.empty((n, *coef.shape[:-1]), np.result_type(X, coef))
+    step = max(n, 1) if sparse.issparse(X) else max(1, BLOCK_SIZE // max(d, 1))
     for i in range(0, n, step):
-        scores[i : i + step] = _rounded_scores(X[i : i + step], coef, intercept)
+        rows = X if step >= n else X[i : i + step]
+        scores[i : i + step] = _unrounded(rows, coef, intercept)
+        if sparse.issparse(X):
+            sizes = np.asarray(absolute(X) @ largest)
+        else:
+            sizes = np.empty(len(rows))
+            multiply_sizes(np.ascontiguousarray(rows), largest, sizes)
+        _round(scores[i : i + step], sizes + least)
     return scores
 
 
-def _rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
+def _unrounded(X: Any, coef: Any, intercept: Any) -> Any:
     scores = safe_sparse_dot(X, coef.T, dense_output=True)
     scores += intercept
-    if scores.dtype != np.float64:
-        return np.asarray(scores)
-    # The size of a score is bounded by |X| times the largest |coef| of each feature.
-    dense = coef.toarray() if sparse.issparse(coef) else coef
-    largest = np.abs(np.atleast_2d(dense)).max(axis=0)
-    if sparse.issparse(X):
-        sizes = np.asarray(absolute(X) @ largest)
-    else:
-        sizes = np.empty(len(X))
-        multiply_sizes(np.ascontiguousarray(X), largest.astype(np.float64), sizes)
-    sizes += np.max(np.abs(intercept), initial=0.0)
+    return scores
+
+
+def _round(scores: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> None:
+    """Round the scores of each row to about ``ROUNDED`` times a size, in place."""
     # Without its mantissa a number is a power of two, by which scaling is exact.
-    units = np.maximum(2.0 * ROUNDED * sizes, 2.0**-1000)
+    # A size may overflow where the score does not.
+    units = np.clip(2.0 * ROUNDED * sizes, 2.0**-1000, 2.0**1000)
     units.view(np.int64)[:] &= _EXPONENT
     rows = scores.T
     rows /= units
     np.rint(rows, out=rows)
     rows *= units
-    return np.asarray(scores)
 
 
 def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
@@ -108,7 +114,7 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the softmax of scores, as ``log_probabilities`` does its logarithms."""
+    """Return the softmax of scores, which are as in ``log_probabilities``."""
     if scores.shape[1] == 1:
         return np.asarray(special.expit(np.hstack([-scores, scores])))
     scores -= scores.max(axis=1, keepdims=True)

@@ -81,10 +81,9 @@ def _r_squared(y: Any, expected: Any, sample_weight: Any) -> float:
     """
     plain = type(y) is np.ndarray and y.dtype == np.float64 == expected.dtype
     if plain and sample_weight is None and y.ndim == 1 and y.shape == expected.shape:
-        variation, residuals = y - y.mean(), y - expected
-        total = float(variation @ variation)
-        if 0.0 < total < np.inf:
-            score = 1.0 - float(residuals @ residuals) / total
-            if np.isfinite(score):
-                return score
+        with np.errstate(all="ignore"):
+            variation, residuals = y - y.mean(), y - expected
+            total, unexplained = variation @ variation, residuals @ residuals
+        if 0.0 < total < np.inf and unexplained < np.inf:
+            return 1.0 - float(unexplained) / float(total)
     return float(r2_score(y, expected, sample_weight=sample_weight))
