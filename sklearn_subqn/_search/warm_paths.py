@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,12 +22,16 @@ from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
 from .._problems.slopes import largest_slope
 from .._solving.callbacks import FitTask
-from .._solving.process import n_threads
+from .._solving.process import n_threads, with_one_blas_thread
 from .scoring import best_alpha, checked_score
 from .search_report import FoldReport, SearchReport
 
 # Ratio of the smallest to the largest value of the default grid for an L1 norm.
 _SMALLEST_SHARE = 1e-3
+
+
+# Overflows lead to gaps that are not finite, and so to the usual solvers.
+_quietly = partial(with_one_blas_thread, all="ignore")
 
 
 class FoldPath(NamedTuple):
@@ -255,30 +260,48 @@ def _fits(
 
     Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
     """
-    first = [problems.objective(i, float(alphas[0])) for i in range(len(problems))]
-    by_gram = (
-        problems.settings.solver == "auto"
-        and problems.reading is None
-        and problems.elsewhere is None
-        and all(map(has_squares_path, first))
-    )
-    paths = [SquaresPath(objective) for objective in first] if by_gram else []
+    paths = _squares_paths(problems, float(alphas[0]))
     for alpha in map(float, alphas):
-        found = [
-            path.minimize(problems.objective(i, alpha), problems.starts[i].w)
-            for i, path in enumerate(paths)
-        ]
-        gaps = [gap / value if value > 0.0 else np.inf for _, value, gap in found]
-        if gaps and max(gaps) <= tol:
-            problems.starts = [Start(w) for w, _, _ in found]
+        found = _minimized(problems, alpha, paths)
+        gaps = [gap for _, gap in found]
+        if gaps and all(gap <= tol for gap in gaps):
+            problems.starts = [Start(w) for w, _ in found]
             yield _Fit(max(gaps), True, 1)
             continue
+        paths = []
         solutions = problems.solve(alpha, FitTask.silent())
         yield _Fit(
             max(solution.relative_gap for solution in solutions),
             all(solution.proven for solution in solutions),
             max(solution.n_iter for solution in solutions),
         )
+
+
+@_quietly
+def _squares_paths(problems: LinearProblems, alpha: float) -> list[SquaresPath]:
+    """Return the paths of squared errors, none where they do not apply."""
+    elsewhere = problems.reading is not None or problems.elsewhere is not None
+    if problems.settings.solver != "auto" or elsewhere:
+        return []
+    objectives = [problems.objective(i, alpha) for i in range(len(problems))]
+    paths: list[SquaresPath] = []
+    if all(map(has_squares_path, objectives)):
+        for objective in objectives:
+            paths.append(SquaresPath(objective, paths[0] if paths else None))
+    return paths
+
+
+@_quietly
+def _minimized(
+    problems: LinearProblems, alpha: float, paths: list[SquaresPath]
+) -> list[tuple[npt.NDArray[np.float64], float]]:
+    """Return parameters and relative gaps of the problems with paths."""
+    return [
+        path.minimize(
+            problems.objective(i, alpha), problems.starts[i].w, problems.stored
+        )
+        for i, path in enumerate(paths)
+    ]
 
 
 def warn_of_folds(

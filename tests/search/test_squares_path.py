@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
 
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
@@ -44,17 +45,20 @@ def test_fits_on_folds_are_those_to_one_alpha(penalty, correlated):
 
 
 @pytest.mark.parametrize("penalty", RATIOS)
-def test_the_gap_contains_the_optimum_of_another_solver(penalty):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_gap_contains_the_optimum_of_another_solver(penalty, dtype):
     X, y = data(seed=3)
+    X = X.astype(dtype)
     ratio = RATIOS[penalty]
     for alpha in (1.0, 1e-2, 1e-4):
         folds = [(np.arange(len(y)), np.arange(5))]
         search = BMRMRegressorCV(
             alphas=[alpha], penalty=penalty, cv=folds, refit=False, tol=1e-8
         ).fit(X, y)
-        coef, intercept = search.coef_, search.intercept_
+        assert search.coef_.dtype == dtype
+        coef, intercept = search.coef_.astype(float), float(search.intercept_)
         peer = ElasticNet(alpha=alpha, l1_ratio=ratio, tol=1e-14, max_iter=100_000)
-        peer.fit(X, y)
+        peer.fit(X.astype(float), y)
 
         def objective(w, b, alpha=alpha):
             squares = 0.5 * np.mean((y - X @ w - b) ** 2)
@@ -77,3 +81,22 @@ def test_sparse_rows_and_units_of_targets_change_nothing(format):
     np.testing.assert_allclose(by_format.scores_path_, dense.scores_path_, atol=1e-9)
     np.testing.assert_allclose(larger.scores_path_, dense.scores_path_, atol=1e-9)
     np.testing.assert_allclose(larger.alphas_, 1e6 * dense.alphas_)
+
+
+def test_several_targets_are_fitted_as_each_alone():
+    X, y = data(seed=7)
+    several = np.column_stack([y, y**2])
+    fit = {"alphas": [1.0, 1e-2], "penalty": "l2", "cv": 3}
+    both = BMRMRegressorCV(**fit).fit(X, several).scores_path_
+    each = [BMRMRegressorCV(**fit).fit(X, target).scores_path_ for target in several.T]
+    np.testing.assert_allclose(both, np.mean(each, axis=0), atol=1e-6)
+
+
+def test_penalties_that_vanish_are_left_to_other_solvers():
+    X, y = data(seed=9)
+    several = np.column_stack([y, np.zeros(len(y))])
+    search = BMRMRegressorCV(alphas=[1.0, 5e-324], penalty="l2", cv=3)
+    with pytest.warns(ConvergenceWarning):
+        search.fit(X, several)
+    assert not np.isnan(search.gaps_path_).any()
+    assert (search.gaps_path_[:, 1] > search.tol).all()
