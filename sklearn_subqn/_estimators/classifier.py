@@ -31,7 +31,7 @@ from .estimator import forget, loss_name
 from .export import coef_table, to_sklearn
 from .held_out_strength import Choice, choose
 from .linear_estimator import LinearEstimator
-from .predictions import log_probabilities
+from .predictions import log_probabilities, probabilities
 
 
 def has_probabilities(estimator: Any) -> bool:
@@ -75,7 +75,7 @@ def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
     probabilities : ndarray of shape (n_samples, n_classes)
         Probabilities in the order of ``classes_``.
     """
-    return np.exp(self.predict_log_proba(X))
+    return self._probabilities(self._softmax_scores(X))
 
 
 @available_if(has_probabilities)
@@ -151,7 +151,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return self.classes_[(scores > 0.0).astype(np.intp)]
+            return self.classes_.take(scores > 0.0)
         return self.classes_[scores.argmax(axis=1)]
 
     @scored
@@ -184,14 +184,21 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         """Return log probabilities from raw scores."""
         if self._link() != "clipped":
             return log_probabilities(scores)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._probabilities(scores)))
+
+    def _probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return probabilities from raw scores."""
+        if self._link() != "clipped":
+            return probabilities(scores)
         # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
         p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
         if p.shape[1] == 1:
             p = np.hstack([1.0 - p, p])
         total = p.sum(axis=1, keepdims=True)
-        p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(p))
+        return np.asarray(
+            np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
+        )
 
     def _link(self) -> str:
         """Return the name of the map from scores to probabilities."""

@@ -151,7 +151,7 @@ class OffsetClassifier(LinearClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return np.exp(self.predict_log_proba(X, offset))
+        return self._probabilities(self._scores_for_probabilities(X, offset))
 
     @available_if(has_probabilities)
     @blockwise
@@ -172,10 +172,13 @@ class OffsetClassifier(LinearClassifier):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
+        return self._log_probabilities(self._scores_for_probabilities(X, offset))
+
+    def _scores_for_probabilities(self, X: Any, offset: Any) -> npt.NDArray[Any]:
         if offset is None:
             warn_of_missing_offset(self, offset)
-            return self._log_probabilities(self._softmax_scores(X))
-        return self._log_probabilities(self._offset_scores(X, offset))
+            return self._softmax_scores(X)
+        return self._offset_scores(X, offset)
 
     @scored
     def score(

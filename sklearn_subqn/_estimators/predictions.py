@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .._core.kernels.products import multiply_sizes
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 from .._core.rows.row_views import absolute
@@ -20,6 +21,9 @@ _NARROW = 16
 # For dense rows, scores use only the columns with nonzero coefficients if these are
 # fewer than one in eight. docs/constants.md has the figures.
 _FEW = 8
+
+# The bits of a float64 that are its exponent.
+_EXPONENT = 0x7FF << 52
 
 
 def variance_power(estimator: Any) -> float | None:
@@ -47,20 +51,45 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
     """
     if isinstance(X, np.ndarray) and isinstance(coef, np.ndarray):
         X, coef = _used_columns(X, coef)
+    n, d = X.shape
+    dtype = np.result_type(X.dtype, coef.dtype)
+    if dtype != np.float64:
+        return np.asarray(_unrounded(X, coef, intercept))
+    # The size of a score is bounded by |X| times the largest |coef| of each feature.
+    dense = coef.toarray() if sparse.issparse(coef) else coef
+    largest = np.abs(np.atleast_2d(dense)).max(axis=0).astype(dtype, copy=False)
+    least = np.max(np.abs(intercept), initial=0.0)
+    scores = np.empty((n, *coef.shape[:-1]))
+    # A block of dense rows is still in the cache when its absolute values are taken.
+    step = max(n, 1) if sparse.issparse(X) else max(1, BLOCK_SIZE // max(d, 1))
+    for i in range(0, n, step):
+        rows = X if step >= n else X[i : i + step]
+        scores[i : i + step] = _unrounded(rows, coef, intercept)
+        if sparse.issparse(X):
+            sizes = np.asarray(absolute(X) @ largest)
+        else:
+            sizes = np.empty(len(rows))
+            multiply_sizes(np.ascontiguousarray(rows), largest, sizes)
+        _round(scores[i : i + step], sizes + least)
+    return scores
+
+
+def _unrounded(X: Any, coef: Any, intercept: Any) -> Any:
     scores = safe_sparse_dot(X, coef.T, dense_output=True)
     scores += intercept
-    if scores.dtype != np.float64:
-        return np.asarray(scores)
-    sizes = _largest_sums(X, coef)
-    sizes += np.max(np.abs(intercept), initial=0.0)
-    # Units are powers of two, so that scaling is exact.
-    _, exponents = np.frexp(ROUNDED * sizes)
-    units = np.ldexp(1.0, np.maximum(exponents, -1000))
+    return scores
+
+
+def _round(scores: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> None:
+    """Round the scores of each row to about ``ROUNDED`` times a size, in place."""
+    # Without its mantissa a number is a power of two, by which scaling is exact.
+    # A size may overflow where the score does not.
+    units = np.clip(2.0 * ROUNDED * sizes, 2.0**-1000, 2.0**1000)
+    units.view(np.int64)[:] &= _EXPONENT
     rows = scores.T
     rows /= units
-    np.round(rows, out=rows)
+    np.rint(rows, out=rows)
     rows *= units
-    return np.asarray(scores)
 
 
 def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
@@ -71,27 +100,26 @@ def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
     return X.take(used, axis=1), coef[..., used]
 
 
-def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
-    """Return |X| @ max over outputs of |coef|, of shape (n_samples,)."""
-    if sparse.issparse(coef):
-        coef = coef.toarray()
-    coef = np.abs(np.atleast_2d(coef)).max(axis=0)
-    if sparse.issparse(X):
-        return np.asarray(absolute(X) @ coef)
-    step = max(1, BLOCK_SIZE // max(X.shape[1], 1))
-    parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
-    return np.concatenate(parts)
-
-
 def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the logarithm of the softmax of scores, of shape (n_samples, n_classes).
 
-    A single column has the scores of the second of two classes; scores are overwritten.
+    A single column has the scores of the second of two classes, and the first class has
+    scores of zero. Several columns are overwritten.
     """
     if scores.shape[1] == 1:
-        scores = np.hstack([np.zeros_like(scores), scores])
+        return np.asarray(special.log_expit(np.hstack([-scores, scores])))
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
+
+
+def probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the softmax of scores, which are as in ``log_probabilities``."""
+    if scores.shape[1] == 1:
+        return np.asarray(special.expit(np.hstack([-scores, scores])))
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
     return scores
 
 

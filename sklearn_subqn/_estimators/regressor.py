@@ -60,7 +60,7 @@ class ScoringRegressor(RegressorMixin):
         check_no_times(y)
         power = variance_power(self)
         if power is None:
-            return float(r2_score(y, expected, sample_weight=sample_weight))
+            return _r_squared(y, expected, sample_weight)
         y = np.asarray(y, dtype=np.float64).reshape(len(expected), -1)
         weights = as_sample_weights(sample_weight, len(y))
         used = weights > 0.0
@@ -72,3 +72,18 @@ class ScoringRegressor(RegressorMixin):
         expected = expected[used].reshape(y.shape)
         unexplained = mean_deviances(y, expected, weights, power)
         return deviance_explained(unexplained, of_means, means)
+
+
+def _r_squared(y: Any, expected: Any, sample_weight: Any) -> float:
+    """Return ``r2_score``, whose checks take longer than its sums, without them.
+
+    For one column of numbers of equal weights, if their R² is defined.
+    """
+    plain = type(y) is np.ndarray and y.dtype == np.float64 == expected.dtype
+    if plain and sample_weight is None and y.ndim == 1 and y.shape == expected.shape:
+        with np.errstate(all="ignore"):
+            variation, residuals = y - y.mean(), y - expected
+            total, unexplained = variation @ variation, residuals @ residuals
+        if 0.0 < total < np.inf and unexplained < np.inf:
+            return 1.0 - float(unexplained) / float(total)
+    return float(r2_score(y, expected, sample_weight=sample_weight))

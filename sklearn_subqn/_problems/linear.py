@@ -303,7 +303,7 @@ class LinearProblems(Problems):
         """Return the parameters of one problem from its coefficient rows."""
         return np.concatenate([coef.T.ravel(), intercept])[: self.design.n_params]
 
-    def _stored(self, w: Floats) -> Floats:
+    def stored(self, w: Floats) -> Floats:
         if self._coordinates.is_plain:
             return np.asarray(w.astype(self._dtype))
         # Differences of rounded sums of thresholds have to be rounded again.

@@ -146,7 +146,7 @@ class Problems(ABC):
             self.starts[index],
             self._dtype,
             partial(self._fitted, index),
-            self._stored,
+            self.stored,
             1.0 if self.reading is None else self.reading.unit(index, objective),
             self.watch,
             prove,
@@ -166,7 +166,7 @@ class Problems(ABC):
         self.starts[index] = self.starts[index]._replace(w=w, scores=None)
         return self.attributes()
 
-    def _stored(self, w: Floats) -> Floats:
+    def stored(self, w: Floats) -> Floats:
         """Return parameters as they will be stored in the attributes."""
         rounded: Floats = w.astype(self._dtype)
         return rounded

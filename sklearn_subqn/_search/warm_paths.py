@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,17 +15,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.solvers import Start
+from .._core.solvers.squares_path import SquaresPath, has_squares_path
 from .._estimators.estimator import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
 from .._problems.slopes import largest_slope
 from .._solving.callbacks import FitTask
-from .._solving.process import n_threads
+from .._solving.process import n_threads, with_one_blas_thread
 from .scoring import best_alpha, checked_score
 from .search_report import FoldReport, SearchReport
 
 # Ratio of the smallest to the largest value of the default grid for an L1 norm.
 _SMALLEST_SHARE = 1e-3
+
+
+# Overflows lead to gaps that are not finite, and so to the usual solvers.
+_quietly = partial(with_one_blas_thread, all="ignore")
 
 
 class FoldPath(NamedTuple):
@@ -156,14 +163,13 @@ class WarmPaths(LinearEstimator):
         self._check_support(problems)
         path = FoldPath([], [], [], [], [])
         report.begin()
-        for alpha in alphas:
-            solutions = problems.solve(float(alpha), FitTask.silent())
+        for alpha, fit in zip(alphas, _fits(problems, alphas, self.tol), strict=True):
             for name, value in problems.attributes().items():
                 setattr(self, name, value)
             path.scores.append(checked_score(score()))
-            path.gaps.append(max(solution.relative_gap for solution in solutions))
-            path.proven.append(all(solution.proven for solution in solutions))
-            path.n_iters.append(max(solution.n_iter for solution in solutions))
+            path.gaps.append(fit.gap)
+            path.proven.append(fit.proven)
+            path.n_iters.append(fit.n_iter)
             if not self.refit:
                 path.coefficients.append((self.coef_, self.intercept_))
             report.fitted(float(alpha), path.scores[-1], path.gaps[-1])
@@ -237,6 +243,65 @@ class WarmPaths(LinearEstimator):
     def _tries_several(self) -> bool:
         """Whether attributes have an axis for values of ``l1_ratio``."""
         return False
+
+
+class _Fit(NamedTuple):
+    """The largest relative gap and number of iterations of the problems of a model."""
+
+    gap: float
+    proven: bool
+    n_iter: int
+
+
+def _fits(
+    problems: LinearProblems, alphas: npt.NDArray[np.float64], tol: float
+) -> Iterator[_Fit]:
+    """Yield for each alpha how its fit went; the problems stand where it ended.
+
+    Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
+    """
+    paths = _squares_paths(problems, float(alphas[0]))
+    for alpha in map(float, alphas):
+        found = _minimized(problems, alpha, paths)
+        gaps = [gap for _, gap in found]
+        if gaps and all(gap <= tol for gap in gaps):
+            problems.starts = [Start(w) for w, _ in found]
+            yield _Fit(max(gaps), True, 1)
+            continue
+        paths = []
+        solutions = problems.solve(alpha, FitTask.silent())
+        yield _Fit(
+            max(solution.relative_gap for solution in solutions),
+            all(solution.proven for solution in solutions),
+            max(solution.n_iter for solution in solutions),
+        )
+
+
+@_quietly
+def _squares_paths(problems: LinearProblems, alpha: float) -> list[SquaresPath]:
+    """Return the paths of squared errors, none where they do not apply."""
+    elsewhere = problems.reading is not None or problems.elsewhere is not None
+    if problems.settings.solver != "auto" or elsewhere:
+        return []
+    objectives = [problems.objective(i, alpha) for i in range(len(problems))]
+    paths: list[SquaresPath] = []
+    if all(map(has_squares_path, objectives)):
+        for objective in objectives:
+            paths.append(SquaresPath(objective, paths[0] if paths else None))
+    return paths
+
+
+@_quietly
+def _minimized(
+    problems: LinearProblems, alpha: float, paths: list[SquaresPath]
+) -> list[tuple[npt.NDArray[np.float64], float]]:
+    """Return parameters and relative gaps of the problems with paths."""
+    return [
+        path.minimize(
+            problems.objective(i, alpha), problems.starts[i].w, problems.stored
+        )
+        for i, path in enumerate(paths)
+    ]
 
 
 def warn_of_folds(

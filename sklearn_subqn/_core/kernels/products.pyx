@@ -14,7 +14,7 @@ from .rows cimport (
     row_index,
     sparse_product,
 )
-from .standard cimport free, memset, sqrt
+from .standard cimport fabs, free, memset, sqrt
 
 # Minimum number of terms of a partial sum.
 cdef Py_ssize_t _SUMMED = 256
@@ -66,6 +66,28 @@ def multiply_several(
                 &values[0] + start, &indices[0] + start, indptr[i + 1] - start,
                 &coef[0, 0], k, &out[i, 0],
             )
+
+
+def multiply_sizes(const real[:, ::1] X, const double[::1] sizes, double[::1] out):
+    """Write |X| times ``sizes`` to ``out``, for dense rows."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, j
+    cdef double a, b, c, e
+    cdef const real* x
+    if out.shape[0] != n or sizes.shape[0] != d:
+        raise ValueError("rows, sizes and products differ in length.")
+    with nogil:
+        for i in range(n):
+            a = b = c = e = 0.0
+            x = &X[i, 0] if d else NULL
+            # Four sums at once do not wait for each other.
+            for j in range(0, d - 3, 4):
+                a += fabs(x[j]) * sizes[j]
+                b += fabs(x[j + 1]) * sizes[j + 1]
+                c += fabs(x[j + 2]) * sizes[j + 2]
+                e += fabs(x[j + 3]) * sizes[j + 3]
+            for j in range(d - d % 4, d):
+                a += fabs(x[j]) * sizes[j]
+            out[i] = (a + b) + (c + e)
 
 
 def squares_of_rows(

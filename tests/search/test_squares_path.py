@@ -1,0 +1,102 @@
+"""Paths of squared errors by one Gram matrix, beside fits to one alpha."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import ElasticNet
+
+from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
+
+RATIOS = {"l1": 1.0, "elasticnet": 0.5, "l2": 0.0}
+
+
+def data(n=120, d=9, seed=0, correlated=False):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 3.0
+    if correlated:
+        X = X @ rng.standard_normal((d, d)) @ np.diag(10.0 ** rng.uniform(-3, 3, d))
+    y = X @ (rng.standard_normal(d) / np.linalg.norm(X, axis=0)) + 0.1
+    return X, y + 0.3 * y.std() * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("penalty", RATIOS)
+@pytest.mark.parametrize("correlated", [False, True])
+def test_fits_on_folds_are_those_to_one_alpha(penalty, correlated):
+    X, y = data(correlated=correlated)
+    alphas = np.geomspace(1.0, 1e-5, 7) * np.abs((X - X.mean(0)).T @ y).max() / len(y)
+    weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
+    folds = [
+        (np.arange(0, 80), np.arange(80, 120)),
+        (np.arange(40, 120), np.arange(40)),
+    ]
+    search = BMRMRegressorCV(
+        alphas=alphas, penalty=penalty, cv=folds, tol=1e-7, max_iter=1000
+    )
+    search.fit(X, y, sample_weight=weights)
+    assert search.gaps_path_.shape == (2, 7)
+    assert search.gaps_path_.max() <= 1e-7
+    for (train, test), scores in zip(folds, search.scores_path_, strict=True):
+        for alpha, score in zip(search.alphas_, scores, strict=True):
+            one = BMRMRegressor(alpha, penalty=penalty, tol=1e-10, max_iter=5000)
+            one.fit(X[train], y[train], sample_weight=weights[train])
+            expected = one.score(X[test], y[test], sample_weight=weights[test])
+            assert score == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("penalty", RATIOS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_gap_contains_the_optimum_of_another_solver(penalty, dtype):
+    X, y = data(seed=3)
+    X = X.astype(dtype)
+    ratio = RATIOS[penalty]
+    for alpha in (1.0, 1e-2, 1e-4):
+        folds = [(np.arange(len(y)), np.arange(5))]
+        search = BMRMRegressorCV(
+            alphas=[alpha], penalty=penalty, cv=folds, refit=False, tol=1e-8
+        ).fit(X, y)
+        assert search.coef_.dtype == dtype
+        coef, intercept = search.coef_.astype(float), float(search.intercept_)
+        peer = ElasticNet(alpha=alpha, l1_ratio=ratio, tol=1e-14, max_iter=100_000)
+        peer.fit(X.astype(float), y)
+
+        def objective(w, b, alpha=alpha):
+            squares = 0.5 * np.mean((y - X @ w - b) ** 2)
+            penalty = ratio * np.abs(w).sum() + 0.5 * (1.0 - ratio) * (w @ w)
+            return squares + alpha * penalty
+
+        value, best = objective(coef, intercept), objective(peer.coef_, peer.intercept_)
+        gap = search.gaps_path_[0, 0] * value
+        assert value - gap <= best * (1.0 + 1e-12)
+        assert value <= best * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize("format", [sparse.csr_array, sparse.csc_array])
+def test_sparse_rows_and_units_of_targets_change_nothing(format):
+    X, y = data(seed=5)
+    X[np.abs(X) < 2.5] = 0.0
+    dense = BMRMRegressorCV(alphas=10, penalty="l1", cv=3).fit(X, y)
+    by_format = BMRMRegressorCV(alphas=10, penalty="l1", cv=3).fit(format(X), y)
+    larger = BMRMRegressorCV(alphas=10, penalty="l1", cv=3).fit(X, 1e6 * y)
+    np.testing.assert_allclose(by_format.scores_path_, dense.scores_path_, atol=1e-9)
+    np.testing.assert_allclose(larger.scores_path_, dense.scores_path_, atol=1e-9)
+    np.testing.assert_allclose(larger.alphas_, 1e6 * dense.alphas_)
+
+
+def test_several_targets_are_fitted_as_each_alone():
+    X, y = data(seed=7)
+    several = np.column_stack([y, y**2])
+    fit = {"alphas": [1.0, 1e-2], "penalty": "l2", "cv": 3}
+    both = BMRMRegressorCV(**fit).fit(X, several).scores_path_
+    each = [BMRMRegressorCV(**fit).fit(X, target).scores_path_ for target in several.T]
+    np.testing.assert_allclose(both, np.mean(each, axis=0), atol=1e-6)
+
+
+def test_penalties_that_vanish_are_left_to_other_solvers():
+    X, y = data(seed=9)
+    several = np.column_stack([y, np.zeros(len(y))])
+    search = BMRMRegressorCV(alphas=[1.0, 5e-324], penalty="l2", cv=3)
+    with pytest.warns(ConvergenceWarning):
+        search.fit(X, several)
+    assert not np.isnan(search.gaps_path_).any()
+    assert (search.gaps_path_[:, 1] > search.tol).all()
