@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 #: Side of a row: its score may decrease, has to stay, or may increase.
 _SIDES = (-1, 0, 1)
 
-# 100 rows of each side show that most features separate nothing.
+# At most 100 rows of each side show that most features separate nothing.
 # docs/constants.md has the figures.
 _SAMPLED = 100
 

@@ -198,7 +198,7 @@ class ProvenSearch:
     ) -> AlphaInterval:
         """Return an interval between two solved alphas with its bounds."""
         self._n_bounded += 1
-        share = self._share(math.sqrt(first * last), pair)
+        share = self._share(math.sqrt(first) * math.sqrt(last), pair)
         a, b = (self._solved[i] for i in pair)
 
         def bounds(fold: Fold, low: Any, high: Any) -> tuple[float, ...]:
@@ -210,12 +210,13 @@ class ProvenSearch:
     def _share(self, alpha: float, pair: tuple[int, int]) -> float:
         """Return the weight of a pair's second solution at an alpha between both."""
         a, b = (math.log(self._alphas[i]) for i in pair)
-        return min(max((math.log(alpha) - a) / (b - a), 0.0), 1.0)
+        share = (math.log(alpha) - a) / (b - a) if a != b else 0.5
+        return min(max(share, 0.0), 1.0)
 
     def _refined(self, interval: AlphaInterval, aim: float) -> list[AlphaInterval]:
         """Return parts of an interval with better bounds, none if there are none."""
         first, last, pair = interval.first, interval.last, interval.pair
-        middle = math.sqrt(first * last)
+        middle = math.sqrt(first) * math.sqrt(last)
         if interval.spread < _NARROW:
             if interval.n_idle == _MOST_IDLE:
                 return []
@@ -232,7 +233,7 @@ class ProvenSearch:
         if high / low < 1.0 + _CLOSEST:
             return []
         # Another part of the same pair may have been split already.
-        at = math.sqrt(low * high)
+        at = math.sqrt(low) * math.sqrt(high)
         number = self._number.get(pair)
         if number is None:
             number = self._number[pair] = self._solve(at)

@@ -335,7 +335,9 @@ class HeldOutBounds:
 
     def _beyond(self, scores: Floats, intercept: float, sign: float) -> bool:
         slopes = self._risk.subgradient(scores + intercept)
-        return bool(sign * float(slopes.sum()) > rounding(1.0) * np.abs(slopes).sum())
+        return bool(
+            sign * float(slopes.sum()) > rounding(len(slopes)) * np.abs(slopes).sum()
+        )
 
 
 def _radius(at: Between, end: float) -> float:

@@ -270,7 +270,7 @@ class StreamEstimator(StreamModel):
         weights: Floats | None,
         n_outputs: int | None,
     ) -> Floats:
-        """Return the initial parameters, zero but for the intercept of regression."""
+        """Return initial parameters, zero except the intercept of regression."""
         n_free = (n_outputs or 1) if self.fit_intercept else 0
         w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
         if n_free and len(targets):

@@ -202,7 +202,7 @@ def test_workers_agree_with_fits_in_memory(client, spread, monkeypatch):
     assert session.n_places == 2
     # A trial step takes a message for its value, and perhaps some for its gradient. By
     # the rounding of some kernels there are two of them in many iterations.
-    assert session.n_messages <= 8 * model.n_iter_ + 20
+    assert session.n_messages <= 16 * model.n_iter_ + 20
 
 
 @pytest.mark.parametrize("at", [1, pytest.param(6, marks=pytest.mark.slow)])

@@ -4,7 +4,7 @@ All arrays are contiguous, of shape (n,) and float64. A loss comes as ``form``, 
 numbers, with centers where it has a width.
 """
 
-from .row_losses cimport RowLoss, conjugates, formulas, loss_of, slopes_on_line
+from .row_losses cimport BOX, RowLoss, conjugates, formulas, loss_of, slopes_on_line
 from .standard cimport INFINITY, fabs
 from .sums cimport Sum, add_all, result
 
@@ -57,6 +57,8 @@ def derivatives(
     o.tie, o.least = tie, least
     check_lengths(&o, n, targets, weights, center)
     check_length(n, out)
+    if order not in (1, 2) or (order == 2 and o.kind == BOX and o.ridge + o.width == 0.0):
+        raise ValueError(f"the loss has no derivatives of order {order}")
     with nogil:
         for start in range(0, n, 256):
             m = min(256, n - start)

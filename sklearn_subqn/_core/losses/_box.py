@@ -46,6 +46,12 @@ class Box(DualSet):
 
     def oracle(self, smoothing: Smoothing | None) -> Loss:
         shape = self.low, self.high, self.tube
+        entropic = isinstance(smoothing, RowEntropy)
+        counts = isinstance(self.map, Counts)
+        if self.map.labels and self.map.offset != (0.0 if entropic else 1.0):
+            raise ValueError("t is -y z with an entropy, and 1 - y z without one.")
+        if counts != isinstance(smoothing, Entropy) and not self.map.labels:
+            raise ValueError("Of numbers only counts have an entropy, v ln v - v.")
         form = RowForm(Quadratic.kind, self.map.labels, *shape)
         if smoothing is None:
             return KinkedRowLoss(self.map, form)
@@ -58,7 +64,7 @@ class Box(DualSet):
         if shape != (*smoothing.interval, 0.0):
             name = type(smoothing).__name__
             raise ValueError(f"{name} is an entropy of {smoothing.interval}.")
-        if isinstance(self.map, Counts):
+        if counts:
             return Deviance(1.0)
         oracle = SteepRowLoss if isinstance(smoothing, Entropy) else SmoothRowLoss
         return oracle(self.map, form._replace(kind=smoothing.kind))

@@ -314,7 +314,7 @@ class Deviance(SteepRowLoss):
         """
         line = super().derivatives(scores, dscores, targets, weights)
         shift = float(dscores[0]) if len(dscores) else 0.0
-        if shift == 0.0 or not np.all(dscores == shift):
+        if shift * shift == 0.0 or not np.all(dscores == shift):
             return line
         slope, curvature = line(0.0)
         a, b = self.power - 1.0, 2.0 - self.power

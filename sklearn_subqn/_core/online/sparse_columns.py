@@ -47,10 +47,10 @@ _WIDE = 30_000
 # docs/constants.md has the figures.
 _WIDE_SHARE = 16
 
-# A column is frequent if its squared mean, weighted by curvature, is more than this
-# share of its mean square, which needs entries in more than half of the rows. There are
-# at most twice as many frequent columns as entries in a row, and every step includes
-# all of them.
+# A column is frequent if its squared mean, weighted by curvature, is more than half of
+# its mean square, which needs entries in more than half of the rows. There are at most
+# twice as many frequent columns as entries in a row, and every step includes all of
+# them.
 _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)

@@ -267,7 +267,7 @@ def is_tall(f: Facts) -> bool:
 
 
 def has_sample(f: Facts) -> bool:
-    """The fit starts at zero, and a sample of the rows tells much of the others."""
+    """The fit starts at zero, and a sample of the rows leads close to the optimum."""
     if not is_tall(f) or f.text:
         return False
     if goes_by_kinks(f):

@@ -73,7 +73,7 @@ class SquaresPath:
         Parameters
         ----------
         objective : Objective
-            The one of the path, but for its strength and share of the L1 norm.
+            The objective of the path with another strength and share of the L1 norm.
         start : ndarray of shape (q,)
         stored : callable
             Rounds parameters to the type in which they are stored.
