@@ -1,7 +1,7 @@
 """Columns of sparse batches: distinct columns, their metric, and lazy updates."""
 
 from .rows cimport allocate, index, AHEAD, prefetch
-from .standard cimport exp, fabs, free, memset, sqrt
+from .standard cimport exp, fabs, free, memset
 
 cdef extern from "math.h" nogil:
     double expm1(double x)
@@ -177,8 +177,11 @@ def precondition(
         The matrix is diag(free_scale) for intercepts.
     g, out : ndarray of shape (c + k,), or (c,) without intercepts
     """
-    cdef Py_ssize_t c = _coefficients(center, scale, free_scale, g, out), l = 0, j
-    cdef Py_ssize_t k = g.shape[0] - c
+    cdef Py_ssize_t c = scale.shape[0], k = g.shape[0] - c, j, l = 0
+    if center.shape[0] != c or k not in (0, free_scale.shape[0]):
+        raise ValueError("a metric and a vector differ in length.")
+    if out.shape[0] != c + k:
+        raise ValueError("a vector and the product differ in length.")
     with nogil:
         for j in range(k):
             out[c + j] = g[c + j] * free_scale[j]
@@ -188,38 +191,6 @@ def precondition(
                 out[j] = (g[j] - center[j] * g[c + l]) * scale[j]
                 out[c + l] -= center[j] * out[j]
                 l = l + 1 if l + 1 < k else 0
-
-
-def root(
-    const double[::1] center,
-    const double[::1] scale,
-    const double[::1] free_scale,
-    const double[::1] p,
-    double[::1] out,
-):
-    """Write v with <v, v> = <g, p> for p = ``precondition`` of g.
-
-    The arrays are as in ``precondition``.
-    """
-    cdef Py_ssize_t c = _coefficients(center, scale, free_scale, p, out), l = 0, j
-    cdef Py_ssize_t k = p.shape[0] - c
-    with nogil:
-        out[c:] = p[c:]
-        for j in range(c):
-            out[j] = p[j] / sqrt(scale[j]) if scale[j] > 0.0 else p[j]
-            if k > 0:
-                out[c + l] += center[j] * p[j]
-                l = l + 1 if l + 1 < k else 0
-        for j in range(k):
-            out[c + j] /= sqrt(free_scale[j])
-
-
-def _coefficients(center, scale, free_scale, g, out):
-    """Return the checked number of coefficients in g."""
-    c, k = len(scale), len(g) - len(scale)
-    if len(center) != c or len(out) != len(g) or k not in (0, len(free_scale)):
-        raise ValueError("a metric and its vectors differ in length.")
-    return c
 
 
 cdef inline double _weight(double n) noexcept nogil:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from ..kernels import own_columns
+from ..lazy import cached_property
 from ..losses._base import Floats
 from ..records import stored
 from .batch import LinearBatch
@@ -89,9 +90,21 @@ class Metric:
 
     def root(self, p: Floats) -> Floats:
         """Return v, with <v, v> = <g, diagonal(g)> for p = diagonal(g)."""
-        v = np.empty_like(p)
-        own_columns.root(self.center, self.scale, self.free, p, v)
+        c = len(self.scale)
+        v = p.copy()
+        v[:c] /= self._roots
+        if len(p) > c:
+            v[c:] += self._at_center(p[:c])
+            v[c:] /= np.sqrt(self.free)
         return v
+
+    def _at_center(self, coef: Floats) -> Floats:
+        """Return the scores of coefficients at the center, of shape (k,)."""
+        return (self.center * coef).reshape(-1, len(self.free)).sum(axis=0)
+
+    @cached_property
+    def _roots(self) -> Floats:
+        return np.sqrt(np.where(self.scale > 0.0, self.scale, 1.0))
 
     def times(self, factor: float) -> Metric:
         """Return the diagonal part multiplied by ``factor``."""
@@ -111,9 +124,7 @@ class Metric:
         target -= np.clip(target, -l1 * self.scale, l1 * self.scale)
         p[:c] = target - w[:c]
         if len(g) > c:
-            shape = (-1, len(g) - c)
-            p[c:] = -g[c:] * self.free
-            p[c:] -= (self.center * p[:c]).reshape(shape).sum(axis=0)
+            p[c:] = -g[c:] * self.free - self._at_center(p[:c])
         return p
 
     def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
@@ -122,8 +133,7 @@ class Metric:
         v = w.copy()
         v[:c][gone] = 0.0
         if len(w) > c:
-            lost = np.where(gone, self.center * w[:c], 0.0)
-            v[c:] += lost.reshape(-1, len(w) - c).sum(axis=0)
+            v[c:] += self._at_center(w[:c] - v[:c])
         return v
 
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:

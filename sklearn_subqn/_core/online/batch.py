@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import products
-from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..records import stored
@@ -191,9 +190,7 @@ class LinearBatch:
             z += w[self.n_coef :]
         return z
 
-    def adjoint(
-        self, u: Floats, total: Floats | None = None, power: int = 1
-    ) -> Floats:
+    def adjoint(self, u: Floats, total: Floats | None = None, power: int = 1) -> Floats:
         """Add Xᵀ u, and the sums of u for intercepts, to ``total`` and return it.
 
         Parameters
@@ -210,9 +207,9 @@ class LinearBatch:
             X.add_adjoint(u, power, total[:c])
         else:
             if power == 2:
-                X = self._squares
+                X = np.square(X, dtype=np.float64)
             elif power == 0:
-                X = (self._squares > 0.0).astype(np.float64)
+                X = (X != 0.0).astype(np.float64)
             total[:c] += (X.T @ u).ravel()
         if len(total) > c:
             total[c:] += u.sum(axis=0)
@@ -254,7 +251,3 @@ class LinearBatch:
         gradient = self.adjoint(self.dual(scores))
         gradient[: self.n_coef] += self.penalty.gradient(w[: self.n_coef])
         return gradient
-
-    @cached_property
-    def _squares(self) -> Floats:
-        return np.square(self._X, dtype=np.float64)

@@ -386,14 +386,11 @@ def _with_columns(
     """
     q = values.shape[1]
     c = q - len(state.iterate) + n_old
-    for row, old in zip(
-        values, (state.w, state.iterate, state.average.mean), strict=False
-    ):
-        row[c:] = old[n_old:]
+    values[:3, c:] = [v[n_old:] for v in (state.w, state.iterate, state.average.mean)]
     moments, smooth = state.moments, state.smooth_gradient
     if moments is not None:
         present = values[5, :c] if penalty.l1 else None
-        hx, hxx = values[3:5, :c]
+        hx, hxx = values[3, :c], values[4, :c]
         moments = replace(moments, hx=hx, hxx=hxx, present=present)
     if penalty.l1:
         values[6, c:] = 0.0 if smooth is None else smooth[n_old:]
