@@ -535,6 +535,26 @@ def test_adjoint_products_of_powers(dtype, k):
         products.add_adjoint(X.indptr, X.indices, X.data, 1, u, np.ones((7, k + 1)))
 
 
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_preconditioned_vectors_are_products_with_the_centered_metric(k):
+    rng = np.random.default_rng(k)
+    c = 5 * max(k, 1)
+    center, scale = rng.standard_normal(c), rng.random(c)
+    free, g, out = rng.random(max(k, 1)), rng.standard_normal(c + k), np.empty(c + k)
+    own_columns.precondition(center, scale, free, g, out)
+    # The change of variables to coefficients with intercepts at the center.
+    T = np.eye(c + k)
+    for j in range(c if k else 0):
+        T[c + j % k, j] = -center[j]
+    diagonal = np.diag(np.append(scale, free[:k]))
+    assert_allclose(out, T @ diagonal @ T.T @ g)
+    for wrong in ((center[1:], scale, free, g, out), (center, scale, free, g, out[1:])):
+        with pytest.raises(ValueError, match="differ in length"):
+            own_columns.precondition(*wrong)
+    with pytest.raises(ValueError, match="differ in length"):
+        own_columns.precondition(center, scale, free, np.append(g, [1, 1]), out)
+
+
 def test_exchanged_rows_are_others():
     table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3)
     own_columns.exchange(table, np.array([4, 0, 2]), values)

@@ -1,6 +1,6 @@
 """Columns of sparse batches: distinct columns, their metric, and lazy updates."""
 
-from .rows cimport allocate, index
+from .rows cimport allocate, index, AHEAD, prefetch
 from .standard cimport exp, fabs, free, memset
 
 cdef extern from "math.h" nogil:
@@ -97,10 +97,9 @@ cdef inline double scale_of(
     cdef double variance = hxx, share
     center[0] = 0.0
     if sums.centered:
-        center[0] = hx / h
-        if center[0] * hx <= sums.least_share * hxx:
-            center[0] = 0.0
-        variance -= center[0] * hx
+        if hx * hx > sums.least_share * hxx * h:
+            center[0] = hx / h
+            variance -= center[0] * hx
     # A variance at the level of rounding errors is a constant feature, which the
     # intercept already represents.
     if variance <= 1e-12 * hxx:
@@ -145,7 +144,7 @@ def metric(
         Whether there are intercepts.
     center, scale : ndarray of shape (c,)
     """
-    cdef Py_ssize_t c = hx.shape[0], k = h.shape[0], j
+    cdef Py_ssize_t c = hx.shape[0], k = h.shape[0], j, l = 0
     cdef Sums sums = Sums(n_rows, n_batches, l2, least_share, centered)
     cdef const double[::1] known = hx if present is None else present
     cdef bint knows = present is not None
@@ -156,8 +155,42 @@ def metric(
     with nogil:
         for j in range(c):
             scale[j] = scale_of(
-                &sums, h[j % k], hx[j], hxx[j], known[j] if knows else -1.0, &center[j]
+                &sums, h[l], hx[j], hxx[j], known[j] if knows else -1.0, &center[j]
             )
+            l = l + 1 if l + 1 < k else 0
+
+
+def precondition(
+    const double[::1] center,
+    const double[::1] scale,
+    const double[::1] free_scale,
+    const double[::1] g,
+    double[::1] out,
+):
+    """Write the product of a diagonal matrix in centered coordinates with g.
+
+    Parameters
+    ----------
+    center, scale : ndarray of shape (c,)
+        As in ``metric``; the matrix is diag(scale) for coefficients.
+    free_scale : ndarray of shape (k,)
+        The matrix is diag(free_scale) for intercepts.
+    g, out : ndarray of shape (c + k,), or (c,) without intercepts
+    """
+    cdef Py_ssize_t c = scale.shape[0], k = g.shape[0] - c, j, l = 0
+    if center.shape[0] != c or k not in (0, free_scale.shape[0]):
+        raise ValueError("a metric and a vector differ in length.")
+    if out.shape[0] != c + k:
+        raise ValueError("a vector and the product differ in length.")
+    with nogil:
+        for j in range(k):
+            out[c + j] = g[c + j] * free_scale[j]
+        for j in range(c):
+            out[j] = g[j] * scale[j]
+            if k > 0:
+                out[j] = (g[j] - center[j] * g[c + l]) * scale[j]
+                out[c + l] -= center[j] * out[j]
+                l = l + 1 if l + 1 < k else 0
 
 
 cdef inline double _weight(double n) noexcept nogil:
@@ -165,8 +198,17 @@ cdef inline double _weight(double n) noexcept nogil:
     return n * (n + 1.0) * (n + 2.0) * (n + 3.0)
 
 
+def _check(const Py_ssize_t[::1] rows, Py_ssize_t n):
+    """Raise ValueError if a row is none of n."""
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        if not 0 <= rows[i] < n:
+            raise ValueError(f"row {rows[i]} is none of {n}.")
+
+
 def catch_up(
     const double[:, ::1] table,
+    const Py_ssize_t[::1] rows,
     const double[::1] h,
     double n_rows,
     double n_batches,
@@ -185,10 +227,12 @@ def catch_up(
 
     Parameters
     ----------
-    table : ndarray of shape (c, 6 or 8)
+    table : ndarray of shape (n, 6 or 8)
         Iterate, average, sums of h x and of h x², and the sum of step sizes and number
         of batches at the last update; with an L1 penalty also the sum of h over
         entries, and the averaged gradient.
+    rows : ndarray of shape (c,)
+        Coefficients in the table, for each feature the k scores side by side.
     h : ndarray of shape (k,)
         As in ``metric``; empty without moments.
     n_rows, n_batches, least_share, centered
@@ -203,35 +247,39 @@ def catch_up(
         The number of batches before the stream last changed.
     n_steps, n_averaged : float
         Numbers of batches, and of iterates in the average.
-    out : ndarray of shape (7, c)
-        Model, iterate, average, sums of h x, of h x² and of h over entries, and
-        averaged gradients.
+    out : ndarray of shape (5 or 7, at least c)
+        Model, iterate, average, sums of h x and of h x²; with an L1 penalty also sums
+        of h over entries, and averaged gradients.
     """
-    cdef Py_ssize_t c = table.shape[0], k = max(h.shape[0], 1), j
+    cdef Py_ssize_t n = table.shape[0], c = rows.shape[0], k = max(h.shape[0], 1), j, l = 0
+    cdef const double* row
     cdef bint has_l1 = l1 > 0.0, known = h.shape[0] > 0
     cdef Sums sums = Sums(n_rows, n_batches, l2, least_share, centered)
     cdef double w, mean, hx, hxx, present, smooth, scale, center, eta, drop, lag, target
     cdef double first = n_steps - n_averaged, whole = max(_weight(n_averaged), 1.0)
-    if table.shape[1] != (8 if has_l1 else 6) or out.shape[0] != 7:
+    if table.shape[1] != 6 + 2 * has_l1 or out.shape[0] != 5 + 2 * has_l1:
         raise ValueError("a table has other columns.")
-    if out.shape[1] != c:
-        raise ValueError("tables differ in length.")
+    if out.shape[1] < c:
+        raise ValueError("there is no room for the coefficients.")
     if free_gradient.shape[0] not in (0, k):
         raise ValueError("scores and intercepts differ in number.")
+    _check(rows, n)
     with nogil:
         for j in range(c):
-            w, mean, hx, hxx = table[j, 0], table[j, 1], table[j, 2], table[j, 3]
+            prefetch(&table[rows[min(j + AHEAD, c - 1)], 0])
+            row = &table[rows[j], 0]
+            w, mean, hx, hxx = row[0], row[1], row[2], row[3]
             present = smooth = 0.0
             if has_l1:
-                present, smooth = table[j, 6], table[j, 7]
-            if 0.0 < began and table[j, 5] <= began:
+                present, smooth = row[6], row[7]
+            if 0.0 < began and row[5] <= began:
                 hx = hxx = present = 0.0
             scale = center = 0.0
             if known:
                 scale = scale_of(
-                    &sums, h[j % k], hx, hxx, present if has_l1 else -1.0, &center
+                    &sums, h[l], hx, hxx, present if has_l1 else -1.0, &center
                 )
-                eta = scale * (length - table[j, 4])
+                eta = scale * (length - row[4])
                 if has_l1:
                     # The solution of dw/dt = -l2 w - l1 sign(w), until w is zero.
                     drop = l1 * (-expm1(-l2 * eta) / l2 if l2 > 0.0 else eta)
@@ -239,18 +287,19 @@ def catch_up(
                     w = target if w > 0.0 else -target
                 elif w != 0.0:
                     w *= exp(-l2 * eta)
-            lag = _weight(max(table[j, 5] - first, 0.0)) / whole
+            lag = _weight(max(row[5] - first, 0.0)) / whole
             mean = w + lag * (mean - w)
             out[0, j] = mean
             if has_l1:
                 smooth = l2 * w + lag * (smooth - l2 * w)
                 target = smooth
                 if free_gradient.shape[0]:
-                    target -= center * free_gradient[j % k]
+                    target -= center * free_gradient[l]
                 if fabs(mean - scale * target) <= l1 * scale:
                     out[0, j] = 0.0
+                out[5, j], out[6, j] = present, smooth
             out[1, j], out[2, j], out[3, j], out[4, j] = w, mean, hx, hxx
-            out[5, j], out[6, j] = present, smooth
+            l = l + 1 if l + 1 < k else 0
 
 
 def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] values):
@@ -259,11 +308,10 @@ def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] va
     cdef double kept
     if values.shape[0] != width or values.shape[1] != m:
         raise ValueError("rows and their values differ in shape.")
-    for i in range(m):
-        if not 0 <= rows[i] < n:
-            raise ValueError(f"row {rows[i]} is none of {n}.")
+    _check(rows, n)
     with nogil:
         for i in range(m):
+            prefetch(&table[rows[min(i + AHEAD, m - 1)], 0])
             for j in range(width):
                 kept = table[rows[i], j]
                 table[rows[i], j] = values[j, i]

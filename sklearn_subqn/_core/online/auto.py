@@ -178,8 +178,9 @@ class AdaptiveLBFGS:
         value = risk + penalty.value(w[: batch.n_coef])
         check_finite("the objective of the batch", value)
         curvature = batch.curvature(z)
-        gradient = batch.adjoint(batch.dual(z))
-        gradient[: batch.n_coef] += penalty.l2 * w[: batch.n_coef]
+        gradient = penalty.l2 * w
+        gradient[batch.n_coef :] = 0.0
+        batch.adjoint(batch.dual(z), gradient)
 
         moments = state.moments
         since = state.n_steps - state.began

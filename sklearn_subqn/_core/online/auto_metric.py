@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from ..kernels import own_columns
+from ..lazy import cached_property
 from ..losses._base import Floats
 from ..records import stored
 from .batch import LinearBatch
@@ -83,33 +84,27 @@ class Metric:
 
     def diagonal(self, g: Floats) -> Floats:
         """Return the product of the diagonal part with g."""
-        c = len(self.scale)
         p = np.empty_like(g)
-        if len(g) == c:
-            return np.multiply(g, self.scale, out=p)
-        shape = (-1, len(g) - c)
-        coef, center = p[:c], self.center
-        if shape[1] == 1:
-            np.multiply(center, -g[c], out=coef)
-            coef += g[:c]
-            coef *= self.scale
-            p[c] = g[c] * self.free[0] - float(center @ coef)
-            return p
-        coef[:] = (g[:c].reshape(shape) - center.reshape(shape) * g[c:]).ravel()
-        coef *= self.scale
-        p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
+        own_columns.precondition(self.center, self.scale, self.free, g, p)
         return p
 
     def root(self, p: Floats) -> Floats:
         """Return v, with <v, v> = <g, diagonal(g)> for p = diagonal(g)."""
         c = len(self.scale)
         v = p.copy()
-        seen = self.scale > 0.0
-        np.divide(p[:c], np.sqrt(self.scale), out=v[:c], where=seen)
+        v[:c] /= self._roots
         if len(p) > c:
-            v[c:] += (self.center * p[:c]).reshape(-1, len(p) - c).sum(axis=0)
+            v[c:] += self._at_center(p[:c])
             v[c:] /= np.sqrt(self.free)
         return v
+
+    def _at_center(self, coef: Floats) -> Floats:
+        """Return the scores of coefficients at the center, of shape (k,)."""
+        return (self.center * coef).reshape(-1, len(self.free)).sum(axis=0)
+
+    @cached_property
+    def _roots(self) -> Floats:
+        return np.sqrt(np.where(self.scale > 0.0, self.scale, 1.0))
 
     def times(self, factor: float) -> Metric:
         """Return the diagonal part multiplied by ``factor``."""
@@ -129,9 +124,7 @@ class Metric:
         target -= np.clip(target, -l1 * self.scale, l1 * self.scale)
         p[:c] = target - w[:c]
         if len(g) > c:
-            shape = (-1, len(g) - c)
-            p[c:] = -g[c:] * self.free
-            p[c:] -= (self.center * p[:c]).reshape(shape).sum(axis=0)
+            p[c:] = -g[c:] * self.free - self._at_center(p[:c])
         return p
 
     def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
@@ -140,8 +133,7 @@ class Metric:
         v = w.copy()
         v[:c][gone] = 0.0
         if len(w) > c:
-            lost = np.where(gone, self.center * w[:c], 0.0)
-            v[c:] += lost.reshape(-1, len(w) - c).sum(axis=0)
+            v[c:] += self._at_center(w[:c] - v[:c])
         return v
 
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
@@ -163,22 +155,21 @@ class Metric:
 
 
 def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
-    sums = batch.adjoint(h)
-    c, n = batch.n_coef, float(batch.n_rows)
-    sums *= n
-    total = n * np.atleast_1d(h.sum(axis=0))
-    squares = n * batch.squared_adjoint(h)
-    present = n * batch.present_adjoint(h) if batch.penalty.l1 else None
+    n, c = float(batch.n_rows), batch.n_coef
+    h = n * h
+    total = np.atleast_1d(h.sum(axis=0))
     if old is None:
-        return Moments(n, total, sums[:c], squares, present)
-    if present is not None:
+        old = Moments(0.0, 0.0 * total, np.zeros(c), np.zeros(c), n_batches=0)
+    present = None
+    if batch.penalty.l1:
         # Earlier rows without an L1 penalty are counted as if all had entries.
-        present += np.resize(old.h, c) if old.present is None else old.present
+        present = np.resize(old.h, c) if old.present is None else old.present.copy()
+        batch.adjoint(h, present, 0)
     return Moments(
         old.n_rows + n,
         old.h + total,
-        old.hx + sums[:c],
-        old.hxx + squares,
+        batch.adjoint(h, old.hx.copy()),
+        batch.adjoint(h, old.hxx.copy(), 2),
         present,
         old.n_batches + 1,
     )

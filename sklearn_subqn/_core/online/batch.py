@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..kernels import products
-from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..records import stored
@@ -92,13 +91,11 @@ class SparseRows:
         multiply(self._indptr, self._indices, self._data, coef, out)
         return out
 
-    def adjoint(self, u: Floats, power: int = 1) -> Floats:
-        """Return Xᵀ u, with the entries of X raised to ``power``, of shape (c,)."""
+    def add_adjoint(self, u: Floats, power: int, total: Floats) -> None:
+        """Add Xᵀ u, with the entries of X raised to ``power``, to ``total`` (c,)."""
         u = u.reshape(self.shape[0], -1)
-        out = np.zeros((self.shape[1], u.shape[1]))
         arrays = self._indptr, self._indices, self._data
-        products.add_adjoint(*arrays, power, u, out)
-        return out.ravel()
+        products.add_adjoint(*arrays, power, u, total.reshape(-1, u.shape[1]))
 
     def own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
         """Return the columns with entries or in ``others``, and their rows."""
@@ -193,31 +190,30 @@ class LinearBatch:
             z += w[self.n_coef :]
         return z
 
-    def adjoint(self, u: Floats) -> Floats:
-        """Return Xᵀ u, and the sums of u for intercepts, of shape (q,)."""
-        coef = self._adjoint(u)
-        if not self.fit_intercept:
-            return coef
-        return np.append(coef, u.sum(axis=0))
+    def adjoint(self, u: Floats, total: Floats | None = None, power: int = 1) -> Floats:
+        """Add Xᵀ u, and the sums of u for intercepts, to ``total`` and return it.
 
-    def squared_adjoint(self, h: Floats) -> Floats:
-        """Return (X²)ᵀ h with squared entries, of shape (c,), without intercepts."""
-        return self._adjoint(h, 2)
-
-    def present_adjoint(self, h: Floats) -> Floats:
-        """Return the sum of h over non-zero entries, (c,), without intercepts."""
-        return self._adjoint(h, 0)
-
-    def _adjoint(self, u: Floats, power: int = 1) -> Floats:
-        X = self._X
+        Parameters
+        ----------
+        u : ndarray of shape (b,) or (b, k)
+        total : ndarray of shape (q,), or (c,) without intercepts; None for zeros (q,)
+        power : int
+            Non-zero entries of X are raised to this power, 0, 1 or 2.
+        """
+        X, c = self._X, self.n_coef
+        if total is None:
+            total = np.zeros(c + self.n_scores * self.fit_intercept)
         if self.is_sparse:
-            by_columns: Floats = X.adjoint(u, power)
-            return by_columns
-        if power == 2:
-            X = self._squares
-        elif power == 0:
-            X = (self._squares > 0.0).astype(np.float64)
-        return (X.T @ u).ravel()
+            X.add_adjoint(u, power, total[:c])
+        else:
+            if power == 2:
+                X = np.square(X, dtype=np.float64)
+            elif power == 0:
+                X = (X != 0.0).astype(np.float64)
+            total[:c] += (X.T @ u).ravel()
+        if len(total) > c:
+            total[c:] += u.sum(axis=0)
+        return total
 
     def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
         """Return the coefficients of a sparse batch, and the batch restricted to them.
@@ -255,7 +251,3 @@ class LinearBatch:
         gradient = self.adjoint(self.dual(scores))
         gradient[: self.n_coef] += self.penalty.gradient(w[: self.n_coef])
         return gradient
-
-    @cached_property
-    def _squares(self) -> Floats:
-        return np.square(self._X, dtype=np.float64)

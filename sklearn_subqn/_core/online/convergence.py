@@ -56,7 +56,8 @@ class ConvergenceTest:
     def step(self, state: GradientAverage, gradient: Floats) -> GradientAverage:
         """Return the state after the gradient of one more batch."""
         forget = 1.0 - 1.0 / self.window
-        total = forget * state.total + (1.0 - forget) * gradient
+        total = (1.0 - forget) * gradient
+        total += forget * state.total
         n_steps = state.n_steps + 1
         # Divide by the sum of the weights, which is less than one at first.
         norm = float(np.linalg.norm(total)) / (1.0 - forget**n_steps)

@@ -83,11 +83,10 @@ class Columns:
     def __len__(self) -> int:
         return self._length
 
-    def take(self, rows: Rows) -> Floats:
-        """Return the given rows, of shape (len(rows), n)."""
+    def catch_up(self, rows: Rows, *settings: Any) -> None:
+        """Write the rows with their pending updates to the last of the settings."""
         with self._lock:
-            taken: Floats = self._own().take(rows, axis=0)
-            return taken
+            own_columns.catch_up(self._own(), rows, *settings)
 
     def put(self, rows: Rows, values: Floats) -> Columns:
         """Return the table with new values, of shape (n, r), in r rows.
@@ -209,7 +208,9 @@ class ColumnState:
         base[base.any(axis=1), 5] = state.n_steps
         return cls(
             columns=Columns(base),
-            last=_with_columns(state, n_coef, np.empty((7, 0)), bool(penalty.l1)),
+            last=_with_columns(
+                state, n_coef, np.empty((7, len(state.iterate) - n_coef)), penalty
+            ),
             rows=_NONE,
             length=0.0,
             penalty=penalty,
@@ -252,19 +253,19 @@ class ColumnState:
 
     def whole(self) -> AutoState:
         """Return the AutoState of all columns."""
-        return self.restricted(self.columns.whole())
+        return self.restricted(np.arange(len(self.columns)))
 
     def coefficients(self, rows: Rows) -> Floats:
         """Return the model's coefficients in the given ascending rows."""
-        return self._up_to_date(self.columns.take(rows))[0]
+        return self._up_to_date(rows)[0, : len(rows)]
 
-    def restricted(self, table: Floats) -> AutoState:
-        """Return the AutoState of the columns in ``table``, brought up to date."""
-        columns = self._up_to_date(table)
-        return _with_columns(self.last, len(self.rows), columns, bool(self.penalty.l1))
+    def restricted(self, rows: Rows) -> AutoState:
+        """Return the AutoState of the given coefficients, brought up to date."""
+        values = self._up_to_date(rows)
+        return _with_columns(self.last, len(self.rows), values, self.penalty)
 
-    def _up_to_date(self, table: Floats) -> Floats:
-        """Return the updated columns in the order of ``_with_columns``."""
+    def _up_to_date(self, rows: Rows) -> Floats:
+        """Return updated coefficients for ``_with_columns``."""
         last, moments = self.last, self.last.moments
         q, n_old = len(last.iterate), len(self.rows)
         curvature = free = _NO_NUMBERS
@@ -274,9 +275,10 @@ class ColumnState:
             n_rows, n_batches = moments.n_rows, moments.n_batches
             if last.smooth_gradient is not None:
                 free = last.smooth_gradient[n_old:]
-        up_to_date = np.empty((7, len(table)))
-        own_columns.catch_up(
-            table,
+        width = 7 if self.penalty.l1 else 5
+        up_to_date = np.empty((width, len(rows) + q - n_old))
+        self.columns.catch_up(
+            rows,
             curvature,
             n_rows,
             n_batches,
@@ -326,13 +328,12 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         if isinstance(state, AutoState):
             state = ColumnState.of(state, c, penalty, batch.n_scores)
         rows, own = batch.own_columns(state.frequent)
-        table = state.columns.take(rows)
         # The memory is zero, because pairs would need all columns.
         method = _OwnColumns(self.eta0, self.tau, 0, self.average)
-        new = method.step(own, state.restricted(table))
+        new = method.step(own, state.restricted(rows))
         n = len(rows)
         moments, smooth = new.moments, new.smooth_gradient
-        changed = np.zeros((table.shape[1], n))
+        changed = np.zeros((8 if penalty.l1 else 6, n))
         changed[0], changed[1] = new.iterate[:n], new.average.mean[:n]
         frequent = _NONE
         if moments is not None and new.metric is not None:
@@ -371,39 +372,39 @@ def _frequent(rows: Rows, metric: Metric, k: int) -> Rows:
 
     ``rows`` are the coefficients of the metric.
     """
-    return np.unique(rows[np.flatnonzero(metric.center)] // k)
+    return rows[::k][metric.center.reshape(-1, k).any(axis=1)] // k
 
 
 def _with_columns(
-    state: AutoState, n_old: int, table: Floats, with_l1: bool
+    state: AutoState, n_old: int, values: Floats, penalty: Penalty
 ) -> AutoState:
-    """Return the state with its ``n_old`` coefficients replaced by ``table``.
+    """Return the state with its ``n_old`` coefficients replaced by c others.
 
-    The rows of ``table`` are model, iterate, average, sums of h x, of h x² and of h
-    over entries, and averaged gradients; the last two are used with an L1 penalty only.
+    The rows of ``values`` of shape (5 or 7, q) are model, iterate, average, sums of h x
+    and of h x², and with an L1 penalty sums of h over entries and averaged gradients;
+    their last numbers, for the intercepts, are overwritten.
     """
-    free = state.iterate[n_old:]
-    model = np.concatenate([table[0], state.w[n_old:]])
-    iterate = np.concatenate([table[1], free])
-    mean = np.concatenate([table[2], state.average.mean[n_old:]])
+    q = values.shape[1]
+    c = q - len(state.iterate) + n_old
+    values[:3, c:] = [v[n_old:] for v in (state.w, state.iterate, state.average.mean)]
     moments, smooth = state.moments, state.smooth_gradient
     if moments is not None:
-        present = table[5] if with_l1 else None
-        moments = replace(moments, hx=table[3], hxx=table[4], present=present)
-    if with_l1:
-        rest = np.zeros_like(free) if smooth is None else smooth[n_old:]
-        smooth = np.concatenate([table[6], rest])
-    q = len(iterate)
+        present = values[5, :c] if penalty.l1 else None
+        hx, hxx = values[3, :c], values[4, :c]
+        moments = replace(moments, hx=hx, hxx=hxx, present=present)
+    if penalty.l1:
+        values[6, c:] = 0.0 if smooth is None else smooth[n_old:]
+    zero = np.zeros(q)
     return replace(
         state,
-        w=model,
-        gradient=np.zeros(q),
-        iterate=iterate,
-        average=replace(state.average, mean=mean),
+        w=values[0],
+        gradient=zero,
+        iterate=values[1],
+        average=replace(state.average, mean=values[2]),
         moments=moments,
         metric=None,
-        block=Block(0, 0, np.zeros(q)),
+        block=Block(0, 0, zero),
         dw=np.empty((0, q)),
         dg=np.empty((0, q)),
-        smooth_gradient=smooth if with_l1 else None,
+        smooth_gradient=values[6] if penalty.l1 else None,
     )
