@@ -8,6 +8,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
+from ..rows.bordered import Bordered
 from .bounds import Bounds
 
 
@@ -84,6 +85,10 @@ class Hessian:
         matrix = self.risk.matrix()
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
+
+    def bordered(self) -> Bordered:
+        """Return the whole matrix, with the block of a category as its diagonal."""
+        return self.risk.bordered().plus(self._penalty)
 
     @property
     def penalty(self) -> float:

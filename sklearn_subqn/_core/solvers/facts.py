@@ -10,7 +10,12 @@ from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2, Bounded, ElasticNet, Polyhedron
 from ..steps.intercepts import minimize_intercept
-from ..steps.newton_direction import CG_ACCURACY, is_factorized, is_wide
+from ..steps.newton_direction import (
+    CG_ACCURACY,
+    eliminates_category,
+    is_factorized,
+    is_wide,
+)
 
 # A dual point found for another alpha may be too long where the loss is less than half
 # of the objective.
@@ -112,8 +117,14 @@ class Facts:
 
     @cached_property
     def text(self) -> bool:
-        """Whether data are like text, and dual ascent may go by rows."""
-        return self.objective.design.is_text_like and self.separable
+        """Whether data are like text, and dual ascent may go by rows.
+
+        Newton's systems of smooth losses are small once a category is eliminated.
+        """
+        o = self.objective
+        if not (o.design.is_text_like and self.separable):
+            return False
+        return not (self.smooth and eliminates_category(o))
 
     @property
     def wide(self) -> bool:

@@ -88,6 +88,15 @@ def is_factorized(
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 
 
+def eliminates_category(objective: Objective) -> bool:
+    """Whether systems are factorized once a category is eliminated from them."""
+    design = objective.design
+    if not objective.risk.in_one_place or objective.loss.ranks:
+        return False
+    n_own = len(design.category)
+    return n_own > 0 and objective.n_params - n_own <= _MAX_DENSE
+
+
 class NewtonDirections:
     """Solutions p of H p = -g at one point after the other of a smooth objective.
 
@@ -153,6 +162,8 @@ class NewtonDirections:
         matrix = objective.risk.makes_matrix(point.curvature)
         if matrix and is_factorized(objective, rtol):
             return solution_operator(hessian.matrix())(rhs)
+        if eliminates_category(objective):
+            return hessian.bordered().solution(solution_operator, rhs)
         solve = None
         several = design.several_scores and not design.shares_coef
         if several and design.n_features <= _MAX_SPECTRUM:
