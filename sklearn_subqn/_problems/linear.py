@@ -21,7 +21,7 @@ from .._core.regularizers import (
     Regularizer,
 )
 from .._core.rows.design import Design
-from .._core.rows.row_views import SomeRows
+from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales
@@ -166,7 +166,9 @@ class LinearProblems(Problems):
         loss, weights = self.loss, self.weights
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
-        self.rows = rows = X if isinstance(X, Rows) else Rows(X)
+        if not isinstance(X, Rows):
+            X = Rows(mostly_zeros_as_csr(X))
+        self.rows = rows = X
         if model.leaves_out:
             self.columns, rows = rows.of_own_columns()
         if self.columns is not ALL_COLUMNS:
