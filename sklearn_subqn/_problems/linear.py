@@ -41,6 +41,7 @@ from .maps import (
     RowMap,
     Signs,
     Stored,
+    Turned,
     Units,
 )
 from .model_parameters import LinearModel
@@ -52,6 +53,10 @@ from .without_penalty import FreeFeatures
 # Unpenalized features are copied to other units only if their scales differ by more
 # than a factor of 16. docs/constants.md has the figures.
 _NEAR = 16.0
+
+# Features are combined for a quadratic penalty, which makes them dense, where they then
+# have at most 2^26 entries, or half a gigabyte.
+_MOST_TURNED = 1 << 26
 
 _Result = TypeVar("_Result")
 
@@ -125,8 +130,11 @@ class LinearProblems(Problems):
         The features that are part of the problems.
     sizes : ndarray or None
         Divisors of these features for the solver.
+    turned : Turned or None
+        Combinations of features whose squares are a quadratic penalty, if it is one of
+        a single score.
     free : FreeFeatures or None
-        The features without a penalty, if there are any.
+        The features, or combinations of them, without a penalty, if there are any.
     elsewhere : Elsewhere or None
         All rows, if the given rows are only representative.
     """
@@ -134,6 +142,7 @@ class LinearProblems(Problems):
     columns: Columns = ALL_COLUMNS
     elsewhere: Elsewhere | None = None
     regularizer: Regularizer
+    turned: Turned | None
 
     def __init__(
         self,
@@ -180,7 +189,12 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        free, unit = model.free, 1.0
+        free, unit, dtype = model.free, 1.0, dtype or X.dtype
+        self.turned, self._unturned = None, None
+        one = type(rows) is Rows and not (n_scores or scores)
+        if model.form is not None and one and np.prod(X.shape) <= _MOST_TURNED:
+            self.turned = Turned.of(model.form(), X, weights, centered=movable)
+            self._unturned, X = X, self.turned.adjoint(X)
         # Units in which the solver's penalty is the user's penalty.
         self.sizes = model.sizes
         if self.scales is not None:
@@ -196,7 +210,6 @@ class LinearProblems(Problems):
             self.sizes = np.where(free, own / large, others)
             if free.all() and own.max() <= _NEAR * own.min():
                 self.sizes, unit = None, float(own.min())
-        dtype = dtype or X.dtype
         if self.sizes is not None:
             X = self._divided(X, self.sizes)
         elif units is not None:
@@ -208,7 +221,8 @@ class LinearProblems(Problems):
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         penalized = free is None or not free.all()
         n_coef = self.design.n_coef
-        self.regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
+        squares = not penalized or self.turned is not None
+        self.regularizer = L2(n_coef) if squares else model.regularizer(n_coef)
         bounds = model.bounds
         if bounds is not None:
             self._check_bounds(n_scores, scores)
@@ -237,6 +251,8 @@ class LinearProblems(Problems):
         if self.outputs is not None:
             labels = [f"{name}, {output.format(each)}" for each in self.outputs]
         self.free = None
+        if self.turned is not None and self.turned.free.any():
+            free = self.turned.free
         if free is not None:
             self.free = FreeFeatures(free, n_coef, self._curvature, labels, unit)
         self.reading = reading or self.free
@@ -274,6 +290,8 @@ class LinearProblems(Problems):
     ) -> Coordinates:
         """Return the maps from parameters to stored coefficients."""
         inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
+        if self.turned is not None:
+            inner.append(self.turned)
         if self._level:
             inner.append(Raised(self._level))
         if isinstance(scores, Levels):
@@ -469,9 +487,8 @@ class LinearProblems(Problems):
         """Return alpha of each problem by the rule, for a total weight of the rows."""
         model, scales = self._model, self.scales
         if scales is None:
-            scales = self._own_rows.scales(
-                self.design.matrix, self.weights, centered=False
-            )
+            X = self.design.matrix if self.turned is None else self._unturned
+            scales = self._own_rows.scales(X, self.weights, centered=False)
             free = None if model.free is None else model.free[self.columns]
             scales = scales.plain(free)
         return np.array(
