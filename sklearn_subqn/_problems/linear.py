@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_start
+from .._core import lapack
 from .._core.losses import DualLoss, with_shield
 from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
@@ -20,6 +21,7 @@ from .._core.regularizers import (
     Polyhedron,
     Regularizer,
 )
+from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
@@ -193,8 +195,13 @@ class LinearProblems(Problems):
         self.turned, self._unturned = None, None
         one = type(rows) is Rows and not (n_scores or scores)
         if model.form is not None and one and np.prod(X.shape) <= _MOST_TURNED:
-            self.turned = Turned.of(model.form(), X, weights, centered=movable)
-            self._unturned, X = X, self.turned.adjoint(X)
+            form = model.form()
+            # Newton's method takes a definite form as it is, and rows stay sparse.
+            values = lapack.eigvalsh(form)
+            definite = values[0] > ROUNDED * values[-1]
+            if not (sparse.issparse(X) and loss.smooth and definite):
+                self.turned = Turned.of(form, X, weights, centered=movable)
+                self._unturned, X = X, self.turned.adjoint(X)
         # Units in which the solver's penalty is the user's penalty.
         self.sizes = model.sizes
         if self.scales is not None:

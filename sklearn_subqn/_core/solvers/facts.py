@@ -8,7 +8,7 @@ from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
-from ..regularizers import L2, Bounded, ElasticNet, Polyhedron
+from ..regularizers import L2, Bounded, ElasticNet, Polyhedron, QuadraticForm
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import (
     CG_ACCURACY,
@@ -46,6 +46,8 @@ class Facts:
     ----------
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
+    quadratic : bool
+        Whether the penalty is a quadratic form, such as squares.
     box : bool
         Whether coefficients have bounds, or satisfy inequalities and are so few that
         systems are factorized.
@@ -77,6 +79,7 @@ class Facts:
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         regularizer = objective.regularizer
+        self.quadratic = isinstance(regularizer, L2 | QuadraticForm)
         self.box = isinstance(regularizer, Bounded)
         if isinstance(regularizer, Polyhedron):
             self.box = is_factorized(objective, CG_ACCURACY)

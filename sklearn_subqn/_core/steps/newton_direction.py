@@ -85,7 +85,9 @@ def is_factorized(
     if n_unknowns is None and design.several_scores and short and q > _FEW_PARAMS:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
-    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
+    # The matrix of a penalty that couples coefficients is as large.
+    small = q * q <= _MATRIX_SHARE / rtol * row_size or objective.regularizer.coupled
+    return q <= _MAX_DENSE and small
 
 
 def eliminates_category(objective: Objective) -> bool:
