@@ -38,6 +38,10 @@ _FEW_PARAMS = 200
 # docs/constants.md has the figures.
 _MAX_SPECTRUM = 1000
 
+# A penalty of less than 1e-8 of the squares of rows hardly conditions systems, which
+# are then factorized whatever products take. docs/constants.md has the figures.
+_FREE = 1e8
+
 # Directions by conjugate gradients leave a tenth of the gradient.
 CG_ACCURACY = 0.1
 
@@ -96,7 +100,10 @@ def eliminates_category(objective: Objective) -> bool:
     if not objective.risk.in_one_place or objective.loss.ranks:
         return False
     n_own = len(design.category)
-    return n_own > 0 and objective.n_params - n_own <= _MAX_DENSE
+    p = objective.n_params - n_own
+    if not n_own or is_factorized(objective, CG_ACCURACY, p):
+        return n_own > 0
+    return p <= _MAX_DENSE and design.mean_square > _FREE * objective.alpha
 
 
 class NewtonDirections:
