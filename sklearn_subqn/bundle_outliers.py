@@ -84,8 +84,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
-        B for "quadratic", symmetric and positive definite. A data frame whose rows and
-        columns are named by features is matched by names.
+        B for "quadratic", symmetric and positive semidefinite. A data frame whose rows
+        and columns are named by features is matched by names.
     solver : str, default="auto"
         Optimization method.
 

@@ -83,7 +83,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
-        B for "quadratic", symmetric and positive definite; with ``metric`` for the
+        B for "quadratic", symmetric and positive semidefinite, such as DᵀD for
+        differences D of neighboring levels; with ``metric`` definite, for the
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,7 +92,8 @@ class BundleEstimator(LinearEstimator):
             if n_coef != self.n_features_in_:
                 # Models of several scores have more coefficients than feature names.
                 axis = axis._replace(what="coefficients of several scores", labels=None)
-            return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef, axis))
+            matrix = _checked_matrix(self.penalty_matrix, n_coef, axis, definite=True)
+            return QuadraticForm(matrix)
         if self.penalty == "lp":
             return SquaredNorm(n_coef, float(self.p))
         if self.penalty == "elasticnet":
@@ -102,6 +104,12 @@ class BundleEstimator(LinearEstimator):
             "normalized_entropy": NormalizedEntropy,
         }
         return others.get(self.penalty, L2)(n_coef)
+
+    def _form(self) -> Callable[[], Floats] | None:
+        if self.penalty != "quadratic":
+            return None
+        given = self.penalty_matrix, self.n_features_in_, features_axis(self)
+        return partial(_checked_matrix, *given, definite=False)
 
     def _bounds(self) -> tuple[Floats, Floats] | None:
         positive, given = self.positive, self.coef_bounds
@@ -152,8 +160,8 @@ class BundleEstimator(LinearEstimator):
         return f"{super()._combination()} with penalty={self.penalty!r}{bounds}"
 
 
-def _checked_matrix(matrix: Any, n: int, axis: Axis) -> Floats:
-    """Return ``penalty_matrix``, symmetric and positive definite, of shape (n, n)."""
+def _checked_matrix(matrix: Any, n: int, axis: Axis, *, definite: bool) -> Floats:
+    """Return ``penalty_matrix``, symmetric and (semi)definite, of shape (n, n)."""
     if matrix is None:
         raise ValueError("penalty='quadratic' needs a penalty_matrix; got None.")
-    return check_metric("penalty_matrix", matrix, n, axis, definite=True)
+    return check_metric("penalty_matrix", matrix, n, axis, definite=definite)

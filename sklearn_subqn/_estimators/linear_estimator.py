@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -169,7 +169,12 @@ class LinearEstimator(Estimator):
             constraints,
             self._rule,
             self._has_scales() and not self._keeps_all_features and not constraints,
+            self._form(),
         )
+
+    def _form(self) -> Callable[[], npt.NDArray[np.float64]] | None:
+        """Return what returns the matrix of a quadratic penalty, if it is one."""
+        return None
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty for a number of coefficients."""
@@ -180,7 +185,7 @@ class LinearEstimator(Estimator):
         reading = problems.reading
         if reading is None or not reading.has_free or problems.elsewhere is not None:
             return
-        if self._bounds() is None:
+        if self._bounds() is None and problems.turned is None:
             self._warn_of_separation(problems)
 
     def _warn_of_separation(self, problems: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_start
+from .._core import lapack
 from .._core.losses import DualLoss, with_shield
 from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
@@ -20,8 +21,9 @@ from .._core.regularizers import (
     Polyhedron,
     Regularizer,
 )
+from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
-from .._core.rows.row_views import SomeRows
+from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales
@@ -41,6 +43,7 @@ from .maps import (
     RowMap,
     Signs,
     Stored,
+    Turned,
     Units,
 )
 from .model_parameters import LinearModel
@@ -52,6 +55,10 @@ from .without_penalty import FreeFeatures
 # Unpenalized features are copied to other units only if their scales differ by more
 # than a factor of 16. docs/constants.md has the figures.
 _NEAR = 16.0
+
+# Features are combined for a quadratic penalty, which makes them dense, where they then
+# have at most 2^26 entries, or half a gigabyte.
+_MOST_TURNED = 1 << 26
 
 _Result = TypeVar("_Result")
 
@@ -125,8 +132,11 @@ class LinearProblems(Problems):
         The features that are part of the problems.
     sizes : ndarray or None
         Divisors of these features for the solver.
+    turned : Turned or None
+        Combinations of features whose squares are a quadratic penalty, if it is one of
+        a single score.
     free : FreeFeatures or None
-        The features without a penalty, if there are any.
+        The features, or combinations of them, without a penalty, if there are any.
     elsewhere : Elsewhere or None
         All rows, if the given rows are only representative.
     """
@@ -134,6 +144,7 @@ class LinearProblems(Problems):
     columns: Columns = ALL_COLUMNS
     elsewhere: Elsewhere | None = None
     regularizer: Regularizer
+    turned: Turned | None
 
     def __init__(
         self,
@@ -166,7 +177,9 @@ class LinearProblems(Problems):
         loss, weights = self.loss, self.weights
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
-        self.rows = rows = X if isinstance(X, Rows) else Rows(X)
+        if not isinstance(X, Rows):
+            X = Rows(mostly_zeros_as_csr(X))
+        self.rows = rows = X
         if model.leaves_out:
             self.columns, rows = rows.of_own_columns()
         if self.columns is not ALL_COLUMNS:
@@ -178,7 +191,17 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        free, unit = model.free, 1.0
+        free, unit, dtype = model.free, 1.0, dtype or X.dtype
+        self.turned, self._unturned = None, None
+        one = type(rows) is Rows and not (n_scores or scores)
+        if model.form is not None and one and np.prod(X.shape) <= _MOST_TURNED:
+            form = model.form()
+            # Newton's method takes a definite form as it is, and rows stay sparse.
+            values = lapack.eigvalsh(form)
+            definite = values[0] > ROUNDED * values[-1]
+            if not (sparse.issparse(X) and loss.smooth and definite):
+                self.turned = Turned.of(form, X, weights, centered=movable)
+                self._unturned, X = X, self.turned.adjoint(X)
         # Units in which the solver's penalty is the user's penalty.
         self.sizes = model.sizes
         if self.scales is not None:
@@ -194,7 +217,6 @@ class LinearProblems(Problems):
             self.sizes = np.where(free, own / large, others)
             if free.all() and own.max() <= _NEAR * own.min():
                 self.sizes, unit = None, float(own.min())
-        dtype = dtype or X.dtype
         if self.sizes is not None:
             X = self._divided(X, self.sizes)
         elif units is not None:
@@ -206,7 +228,8 @@ class LinearProblems(Problems):
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         penalized = free is None or not free.all()
         n_coef = self.design.n_coef
-        self.regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
+        squares = not penalized or self.turned is not None
+        self.regularizer = L2(n_coef) if squares else model.regularizer(n_coef)
         bounds = model.bounds
         if bounds is not None:
             self._check_bounds(n_scores, scores)
@@ -235,6 +258,8 @@ class LinearProblems(Problems):
         if self.outputs is not None:
             labels = [f"{name}, {output.format(each)}" for each in self.outputs]
         self.free = None
+        if self.turned is not None and self.turned.free.any():
+            free = self.turned.free
         if free is not None:
             self.free = FreeFeatures(free, n_coef, self._curvature, labels, unit)
         self.reading = reading or self.free
@@ -272,6 +297,8 @@ class LinearProblems(Problems):
     ) -> Coordinates:
         """Return the maps from parameters to stored coefficients."""
         inner: list[Map] = [] if self.sizes is None else [Units(self.sizes)]
+        if self.turned is not None:
+            inner.append(self.turned)
         if self._level:
             inner.append(Raised(self._level))
         if isinstance(scores, Levels):
@@ -467,9 +494,8 @@ class LinearProblems(Problems):
         """Return alpha of each problem by the rule, for a total weight of the rows."""
         model, scales = self._model, self.scales
         if scales is None:
-            scales = self._own_rows.scales(
-                self.design.matrix, self.weights, centered=False
-            )
+            X = self.design.matrix if self.turned is None else self._unturned
+            scales = self._own_rows.scales(X, self.weights, centered=False)
             free = None if model.free is None else model.free[self.columns]
             scales = scales.plain(free)
         return np.array(

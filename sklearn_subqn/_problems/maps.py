@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import lapack
+from .._core.rounding import ROUNDED
 from .._features.shift import Shift
 from .._features.strength import divided
 from .._solving.solution import Floats
@@ -81,6 +82,61 @@ class Units(NamedTuple):
 
     def adjoint(self, X: Any) -> Any:
         return divided(X, self.sizes)
+
+
+class Turned(NamedTuple):
+    """Combinations of features in which a quadratic penalty is a sum of squares.
+
+    With the eigenvectors V and eigenvalues of its matrix B, those of V Λ^(-1/2) have
+    the penalty of a squared norm, and those whose eigenvalue is zero have none.
+
+    Attributes
+    ----------
+    columns, inverse : ndarray of shape (d, d)
+        The combinations, and the inverse of this matrix.
+    free : ndarray of bool, of shape (d,)
+        Mask of the combinations without a penalty.
+    """
+
+    columns: Floats
+    inverse: Floats
+    free: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, matrix: Floats, X: Any, weights: Floats, *, centered: bool) -> Turned:
+        """Return the combinations for a semidefinite matrix.
+
+        Those without a penalty are uncorrelated in X, about their means if they are
+        centered. One that is then constant is left out: intercepts take its place.
+        """
+        values, vectors = lapack.eigh(matrix)
+        free = values <= ROUNDED * values.max()
+        sizes = np.sqrt(np.where(free, 1.0, values))
+        columns = vectors / sizes
+        if free.any():
+            Z = X @ vectors[:, free]
+            squares = weights @ np.square(Z)
+            if centered:
+                Z -= weights @ Z
+            variances, own = lapack.eigh(Z.T @ (Z * weights[:, np.newaxis]))
+            # The tiny penalty that they get is negligible.
+            scales = np.sqrt(np.maximum(variances, 0.0)) / 1e5
+            vectors[:, free] = vectors[:, free] @ own
+            constant = variances <= ROUNDED * squares.sum()
+            scales[constant] = 1.0
+            sizes[free] = scales
+            columns[:, free] = vectors[:, free] * (~constant / scales)
+            free[free] = ~constant
+        return cls(columns, (vectors * sizes).T, free)
+
+    def inward(self, coef: Any, intercept: Any) -> Pair:
+        return coef @ self.inverse.T, intercept
+
+    def outward(self, coef: Any, intercept: Any) -> Pair:
+        return coef @ self.columns.T, intercept
+
+    def adjoint(self, X: Any) -> Any:
+        return np.ascontiguousarray(X @ self.columns)
 
 
 class Moved(NamedTuple):

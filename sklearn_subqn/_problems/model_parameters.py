@@ -51,6 +51,8 @@ class LinearModel(NamedTuple):
     leaves_out : bool
         Whether features without entries are left out of the problems: their optimal
         coefficients are zero and add nothing to the penalty.
+    form : callable, optional
+        Returns B of a penalty wᵀ B w / 2 of each score, semidefinite, of shape (d, d).
     """
 
     name: str
@@ -68,6 +70,7 @@ class LinearModel(NamedTuple):
     constraints: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]
     leaves_out: bool
+    form: Callable[[], Floats] | None = None
 
     def n_threads(self, X: Any) -> int:
         """Return the number of threads for products with X.

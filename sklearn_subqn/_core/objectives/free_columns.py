@@ -126,6 +126,7 @@ class _LimitedColumns:
         design, n = self.objective.design, np.count_nonzero(self.held)
         # Nothing is copied if all columns are held.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
+        n -= np.count_nonzero(self.held[design.category])
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 
     @property
@@ -234,8 +235,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     # ``share`` of the leeway, with the rounding of these sums included.
     lost = rounding(len(u)) * design.sizes_of_sums(u)
     # For linearly dependent columns, the remaining residual must be a rounding error.
-    null = inverse.null.T
-    if np.any(np.abs(null @ (sums - targets)) > 4.0 * np.abs(null) @ lost):
+    if not inverse.reaches(sums - targets, lost):
         return -np.inf
     found: float | None = -np.inf
     affordable = _LOST_OF_GAP * (columns.value - columns.enough) / (cost or 1.0)
@@ -286,6 +286,9 @@ def _bound_near(
 class _Inverse:
     """R Rᵀ, the pseudo-inverse of Xᵀ D X.
 
+    Where most columns are of a category, they are eliminated: ``root`` and ``null`` are
+    those of the Schur complement of the other columns.
+
     Columns may have very different sizes and be linearly dependent, such as indicators
     beside an intercept. Combinations of columns that nearly vanish are dominated by
     rounding errors in the matrix; their products are computed anew from the rows.
@@ -298,18 +301,21 @@ class _Inverse:
 
     Attributes
     ----------
-    root : ndarray of shape (q, r)
+    root : ndarray of shape (p, r)
         R, without the nearly vanishing combinations until it is completed.
-    null : ndarray of shape (q, m)
+    null : ndarray of shape (p, m)
         Combinations of columns that are zero up to rounding.
     """
 
     def __init__(self, design: Design, weights: Floats) -> None:
         self._design, self._weights = design, weights
-        matrix = design.gram(weights)
-        sizes = np.sqrt(np.diag(matrix))
+        self._matrix = matrix = design.bordered_gram(weights)
+        own = matrix.diagonal
+        self._inverse = np.where(own == 0.0, 0.0, 1.0 / matrix.divisors)
+        sizes = np.sqrt(np.diag(matrix.core))
         sizes[sizes == 0.0] = 1.0
-        values, basis = lapack.eigh(matrix / np.multiply.outer(sizes, sizes))
+        scaled = matrix.complement() / np.multiply.outer(sizes, sizes)
+        values, basis = lapack.eigh(scaled)
         least = ROUNDED * values.max(initial=0.0) or 1.0
         basis /= np.multiply.outer(sizes, np.sqrt(np.maximum(values, least)))
         self._lost = np.flatnonzero(values <= least)
@@ -318,22 +324,35 @@ class _Inverse:
 
     def changes(self, sums: Floats) -> tuple[Floats, float]:
         """Return changes relative to D that have given sums, and the largest change."""
-        change = self._design.forward(self.root @ (self.root.T @ sums))
+        matrix = self._matrix
+        solution = self.root @ (self.root.T @ matrix.reduced(sums))
+        solution = matrix.extended(solution)
+        solution[matrix.own] += self._inverse * sums[matrix.own]
+        change = self._design.forward(solution)
         change[self._weights == 0.0] = 0.0
         return change, float(np.abs(change).max(initial=0.0))
+
+    def reaches(self, sums: Floats, lost: Floats) -> bool:
+        """Whether some change has given sums, up to errors of sums."""
+        null, lost = self._matrix.extended(self.null).T, 4.0 * lost
+        empty = self._matrix.own[self._inverse == 0.0]
+        return bool(
+            np.all(np.abs(null @ sums) <= np.abs(null) @ lost)
+            and np.all(np.abs(sums[empty]) <= lost[empty])
+        )
 
     def is_completed(self) -> bool:
         """Recompute the nearly vanishing combinations; return whether any exist."""
         if not len(self._lost):
             return False
         basis, lost = self._basis, self._lost
-        products = np.eye(len(basis))
+        products = np.eye(basis.shape[1])
         for which in _few(lost, self._design.n_rows):
             several = self._design.of_outputs(len(which))
-            scores = several.forward(basis[:, which].ravel())
+            scores = several.forward(self._matrix.extended(basis[:, which]).ravel())
             scores *= self._weights[:, np.newaxis]
             crossed = several.adjoint(scores).reshape(-1, len(which))
-            products[:, which] = basis.T @ crossed
+            products[:, which] = basis.T @ self._matrix.reduced(crossed)
         products[lost] = products[:, lost].T
         values, vectors = lapack.eigh(products)
         basis, kept = basis @ vectors, values > ROUNDED * values.max()
@@ -354,16 +373,21 @@ class _Inverse:
             Bounds of the errors of the sums.
         affordable : float
         """
-        weights, parts = self._weights, np.abs(self.root.T) @ lost
-        largest = np.zeros(len(weights))
-        norm = 2.0 * float(np.linalg.norm(parts))
+        weights, matrix = self._weights, self._matrix
+        largest, own = np.zeros(len(weights)), np.zeros(len(lost))
+        own[matrix.own] = self._inverse * lost[matrix.own]
+        reduced = lost[matrix.others] + abs(matrix.border) @ own[matrix.own]
+        parts = np.abs(self.root.T) @ reduced
+        norm = 2.0 * float(np.sqrt(parts @ parts + own @ lost))
         np.divide(norm, np.sqrt(weights), out=largest, where=weights > 0.0)
         rows = np.flatnonzero(largest > affordable)
         if len(rows):
-            selected, sums = self._design.rows(rows), np.zeros(len(rows))
-            for which in _few(np.arange(len(parts)), len(rows)):
+            selected = self._design.rows(rows)
+            # A row has one entry at most among the columns with a diagonal matrix.
+            sums = np.abs(selected.forward(own))
+            for which in _few(np.arange(len(parts)), max(len(rows), len(lost))):
                 several = selected.of_outputs(len(which))
-                scores = several.forward(self.root[:, which].ravel())
+                scores = several.forward(matrix.extended(self.root[:, which]).ravel())
                 sums += np.abs(scores) @ parts[which]
             sums *= 1.0 + rounding(len(lost))
             largest[rows] = np.minimum(largest[rows], sums)

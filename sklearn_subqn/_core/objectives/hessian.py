@@ -8,6 +8,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
+from ..rows.bordered import Bordered
 from .bounds import Bounds
 
 
@@ -35,6 +36,9 @@ class Hessian:
         self.n_free = o.n_free
         self._design = o.design
         self._penalty = o.alpha * o.regularizer.curvature(w)
+        self._form: Floats | None = None
+        if self._penalty.ndim > 1:
+            self._form, self._penalty = self._penalty, np.diag(self._penalty)
 
     @property
     def n_rows(self) -> int:
@@ -43,7 +47,8 @@ class Hessian:
 
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
-        return self._penalty * v + self.risk.apply(v)
+        own = self._penalty * v if self._form is None else self._form @ v
+        return own + self.risk.apply(v)
 
     def diagonal(self) -> Floats:
         """Return the diagonal, of shape (q,)."""
@@ -53,7 +58,10 @@ class Hessian:
         """Return the gap ||g||² / (2 alpha) that a gradient g of J proves.
 
         With penalty factors f_j it is sum_j g_j² / (2 alpha f_j), without intercepts.
+        None is known of a penalty whose Hessian is not diagonal.
         """
+        if self._form is not None:
+            return np.inf
         n = len(gradient) - self.n_free
         squares = np.square(gradient[:n])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,12 +90,18 @@ class Hessian:
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
         matrix = self.risk.matrix()
+        if self._form is not None:
+            return matrix + self._form
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
+
+    def bordered(self) -> Bordered:
+        """Return the whole matrix, with the block of a category as its diagonal."""
+        return self.risk.bordered().plus(self._penalty)
 
     @property
     def penalty(self) -> float:
         """The common penalty of all coefficients, NaN if they differ."""
         penalty = self._penalty[: self._design.n_coef]
-        alike = penalty.size and penalty.min() == penalty.max()
+        alike = self._form is None and penalty.size and np.ptp(penalty) == 0.0
         return float(penalty[0]) if alike else np.nan

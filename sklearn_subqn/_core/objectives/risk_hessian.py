@@ -8,6 +8,7 @@ from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..places.parts import summed
+from ..rows.bordered import Bordered
 from ..rows.design import Design
 
 # If at most 0.6 of the rows have nonzero second derivatives, these rows are copied.
@@ -87,6 +88,13 @@ class RiskHessian:
             matrix = subset.block_gram(curvature.add_gram)
         self._count(subset, 1.0)
         return matrix
+
+    def bordered(self) -> Bordered:
+        """Return the whole matrix, with the block of a category as its diagonal.
+
+        For one score per row, and rows in one place.
+        """
+        return self._whole.bordered_gram(self._of_all.diagonal())
 
     @summed
     def triangle(self) -> Floats:

@@ -86,7 +86,7 @@ class QuadraticForm(Regularizer):
         B, symmetric.
     """
 
-    smooth = True
+    smooth, coupled = True, True
 
     def __init__(self, matrix: Floats) -> None:
         super().__init__(len(matrix))
@@ -101,6 +101,11 @@ class QuadraticForm(Regularizer):
 
     def gradient(self, w: Floats) -> Floats:
         return self._padded(self._B @ w[: self.n_penalized], len(w))
+
+    def curvature(self, w: Floats) -> Floats:
+        """Return B, with zeros for free parameters, of shape (q, q)."""
+        n_free = len(w) - self.n_penalized
+        return np.pad(self._B, (0, n_free))
 
     def conjugate(self, v: Floats) -> float:
         """Return vᵀ B⁻¹ v / 2."""

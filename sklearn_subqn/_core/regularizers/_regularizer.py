@@ -23,10 +23,13 @@ class Regularizer(ABC):
     has_lines : bool
         Whether Omega is piecewise quadratic on lines, so that ``restrict`` is
         available.
+    coupled : bool
+        Whether the Hessian of Omega is not diagonal.
     """
 
     smooth: bool
     has_lines: bool = True
+    coupled: bool = False
 
     def __init__(self, n_penalized: int) -> None:
         self.n_penalized = n_penalized
@@ -95,7 +98,10 @@ class Regularizer(ABC):
         return np.inf
 
     def curvature(self, w: Floats) -> Floats:
-        """Return the diagonal of the Hessian of Omega, zero for free parameters."""
+        """Return the diagonal of the Hessian of Omega, zero for free parameters.
+
+        Where it is not diagonal, all of it, of shape (q, q).
+        """
         raise TypeError(f"{type(self).__name__} has no diagonal Hessian.")
 
     def prox(self, v: Floats, step: float) -> Floats:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..lazy import cached_property
 from ..losses._base import Floats, Rows
+from .bordered import Bordered, largest_category
 from .row_views import SomeRows, array_of, columns_of, dense_rows
 from .second_moments import SecondMoments
 
@@ -190,6 +192,41 @@ class Design(SecondMoments):
             n_threads=self._n_threads,
             pool=self._pool,
         )
+
+    @cached_property
+    def category(self) -> Rows:
+        """Neighboring columns of which each row has one at most, if they are most.
+
+        For one score per row and a sparse X in memory, else none.
+        """
+        if not (self.is_sparse and self.in_one_place) or self.several_scores:
+            return np.arange(0)
+        return largest_category(self.X)
+
+    @cached_property
+    def _split(self) -> tuple[Rows, Design, Any]:
+        """The parameters outside the category, their design, and Xᵀ of the category."""
+        own = self.category
+        others = np.delete(np.arange(self.n_params), own)
+        kept = others[: self.n_features - len(own)]
+        design = self.of_features(kept, fit_intercept=self.fit_intercept)
+        return others, design, sparse.csr_array(columns_of(self.X, own).T)
+
+    def bordered_gram(self, weights: Floats) -> Bordered:
+        """Return ``gram``, with the block of ``category`` as its diagonal."""
+        if not len(self.category):
+            return Bordered.unsplit(self.gram(weights))
+        self.passes += 1.0
+        others, design, levels = self._split
+        scaled = levels.copy()
+        scaled.data = levels.data * weights[levels.indices]
+        diagonal = scaled.multiply(levels).sum(axis=1)
+        border = scaled @ sparse.csr_array(design.X)
+        if self.fit_intercept:
+            sums = sparse.csr_array(scaled.sum(axis=1)[:, np.newaxis])
+            border = sparse.hstack([border, sums])
+        core = design.gram(weights)
+        return Bordered(self.category, others, diagonal, border.T.tocsr(), core)
 
     def of_outputs(self, n_outputs: int) -> Design:
         """Return the design of several scores per row, with separate coefficients."""

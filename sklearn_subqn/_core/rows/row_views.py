@@ -10,7 +10,18 @@ from scipy import sparse
 
 from ..kernels import products
 from ..losses._base import Floats, Rows
-from ..memory import COPY_SIZE
+from ..memory import BLOCK_SIZE, COPY_SIZE
+
+# Dense rows become sparse where at most a tenth of their entries are not zero.
+# docs/constants.md has the figures.
+_MOST_STORED = 0.1
+
+# Dense rows become sparse where they have at least 2^20 entries. docs/constants.md has
+# the figures.
+_FEWEST_ENTRIES = 1 << 20
+
+# A thousand rows tell how many entries are not zero.
+_SAMPLED_ROWS = 1000
 
 
 class SomeRows:
@@ -190,3 +201,32 @@ def columns_of(X: Any, columns: Any) -> Any:
         return X.T.take(columns, axis=0, mode="clip").T
     # ``take`` needs a third of the time of X[:, columns], which checks all indices.
     return X.take(columns, axis=1, mode="clip")
+
+
+def mostly_zeros_as_csr(X: Any) -> Any:
+    """Return large dense rows that are mostly zeros as a CSR array, else X itself.
+
+    It takes less memory than a copy of X.
+    """
+    if sparse.issparse(X) or X.size < _FEWEST_ENTRIES:
+        return X
+    n, d = X.shape
+    some = X[:: max(1, n // _SAMPLED_ROWS)]
+    if np.count_nonzero(some) > _MOST_STORED * some.size:
+        return X
+    sizes, columns, values = [], [], []
+    n_rows, n_stored = max(1, BLOCK_SIZE // d), 0
+    for start in range(0, n, n_rows):
+        block = X[start : start + n_rows]
+        stored = block != 0.0
+        places = np.flatnonzero(stored)
+        sizes.append(np.count_nonzero(stored, axis=1))
+        columns.append((places % d).astype(np.int32))
+        values.append(block.ravel()[places])
+        n_stored += len(places)
+        if 2 * n_stored > X.size:
+            return X
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    few = np.int32 if n_stored <= np.iinfo(np.int32).max else np.int64
+    arrays = np.concatenate(values), np.concatenate(columns), indptr.astype(few)
+    return sparse.csr_array(arrays, shape=X.shape)

@@ -8,9 +8,14 @@ from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
-from ..regularizers import L2, Bounded, ElasticNet, Polyhedron
+from ..regularizers import L2, Bounded, ElasticNet, Polyhedron, QuadraticForm
 from ..steps.intercepts import minimize_intercept
-from ..steps.newton_direction import CG_ACCURACY, is_factorized, is_wide
+from ..steps.newton_direction import (
+    CG_ACCURACY,
+    eliminates_category,
+    is_factorized,
+    is_wide,
+)
 
 # A dual point found for another alpha may be too long where the loss is less than half
 # of the objective.
@@ -41,6 +46,8 @@ class Facts:
     ----------
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
+    quadratic : bool
+        Whether the penalty is a quadratic form, such as squares.
     box : bool
         Whether coefficients have bounds, or satisfy inequalities and are so few that
         systems are factorized.
@@ -72,6 +79,7 @@ class Facts:
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         regularizer = objective.regularizer
+        self.quadratic = isinstance(regularizer, L2 | QuadraticForm)
         self.box = isinstance(regularizer, Bounded)
         if isinstance(regularizer, Polyhedron):
             self.box = is_factorized(objective, CG_ACCURACY)
@@ -112,8 +120,14 @@ class Facts:
 
     @cached_property
     def text(self) -> bool:
-        """Whether data are like text, and dual ascent may go by rows."""
-        return self.objective.design.is_text_like and self.separable
+        """Whether data are like text, and dual ascent may go by rows.
+
+        Newton's systems of smooth losses are small once a category is eliminated.
+        """
+        o = self.objective
+        if not (o.design.is_text_like and self.separable):
+            return False
+        return not (self.smooth and eliminates_category(o))
 
     @property
     def wide(self) -> bool:

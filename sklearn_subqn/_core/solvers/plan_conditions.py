@@ -296,6 +296,11 @@ def has_squares(f: Facts) -> bool:
     return f.l2
 
 
+def has_quadratic_form(f: Facts) -> bool:
+    """The penalty is a squared norm, or a quadratic form of few parameters."""
+    return f.l2 or (f.quadratic and f.forms_hessian and not f.several)
+
+
 def has_bounds(f: Facts) -> bool:
     """Coefficients have bounds, or satisfy inequalities and are not too many."""
     return f.box

@@ -80,7 +80,7 @@ def by_alm_for_penalty(f: Facts) -> Solver:
 
 def by_newton(f: Facts) -> Solver:
     """Rent steps first where the Hessian is dear: on tall dense data in memory."""
-    dear = f.dense and f.objective.design.holds_rows
+    dear = f.l2 and f.dense and f.objective.design.holds_rows
     dear = dear and not (f.several or f.pairs or f.wide)
     dear = (dear and not f.objective.loss.quadratic) or f.objective.loss.sharpens
     rents = dear and f.forms_hessian and f.n_params < f.n_rows

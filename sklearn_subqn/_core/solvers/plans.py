@@ -34,6 +34,7 @@ from .plan_conditions import (
     has_l1,
     has_large_units,
     has_no_small_alpha,
+    has_quadratic_form,
     has_sample,
     has_short_rows,
     has_small_alpha,
@@ -323,7 +324,7 @@ PLANS = (
         None,
         by_alm_for_penalty,
     ),
-    Plan("Newton's method", (has_squares, is_smooth), None, _by_newton),
+    Plan("Newton's method", (has_quadratic_form, is_smooth), None, _by_newton),
     Plan(
         "proximal Newton method",
         (has_l1, forms_hessian, needs_hessian),

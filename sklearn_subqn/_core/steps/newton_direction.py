@@ -38,6 +38,10 @@ _FEW_PARAMS = 200
 # docs/constants.md has the figures.
 _MAX_SPECTRUM = 1000
 
+# A penalty of less than 1e-8 of the squares of rows hardly conditions systems, which
+# are then factorized whatever products take. docs/constants.md has the figures.
+_FREE = 1e8
+
 # Directions by conjugate gradients leave a tenth of the gradient.
 CG_ACCURACY = 0.1
 
@@ -85,7 +89,21 @@ def is_factorized(
     if n_unknowns is None and design.several_scores and short and q > _FEW_PARAMS:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
-    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
+    # The matrix of a penalty that couples coefficients is as large.
+    small = q * q <= _MATRIX_SHARE / rtol * row_size or objective.regularizer.coupled
+    return q <= _MAX_DENSE and small
+
+
+def eliminates_category(objective: Objective) -> bool:
+    """Whether systems are factorized once a category is eliminated from them."""
+    design = objective.design
+    if not objective.risk.in_one_place or objective.loss.ranks:
+        return False
+    n_own = len(design.category)
+    p = objective.n_params - n_own
+    if not n_own or is_factorized(objective, CG_ACCURACY, p):
+        return n_own > 0
+    return p <= _MAX_DENSE and design.mean_square > _FREE * objective.alpha
 
 
 class NewtonDirections:
@@ -153,6 +171,8 @@ class NewtonDirections:
         matrix = objective.risk.makes_matrix(point.curvature)
         if matrix and is_factorized(objective, rtol):
             return solution_operator(hessian.matrix())(rhs)
+        if eliminates_category(objective):
+            return hessian.bordered().solution(solution_operator, rhs)
         solve = None
         several = design.several_scores and not design.shares_coef
         if several and design.n_features <= _MAX_SPECTRUM:
