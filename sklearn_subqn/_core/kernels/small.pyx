@@ -59,15 +59,15 @@ cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 # Inner problems are solved to a twentieth of the outer gap.
 cdef double SHARE = 0.05
 
-# A Hessian costs one product with X for each ten parameters, by BLAS.
-# docs/constants.md has the figures.
-cdef double PRICE = 10.0
+# A Hessian of m parameters costs 1.8 √m products with X, by BLAS. docs/constants.md has
+# the figures.
+cdef double PRICE = 1.8
 
 # Columns join the working set once they violate a tenth of the most.
 cdef double OUTSIDE = 0.1
 
 # The first Hessian may cost four products with X.
-cdef double FIRST = 4.0
+cdef double FIRST = 2.0
 
 # Steps end where a step with a Hessian leaves more than a quarter of a gap that may be
 # rounding.
@@ -382,7 +382,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
 
 cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
     """Return the stride of a sample for the first Hessian of some columns."""
-    cdef Py_ssize_t most = <Py_ssize_t> (o.m / (PRICE * FIRST))
+    cdef Py_ssize_t most = 1 + <Py_ssize_t> (PRICE * sqrt(o.m) * (1.0 + o.m / <double> o.rows.n) / FIRST)
     return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
 
 
@@ -392,7 +392,7 @@ cdef double price(const Problem* o) noexcept nogil:
     while i < o.rows.n:
         used += o.rows.bend[i] > 0.0
         i += o.stride
-    return o.m * (o.m / <double> o.q) * (used + o.m) / (PRICE * o.rows.n)
+    return PRICE * sqrt(o.m) * (o.m / <double> o.q) * (used + o.m) / o.rows.n
 
 
 cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:
