@@ -7,8 +7,9 @@ The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, e
 subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth,
 minimizes that, moves the center to v and shrinks the width. Other losses are their own
 envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
-Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), which is formed anew once
-the steps since the last one have cost as much, and before the first one its diagonal.
+Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), before the first one its
+diagonal. The first one is estimated from a sample of the rows. A Hessian is formed anew
+where the steps around the last one, those to come among them, cost more than two.
 With an L1 norm a step minimizes the quadratic model of a working set of columns and the
 norm (Lee, Sun and Saunders 2014, eq. 2.6). A line search by bracketed Newton steps
 follows.
@@ -37,7 +38,7 @@ from .quadratic_models cimport descend, sign_of
 from .row_losses cimport BOX, RowLoss, formulas, loss_of, slopes_on_line
 from .rows cimport allocate
 from .scales cimport scale_of
-from .standard cimport INFINITY, fabs, free, memcpy, memset, sqrt
+from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 from .sums cimport Sum, add_all, result
 
 cdef enum:
@@ -59,15 +60,15 @@ cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 # Inner problems are solved to a twentieth of the outer gap.
 cdef double SHARE = 0.05
 
-# A Hessian costs one product with X for each ten parameters, by BLAS.
-# docs/constants.md has the figures.
-cdef double PRICE = 10.0
+# A Hessian of m parameters costs 1.8 √m products with X, by BLAS. docs/constants.md has
+# the figures.
+cdef double PRICE = 1.8
 
 # Columns join the working set once they violate a tenth of the most.
 cdef double OUTSIDE = 0.1
 
-# The first Hessian may cost four products with X.
-cdef double FIRST = 4.0
+# The first Hessian may cost two products with X. docs/constants.md has the figures.
+cdef double FIRST = 2.0
 
 # Steps end where a step with a Hessian leaves more than a quarter of a gap that may be
 # rounding.
@@ -339,6 +340,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
+    cdef double allowed, ahead, previous = INFINITY
     cdef int k, idle = 0
     cdef bint changed, exact
     o.pairs.n = 0
@@ -347,18 +349,23 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         gap[0] = min(gap[0], o.left + o.excess)
         if o.is_scaled and is_sharp(o):
             return False
-        if o.left + o.excess <= o.tol * fabs(o.value - o.infimum):
+        allowed = o.tol * fabs(o.value - o.infimum)
+        if o.left + o.excess <= allowed:
             return True
         if k > 0 and o.left <= max(
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
+        ahead = products_ahead(
+            o.left, previous, max(allowed, SHARE * min(o.excess, last))
+        )
+        previous = o.left
         idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
         least = o.left if idle == 0 else least
         if o.is_scaled and idle == MOST_IDLE:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
-        if changed or o.spent >= price(o):
+        if changed or is_time_to_buy(o, ahead):
             # Second derivatives at a given scale are larger.
             exact = o.stride == 1 and not o.is_scaled
             if rows.loss.width == 0.0 and o.left > SLOW * before and exact:
@@ -382,7 +389,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
 
 cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
     """Return the stride of a sample for the first Hessian of some columns."""
-    cdef Py_ssize_t most = <Py_ssize_t> (o.m / (PRICE * FIRST))
+    cdef Py_ssize_t most = 1 + <Py_ssize_t> (PRICE * sqrt(o.m) * (1.0 + o.m / <double> o.rows.n) / FIRST)
     return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
 
 
@@ -392,7 +399,30 @@ cdef double price(const Problem* o) noexcept nogil:
     while i < o.rows.n:
         used += o.rows.bend[i] > 0.0
         i += o.stride
-    return o.m * (o.m / <double> o.q) * (used + o.m) / (PRICE * o.rows.n)
+    return PRICE * sqrt(o.m) * (o.m / <double> o.q) * (used + o.m) / o.rows.n
+
+
+cdef double products_ahead(
+    double left, double previous, double allowed
+) noexcept nogil:
+    """Return what steps to come cost where each divides the gap as the last one did."""
+    if previous == INFINITY:
+        return 0.0
+    if left >= previous:
+        return INFINITY
+    return 2.0 * log(left / allowed) / log(previous / left)
+
+
+cdef bint is_time_to_buy(const Problem* o, double ahead) noexcept nogil:
+    """Whether steps without another Hessian take more time than two Hessians in all.
+
+    Steps already taken cost half of a Hessian at least, so that at most three times the
+    least possible time is spent. The first Hessian comes once steps have cost as much.
+    """
+    cdef double each = price(o)
+    if not o.has_factor:
+        return o.spent >= each
+    return o.spent >= 0.5 * each and o.spent + ahead >= 2.0 * each
 
 
 cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:

@@ -71,14 +71,17 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         minimize = _loop_of_classes(o, w)
     else:
         minimize = _loop(o, first, start.dual, infimum, w)
-    aim, status = max(_OF_TOL * stopping.tol, _LEAST), MORE
+    first_aim = aim = max(_OF_TOL * stopping.tol, _LEAST)
+    status = MORE
     while status != STUCK and aim >= _LEAST:
         status, dual = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
-        if bound < enough and not isinstance(o.regularizer, L2):
+        # A dual point inside of its bounds takes longer to find than the next digit.
+        is_late = status == STUCK or aim < first_aim
+        if is_late and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
         # Its balanced copy is kept: with many classes each of them takes much memory.
         del dual
