@@ -30,7 +30,7 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Start, newton, run
-from sklearn_subqn._core.solvers.narrowing import narrowing
+from sklearn_subqn._core.solvers.alm import narrowing
 
 TABLE = np.random.default_rng(0).random((3, 3))
 WIDTH = 0.4

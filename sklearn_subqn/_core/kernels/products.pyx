@@ -6,7 +6,6 @@ SciPy would copy a float32 matrix to float64 for each product.
 from .compressed cimport check_all, check_lines, check_some
 from .rows cimport (
     add_sparse_row,
-    allocate,
     index,
     AHEAD,
     prefetch,
@@ -14,7 +13,7 @@ from .rows cimport (
     row_index,
     sparse_product,
 )
-from .standard cimport fabs, free, memset, sqrt
+from .standard cimport fabs, memset, sqrt
 
 # Minimum number of terms of a partial sum.
 cdef Py_ssize_t _SUMMED = 256

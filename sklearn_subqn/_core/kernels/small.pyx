@@ -93,8 +93,10 @@ cdef enum:
     # Huber's loss with its scale minimized over, which otherwise is a box.
     SCALED = 4
 
-# Bends that have become a thousandth as wide as at the start are left to others.
-cdef double SHARP = 1e-3
+# Bends that have become a thousandth as wide as at the start are taken for kinks, and
+# left to others.
+cdef double sharp = 1e-3
+SHARP = sharp
 
 
 cdef struct FewRows:
@@ -298,7 +300,7 @@ cdef bint is_sharp(Problem* o) noexcept nogil:
     o.largest_ridge = max(o.largest_ridge, o.rows.loss.ridge)
     for i in range(o.rows.n):
         bent += o.rows.bend[i] > 0.0
-    return o.rows.loss.ridge < SHARP * o.largest_ridge or bent <= o.q
+    return o.rows.loss.ridge < sharp * o.largest_ridge or bent <= o.q
 
 
 cdef void find_least(Problem* o) noexcept nogil:

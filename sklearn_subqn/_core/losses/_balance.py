@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 
@@ -173,3 +175,11 @@ def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> 
             break
         direction = scaled + (square / before) * direction
     return step - step.mean()
+
+
+def cost_of_labels(costs: Floats, dual: Floats, targets: Any) -> float:
+    """Return sum_ij costs_j |u_ij| over irrelevant and over relevant labels."""
+    u = dual[:, : targets.shape[1]]
+    irrelevant = np.einsum("ij,ij->j", u, 1.0 - targets)
+    relevant = np.einsum("ij,ij->j", u, targets)
+    return float(costs[0] @ irrelevant - costs[1] @ relevant)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..kernels import label_order as kernel
 from ..kernels import label_order_curvature as curvature_kernel
 from ..rounding import TINY, rounding
-from ._balance import FlowOracle
+from ._balance import FlowOracle, cost_of_labels
 from ._base import Derivatives, Floats, Rows
 from ._curvature import CurvatureByEntries, Entries
 
@@ -65,7 +65,7 @@ class LabelOrder(FlowOracle):
     ) -> float:
         """Return R*(u) for the gradient u = ``dual``, or a little more for rounding."""
         value = self.value(scores, targets, weights)
-        linear = self._linear(dual, targets)
+        linear = cost_of_labels(self.costs, dual, targets)
         return value - linear + rounding(dual.size) * (value + linear)
 
     def conjugate_size(
@@ -82,15 +82,8 @@ class LabelOrder(FlowOracle):
         pairs = np.maximum(relevant * (n_labels - relevant), n_labels)
         flows = 0.5 * np.abs(dual).sum(axis=1)
         squares = flows * (flows / np.maximum(weights, TINY)) * pairs
-        size = abs(conjugate) + self._linear(dual, targets)
+        size = abs(conjugate) + cost_of_labels(self.costs, dual, targets)
         return size + 0.5 * float(squares.sum())
-
-    def _linear(self, dual: Floats, targets: Any) -> float:
-        """Return <costs, |u|> over the labels."""
-        u = dual[:, : targets.shape[1]]
-        irrelevant = np.einsum("ij,ij->j", u, 1.0 - targets)
-        relevant = np.einsum("ij,ij->j", u, targets)
-        return float(self.costs[0] @ irrelevant - self.costs[1] @ relevant)
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u: of no other point near by the conjugate is known."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_pairs, multiclass, multilabel
-from ._balance import balanced, tilted
+from ._balance import balanced, cost_of_labels, tilted
 from ._base import Floats, LabelSets, Rows, Simplices
 from ._composition import Smoothing
 from ._dual_loss import DualLoss
@@ -173,10 +173,7 @@ class KindsOfLabels(JointSet):
         relevant labels with equal sums of at most one; with a threshold the sums may
         differ, and the last entry is their difference.
         """
-        u = dual[:, : targets.shape[1]]
-        irrelevant = np.einsum("ij,ij->j", u, 1.0 - targets)
-        relevant = np.einsum("ij,ij->j", u, targets)
-        return float(self.costs[1] @ relevant - self.costs[0] @ irrelevant)
+        return -cost_of_labels(self.costs, dual, targets)
 
     def _rowwise(self, targets: Any) -> LabelSets:
         return LabelSets(targets, self.costs)

@@ -256,6 +256,11 @@ class Evaluation:
             return o.dual_value(self.cut)
         return o.dual_bound(self.dual_point)
 
+    @property
+    def gap(self) -> float:
+        """By how much J may be above its minimum, at most."""
+        return self.value - self.lower_bound
+
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).
 

@@ -9,19 +9,18 @@ their dual value comes with the gradient, so that the gap is certified at no cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..driver import Solver, Start
-from ..objectives.objective import Line, Objective, Point
-from ..steps.intercepts import minimize_intercept
-from ..steps.line_search import scaled
-from ..steps.newton_direction import NewtonDirections, is_short, is_wide
-from ..steps.one_dimension import NEAR, minimize_smooth
-from .widths import Found, first_width, in_turn
+from ..objectives.objective import Objective
+from ..rounding import CLOSE
+from .newton import NewtonSteps
+from .widths import newton_in_turn
 
 # Newton directions by conjugate gradients leave 0.3 times the gradient.
 # docs/constants.md has the figures.
-_CG_ACCURACY = 0.3
+CG_ACCURACY = 0.3
+
+# The factor by which the widths of losses of pairs fall.
+_NARROWER = 0.1
 
 
 def alm(
@@ -47,50 +46,33 @@ def alm(
     status : str
         "no_progress": the gap no longer shrinks; it is a rounding error.
     """
-    risk = objective.risk
-    point = start.at(objective)
-    dual = point.dual if start.dual is None else start.dual
-    if width is None:
-        width = first_width(objective) * risk.score_scale(point.scores)
-    # Where rows can be separated the objective is small, and rests on the last few
-    # violations: too long a w is better by far than one a little too short.
-    wide = is_wide(objective)
     # Several intercepts are left to directions: where classes are separable they do not
     # converge, and balanced dual variables are not those of a gradient.
-    follows_intercept = objective.n_free <= 1
-    directions = NewtonDirections()
-
-    def newton(width: float, aim: float) -> Iterator[Found]:
-        nonlocal point, dual, follows_intercept
-        smooth = objective.with_envelope(risk.center(dual), width)
-        point = point.refreshed(at_kinks=False).under(smooth)
-        while True:
-            minimal = minimize_intercept(point)
-            dual = minimal.dual
-            if follows_intercept:
-                point = minimal
-            lower = objective.dual_value(objective.cut(minimal.dual_point))
-            primal = minimal.under(objective)
-            if wide:
-                primal = scaled(primal)
-            g = minimal.gradient
-            left = float(g @ g) / (2.0 * objective.alpha)
-            yield Found(primal, lower, minimal.dual_point, left)
-            line, step = newton_line(point, directions)
-            if not step:
-                return
-            follows_intercept = follows_intercept and not (wide and is_short(step))
-            point = line.point(step)
-
-    return (yield from in_turn(newton, width, "alm"))
+    follows = objective.n_free <= 1
+    steps = NewtonSteps(rtol=CG_ACCURACY, follows_intercept=follows)
+    return newton_in_turn(objective, start, steps, width, "alm")
 
 
-def newton_line(point: Point, directions: NewtonDirections) -> tuple[Line, float]:
-    """Return the line in the Newton direction and the step on it, 0 if there is none.
+def narrowing(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates for smooth losses of pairs of rows, of falling width.
 
-    The point is one of an objective with an envelope. Steps are nearly right by
-    themselves: the slope need only fall to a small share.
+    Their dual variables are far too many to be the center of an envelope. The center
+    stays at zero instead, and the width falls until the gap is small enough; the slopes
+    of the smooth loss are feasible dual variables all along.
+
+    Parameters
+    ----------
+    objective : Objective
+        L2-regularized; its loss offers ``narrowed``.
+    start : Start
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the gap is a rounding error.
     """
-    line = point.along(directions.at(point, rtol=_CG_ACCURACY))
-    step = minimize_smooth(line.derivatives, accuracy=NEAR)
-    return line, step if 0.0 < step < float("inf") else 0.0
+    factors, steps = 5 * (_NARROWER,), NewtonSteps()
+    return newton_in_turn(
+        objective, start, steps, 1.0, "narrowing", factors=factors, least=CLOSE
+    )

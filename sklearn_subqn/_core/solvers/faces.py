@@ -43,7 +43,7 @@ from ..rounding import MOST_STEPS, ROUNDED
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import SUFFICIENT, rounding_of
 from ..steps.newton_direction import CG_ACCURACY, conjugate_gradients, is_factorized
-from .widths import Found, first_width, in_turn
+from .widths import newton_in_turn
 
 
 def face_newton(objective: Objective, start: Start) -> Solver:
@@ -98,24 +98,17 @@ def face_alm(objective: Objective, start: Start) -> Solver:
     status : str
         "no_progress": the gap no longer shrinks; it is a rounding error.
     """
-    risk = objective.risk
-    point = start.or_origin(objective)
-    dual = point.dual if start.dual is None else start.dual
-    first = first_width(objective) * risk.score_scale(point.scores)
+    start = Start.from_point(start.or_origin(objective), start.dual)
+    return newton_in_turn(objective, start, _steps, None, "alm on a face")
 
-    def newton(width: float, aim: float) -> Iterator[Found]:
-        nonlocal point, dual
-        smooth = objective.with_envelope(risk.center(dual), width)
-        new: Point | None = point.under(smooth)
-        while new is not None:
-            point = minimize_intercept(new)
-            dual = point.dual
-            lower = objective.dual_value(objective.cut(point.dual_point))
-            left = point.value - point.lower_bound
-            yield Found(point.under(objective), lower, point.dual_point, left)
-            new = _face(point).next()
 
-    return (yield from in_turn(newton, first, "alm on a face"))
+def _steps(point: Point) -> Iterator[tuple[Point, Point]]:
+    """Yield the best intercepts at a point, and after each step on a face."""
+    new: Point | None = point
+    while new is not None:
+        point = minimize_intercept(new)
+        yield point, point
+        new = _face(point).next()
 
 
 def _face(point: Point) -> _Face:

@@ -18,8 +18,9 @@ from ..driver import Iterate, Solver, Start, Stopping
 from ..losses._base import Floats, Mask
 from ..objectives.objective import Dual, Objective, Point
 from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import newton_step
 from ..steps.newton_direction import NewtonDirections
-from .alm import alm, newton_line
+from .alm import CG_ACCURACY, alm
 from .related import on_the_way, solve_related
 from .related.few_rows import FewRows
 
@@ -84,8 +85,8 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     o = start.objective
     smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
     point = minimize_intercept(start.under(smooth))
-    line, step = newton_line(point, NewtonDirections())
-    moved = minimize_intercept(line.point(step))
+    line = point.along(NewtonDirections().at(point, rtol=CG_ACCURACY))
+    moved = minimize_intercept(line.point(newton_step(line)))
     reach = _REACH * (np.abs(line.dscores) + _MARGIN * unit)
     lower = o.risk.subgradient(moved.scores - reach)
     near = lower != o.risk.subgradient(moved.scores + reach)

@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..driver import Iterate, Solver, Status, Stopping
 from ..losses._base import Floats
-from ..objectives.objective import Dual, Objective
+from ..objectives.objective import Dual, Objective, Point
 from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
-from ..steps.newton_direction import NewtonDirections, is_short, is_wide
+from ..steps.newton_direction import CG_ACCURACY, NewtonDirections, is_short, is_wide
+
+
+class NewtonSteps:
+    """Newton's method from a point of one smooth objective after the other.
+
+    Parameters
+    ----------
+    rtol : float
+        What share of the gradient directions by conjugate gradients leave.
+    follows_intercept : bool
+        Whether intercepts are minimized over after each step, until a step on wide data
+        is short; they are left to the directions then.
+    stopping : Stopping, optional
+        What gap ends the run; directions are no more accurate than that asks for.
+    """
+
+    def __init__(
+        self,
+        *,
+        rtol: float = CG_ACCURACY,
+        follows_intercept: bool = True,
+        stopping: Stopping | None = None,
+    ) -> None:
+        self._directions, self._rtol = NewtonDirections(), rtol
+        self._follows, self._stopping = follows_intercept, stopping
+
+    def __call__(self, point: Point) -> Iterator[tuple[Point, Point]]:
+        """Yield the point and one after each step, each also with the best intercepts.
+
+        Ends where no step leads further down.
+        """
+        o, stopping = point.objective, self._stopping
+        last: Point | None = None
+        while True:
+            minimal = minimize_intercept(point)
+            if self._follows:
+                point = minimal
+            yield point, minimal
+            allowed = stopping.allowed_gap(point.value) if stopping else 0.0
+            p = self._directions.at(point, rtol=self._rtol, allowed=allowed)
+            line = point.along(p)
+            apart = o.risk.has_rows_apart(point.curvature)
+            step = newton_step(line, rows_apart=apart)
+            # Twice what a Newton step gains is the slope: where that is lost in J, and
+            # the last step has not helped the bound either, no further one would.
+            lost = -float(p @ point.gradient) <= EPS * abs(point.value)
+            if not 0.0 < step < np.inf:
+                return
+            if lost and last is not None and not minimal.gap < 0.5 * last.gap:
+                return
+            self._follows &= not (is_wide(o) and is_short(step))
+            point, last = line.point(step), minimal
 
 
 def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
@@ -33,27 +87,6 @@ def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
     status : str
         "no_step": no direction leads further down, as happens at an optimum.
     """
-    point, follows_intercept = minimize_intercept(objective.at(w)), True
-    directions, gap = NewtonDirections(), np.inf
-    while True:
-        minimal = point if follows_intercept else minimize_intercept(point)
-        yield Iterate(
-            minimal, minimal.cut, minimal.lower_bound, "newton", Dual(minimal.dual)
-        )
-        last, gap = gap, minimal.value - minimal.lower_bound
-        allowed = stopping.allowed_gap(point.value) if stopping else 0.0
-        p = directions.at(point, allowed=allowed)
-        line = point.along(p)
-        rows_apart = objective.risk.has_rows_apart(point.curvature)
-        step = newton_step(line, rows_apart=rows_apart)
-        # Twice what a Newton step gains is the slope: where that is lost in J, and the
-        # last step has not helped the bound either, no further one would.
-        lost = -float(p @ point.gradient) <= EPS * abs(point.value)
-        if not 0.0 < step < np.inf or (lost and not gap < 0.5 * last):
-            return Status.NO_STEP
-        follows_intercept = follows_intercept and not (
-            is_wide(objective) and is_short(step)
-        )
-        point = line.point(step)
-        if follows_intercept:
-            point = minimize_intercept(point)
+    for _, point in NewtonSteps(stopping=stopping)(objective.at(w)):
+        yield Iterate(point, point.cut, point.lower_bound, "newton", Dual(point.dual))
+    return Status.NO_STEP

@@ -10,13 +10,12 @@ import numpy as np
 from ..driver import Solver, Start, Status
 from ..rounding import CLOSE
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
-from .alm import alm
+from .alm import alm, narrowing
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
 from .faces import face_alm, face_newton
 from .facts import Facts
-from .narrowing import narrowing
 from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..driver import Options, Solver, Start, Status
+from ..kernels.small import SHARP
 from ..objectives.objective import Objective
 from . import plan_conditions
 from .alm import alm
@@ -73,9 +74,6 @@ from .related.sample import sample
 from .related.smaller_units import smaller_units
 from .small import small
 from .widths import first_width
-
-# Bends that have become a thousandth as wide as at the start are taken for kinks.
-_SHARP = 1e-3
 
 
 class Plan(NamedTuple):
@@ -255,7 +253,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
         now = o.risk.score_scale(point.scores)
         width = max(width, now)
         is_kinked = o.risk.n_curved(point.curvature) <= o.n_params
-        if is_kinked or now < _SHARP * width:
+        if is_kinked or now < SHARP * width:
             break
     else:
         if stopping.is_what_was_asked(iterate.gap, point.value):

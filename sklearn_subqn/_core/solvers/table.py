@@ -22,7 +22,7 @@ from ..steps.quasi_newton import (
     LimitedMemoryInverseHessian,
 )
 from .aggregated import aggregated_bmrm
-from .alm import alm
+from .alm import alm, narrowing
 from .bfgs import bfgs
 from .bundle import bmrm, ls_bmrm
 from .cd import cd
@@ -54,7 +54,6 @@ from .cyclic import cyclic
 from .fista import fista
 from .ista import ista
 from .n_slack import n_slack
-from .narrowing import narrowing
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .plans import auto

@@ -1,18 +1,21 @@
 """The outer loop of methods that minimize smooth functions of changing width in turn.
 
-``alm``, ``sparse_alm`` and ``narrowing`` replace a loss with kinks by a smooth one that
-has a width and perhaps a center. Each minimizes it by an inner method of its own until
-that is accurate enough for the gap of the original problem; then the center moves to
-the dual variables of the minimizer, and the width changes.
+A loss with kinks is replaced by a smooth one that has a width and perhaps a center. An
+inner method minimizes it until that is accurate enough for the gap of the original
+problem; then the center moves to the dual variables of the minimizer, and the width
+changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..driver import Iterate, Solver, Status
+from ..driver import Iterate, Solver, Start, Status
 from ..objectives.objective import Dual, Objective, Point
+from ..regularizers import L2
+from ..steps.line_search import scaled
+from ..steps.newton_direction import is_wide
 
 # Inner problems are solved to a fifth of the outer gap. docs/constants.md has the
 # figures.
@@ -119,6 +122,64 @@ def in_turn(
         steps = sum(n_inner > most for most in _STEPS)
         width *= factors[-1 if rounded else steps]
     return Status.NO_PROGRESS
+
+
+def newton_in_turn(
+    objective: Objective,
+    start: Start,
+    steps: Callable[[Point], Iterator[tuple[Point, Point]]],
+    width: float | None,
+    phase: str,
+    **options: Any,
+) -> Solver:
+    """Yield iterates of Newton's method on one smooth loss after the other.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss offers ``envelope`` and ``dual_variables``, or ``narrowed``.
+    start : Start
+        Starting point. Its dual point is the first center; default the subgradient of
+        the loss there.
+    steps : callable
+        From a point of the smooth objective to points on the way down from it, the
+        starting point first. Each comes as it is and with the best intercepts.
+    width : float, optional
+        The first width, see ``in_turn``, which takes the ``options``, too.
+    phase : str
+    """
+    risk, narrows = objective.risk, objective.loss.narrows
+    bounded = not isinstance(objective.regularizer, L2)
+    # Where rows can be separated the objective is small, and rests on the last few
+    # violations: too long a w is better by far than one a little too short.
+    wide, twice_alpha = is_wide(objective), 2.0 * objective.alpha
+    point = start.at(objective)
+    dual = point.dual if start.dual is None else start.dual
+    if width is None:
+        width = first_width(objective) * risk.score_scale(point.scores)
+
+    def newton(width: float, aim: float) -> Iterator[Found]:
+        nonlocal point, dual
+        if narrows:
+            smooth = objective.narrowed(width)
+        else:
+            smooth = objective.with_envelope(risk.center(dual), width)
+        first = point.refreshed(at_kinks=False).under(smooth)
+        for next_point, minimal in steps(first):
+            point, dual, proof = next_point, minimal.dual, minimal.dual_point
+            if narrows:
+                height, error = smooth.risk.proof(minimal.scores).tolist()
+                proof = proof._replace(offset=height, error=proof.error + error)
+            lower = objective.dual_value(objective.cut(proof))
+            primal = minimal.under(objective)
+            if bounded:
+                left = minimal.gap
+            else:
+                primal = scaled(primal) if wide else primal
+                left = float(minimal.gradient @ minimal.gradient) / twice_alpha
+            yield Found(primal, lower, proof, left)
+
+    return in_turn(newton, width, phase, **options)
 
 
 def first_width(objective: Objective) -> float:
