@@ -21,7 +21,6 @@ from ._ranking.queries import HeldOutNdcg, Queries
 from ._search.proven_cv import (
     check_interval,
     factors_of,
-    model_of_fold,
     search_interval,
 )
 from ._search.proven_folds import ProvenFold
@@ -333,7 +332,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         test: npt.NDArray[np.intp],
     ) -> ProvenFold:
         """Return a fold with bounds of its NDCG."""
-        model = model_of_fold(self)
+        model = self._for_fold()
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out = queries.take(test)
         groups = held_out.groups

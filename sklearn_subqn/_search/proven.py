@@ -25,6 +25,10 @@ from .._solving.solution import Floats
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
+# Solutions are accurate enough for neighbors at a fourth of the present distance in
+# log(alpha), so that few alphas are solved again: on a9a one of five.
+_AHEAD = 0.25
+
 # An interval is halved if the radius of coefficients in its middle is less than 0.7
 # times the radius at its ends; otherwise an alpha between its solved ends is solved.
 _NARROW = 0.7
@@ -51,8 +55,18 @@ class Fold(Protocol):
     def work_of_bounds(self) -> float:
         """The attribute above."""
 
-    def solve(self, alpha: float) -> tuple[Any, float]:
-        """Return the solution for an alpha, and the score of the held-out rows."""
+    def solve(self, alpha: float, ratio: float, near: Any) -> tuple[Any, float]:
+        """Return the solution for an alpha, and the score of the held-out rows.
+
+        Parameters
+        ----------
+        alpha : float
+        ratio : float
+            The smallest ratio, above one, of two neighboring alphas between which the
+            solution has to be accurate enough for bounds.
+        near : object or None
+            The solution for a similar alpha, where the fit starts.
+        """
 
     def between(self, low: Any, high: Any, share: float) -> Any:
         """Return a convex combination of the solutions for two alphas."""
@@ -135,6 +149,8 @@ class ProvenSearch:
         self._alphas: list[float] = []
         self._solved: list[list[Any]] = []
         self._scores: list[list[float]] = []
+        # The ratio of neighbors for which each alpha is solved accurately enough.
+        self._ratios: list[float] = []
         # The index of the alpha that was solved between two neighbors.
         self._number: dict[tuple[int, int], int] = {}
         # The number of intervals that have bounds.
@@ -145,8 +161,9 @@ class ProvenSearch:
 
         The search also ends once its work exceeds the fits for ``most`` alphas.
         """
-        for alpha in np.geomspace(high, low, FIRST):
-            self._solve(float(alpha))
+        apart = (high / low) ** (1.0 / (FIRST - 1))
+        for i, alpha in enumerate(np.geomspace(high, low, FIRST)):
+            self._solve(float(alpha), apart, i - 1 if i else None)
         # Among equal bounds, the latest interval is refined first.
         serial = count(0, -1)
         queue: list[tuple[float, int, AlphaInterval]] = []
@@ -184,13 +201,25 @@ class ProvenSearch:
     def _best(self) -> float:
         return float(np.max(np.mean(self._scores, axis=1)))
 
-    def _solve(self, alpha: float) -> int:
-        """Solve an alpha on all folds; return its number."""
-        found = self._each(lambda fold: fold.solve(alpha))
-        solved, scores = zip(*found, strict=True)
+    def _solve(self, alpha: float, apart: float, near: int | None) -> int:
+        """Solve an alpha on all folds; return its number.
+
+        ``apart`` is the ratio to the neighboring alpha, and ``near`` the number of the
+        alpha from whose solutions the fits start. An alpha that has been solved is
+        solved more accurately.
+        """
+        ratio = apart**_AHEAD
+        starts = [None] * len(self._folds) if near is None else self._solved[near]
+        found = self._each(lambda fold, start: fold.solve(alpha, ratio, start), starts)
+        solved, scores = map(list, zip(*found, strict=True))
+        if near is not None and alpha == self._alphas[near]:
+            self._solved[near], self._scores[near] = solved, scores
+            self._ratios[near] = ratio
+            return near
         self._alphas.append(alpha)
-        self._solved.append(list(solved))
-        self._scores.append(list(scores))
+        self._solved.append(solved)
+        self._scores.append(scores)
+        self._ratios.append(ratio)
         return len(self._alphas) - 1
 
     def _bounded(
@@ -236,7 +265,11 @@ class ProvenSearch:
         at = math.sqrt(low) * math.sqrt(high)
         number = self._number.get(pair)
         if number is None:
-            number = self._number[pair] = self._solve(at)
+            apart = math.sqrt(high / low)
+            for i in pair:
+                if self._ratios[i] > apart:
+                    self._solve(self._alphas[i], apart, i)
+            number = self._number[pair] = self._solve(at, apart, pair[0])
         cuts = [first, *([at] if first < at < last else []), last]
         return [
             self._bounded(a, b, (pair[0], number) if b <= at else (number, pair[1]))

@@ -29,11 +29,6 @@ from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .warm_paths import warn_of_folds
 
-# Fits on folds have to be much more accurate than the interval is wide: with a
-# tolerance of 1e-8 and search_tol=0.002 the search on a9a never ends, with 1e-10 it
-# does.
-FOLD_TOL = 1e-10
-
 
 def check_interval(estimator: Any, tries_several: bool = False) -> None:
     """Raise unless the parameters of an estimator allow a proven search.
@@ -131,9 +126,8 @@ def search_interval(
     state = ProvenSearch(folds, each, _printed(estimator))
     tol, most = float(estimator.search_tol), estimator.search_max_fits
     search = state.run(low, high, tol, most)
-    order = np.argsort([alpha for alpha, _, _ in folds[0].fits])[::-1]
-    gaps = np.array([[gap for _, gap, _ in fold.fits] for fold in folds])[:, order]
-    proven = np.array([[ok for _, _, ok in fold.fits] for fold in folds])[:, order]
+    fits = np.array([[fold.fits[alpha] for alpha in search.alphas] for fold in folds])
+    gaps, proven = fits[..., 0], fits[..., 1] > 0.0
     if search.gap > tol:
         advice = "Increase it, or make the interval smaller."
         if search.cut:
@@ -175,12 +169,6 @@ def _printed(estimator: Any) -> Callable[[int, float, float], None]:
     return report
 
 
-def model_of_fold(estimator: Any) -> Any:
-    """Return the model for a fold, with a small tolerance."""
-    model = estimator._for_fold()
-    return model.set_params(tol=min(model.tol, FOLD_TOL))
-
-
 def factors_of(estimator: Any, X: Any) -> Floats:
     """Return the factors of squares in the penalty, one for each feature."""
     factors = estimator._penalty_factors()
@@ -211,7 +199,7 @@ def proven_fold(
     train, test : ndarray
         Training rows and held-out rows.
     """
-    model = model_of_fold(estimator)
+    model = estimator._for_fold()
     factors = factors_of(estimator, X)
     of_train = weights[train]
     if not of_train.any():

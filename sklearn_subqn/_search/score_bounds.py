@@ -23,6 +23,7 @@ import numpy as np
 
 from .._core.objectives.risk import Risk
 from .._core.rounding import TINY, rounding
+from .._core.solvers import Start
 from .._solving.solution import Floats, Solution
 
 # The movement of intercepts per unit of the radius differs little between neighboring
@@ -51,6 +52,10 @@ class Solved(NamedTuple):
         Training rows are omitted if v belongs to the optimum.
     n : int
         Number of training rows in ``products``.
+    start : Start
+        The solution as the start of a fit. Scores are left out for memory's sake.
+    size : float
+        The denominator of relative gaps.
     error : float
         Bound of the distance between w and the optimum, if v belongs to the optimum.
     """
@@ -62,6 +67,8 @@ class Solved(NamedTuple):
     dual: Floats
     products: Floats
     n: int
+    start: Start
+    size: float
     error: float = 0.0
 
     @property
@@ -215,13 +222,15 @@ class HeldOutBounds:
         Solvers of smooth losses may return no dual point; then the gradient at the
         scores is used. Without a conjugate of the loss, v is -a w, as at the optimum.
         """
+        fit = solution.start._replace(scores=None), solution.size
         if not self._has_conjugate:
             held = np.asarray(self._held @ coef).ravel()
             products = np.array([held, -alpha * held])
             # The objective exceeds the optimum by at least a ||w - w(a)||² / 2.
             error = math.sqrt(2.0 * solution.dual_gap / alpha)
             none = np.empty(0)
-            return Solved(alpha, 0.0, coef, -alpha * coef, none, products, 0, error)
+            slope = -alpha * coef
+            return Solved(alpha, 0.0, coef, slope, none, products, 0, *fit, error)
         dual = solution.dual
         if dual is None:
             dual = self._risk.subgradient(solution.scores)
@@ -232,14 +241,18 @@ class HeldOutBounds:
         rows = np.concatenate([self._X @ both, self._held @ both]) - shift
         center = float(intercept + shift[0] if self._fit_intercept else intercept)
         products = np.ascontiguousarray(rows.T)
-        return Solved(alpha, center, coef, slope, dual, products, len(dual))
+        return Solved(alpha, center, coef, slope, dual, products, len(dual), *fit)
+
+    def square(self, solved: Solved) -> float:
+        """Return the square of the norm of coefficients, in units of the penalty."""
+        return float((self._factors * solved.coef) @ solved.coef)
 
     def between(self, low: Solved, high: Solved, share: float) -> Between:
         """Return a convex combination; ``share`` is the second solution's weight."""
         alphas = low.alpha, high.alpha
-        if alphas not in self._pairs:
-            self._pairs[alphas] = SolvedPair(low, high, self._factors)
-        pair = self._pairs[alphas]
+        pair = self._pairs.get(alphas)
+        if pair is None or pair.low is not low or pair.high is not high:
+            pair = self._pairs[alphas] = SolvedPair(low, high, self._factors)
         of_low, of_high = low.error * (1.0 - share), high.error * share
         errors = of_low + of_high, of_low * low.alpha + of_high * high.alpha
         gap = self._gap(pair, share)

@@ -260,3 +260,30 @@ def test_the_table_has_both():
         for name in table
         if name in ("gamma", "tweedie")
     )
+
+
+@pytest.mark.parametrize("power", [1.0, *POWERS])
+def test_dual_points_within_their_leeway_are_in_the_domain(power):
+    """The conjugate is finite there, and infinite beyond where there is an end."""
+    loss = Deviance(power)
+    scores, targets, weights = rows(power)
+    u = loss.subgradient(scores, targets, weights)
+    leeway = loss.leeway(u, targets, weights)
+    assert leeway.max() > 0.0
+    for sign in (-1.0, 1.0):
+        inside = u + sign * (1.0 - 1e-9) * leeway
+        assert np.isfinite(loss.conjugate(inside, targets, weights))
+        assert loss.feasible(inside, targets, weights).all()
+    if power == 1.0:
+        # Means s y + u are not negative.
+        assert np.all(leeway <= (1.0 + 1e-9) * (u + weights * targets))
+
+
+@pytest.mark.parametrize("power", [1.0, *POWERS])
+def test_rounding_of_duals_of_repeated_rows_is_that_of_their_weight(power):
+    loss = Deviance(power)
+    scores, targets, weights = rows(power)
+    u = loss.subgradient(scores, targets, weights)
+    once = loss.distance(u, targets, weights)
+    twice = loss.distance(*(np.tile(x, 2) for x in (0.5 * u, targets, 0.5 * weights)))
+    assert twice == pytest.approx(once, rel=1e-13)

@@ -15,6 +15,7 @@ from sklearn_subqn import L1LogisticOWLQN
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.objectives.objective import Dual
+from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.solvers import (
     SOLVERS,
@@ -24,7 +25,12 @@ from sklearn_subqn._core.solvers import (
     run,
 )
 from sklearn_subqn._core.solvers.cd import at_sample, predicted_dual
-from sklearn_subqn._core.steps import column_descent, gram_step, quadratic
+from sklearn_subqn._core.steps import (
+    column_descent,
+    column_step,
+    gram_step,
+    quadratic,
+)
 from sklearn_subqn._core.steps.line_search import lengthen
 
 # Its name in the package is that of the solver.
@@ -613,3 +619,16 @@ def test_fewer_rows_than_columns_far_from_zero(alpha):
     model = L1LogisticOWLQN(alpha, fit_intercept=False).fit(X, np.arange(10) % 2)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert np.count_nonzero(model.coef_) <= 10
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("n_free", [0, 1])
+def test_models_by_columns_rise_by_the_penalty_of_the_objective(l1_ratio, n_free):
+    v = np.random.default_rng(0).normal(size=(6, 2))
+    model = column_step.ColumnStep.__new__(column_step.ColumnStep)
+    column_descent.ByColumns.__init__(
+        model, np.ones_like(v), 0.7 * l1_ratio, 0.7 * (1.0 - l1_ratio), n_free
+    )
+    penalized = v[: 6 - n_free].ravel()
+    penalty = ElasticNet(penalized.size, l1_ratio)
+    assert model._penalty(v) == pytest.approx(0.7 * penalty.value(penalized))

@@ -118,7 +118,6 @@ class _LimitedColumns:
         ones = np.ones(len(self.limits))
         supports = penalty.support(ones), penalty.support(-ones)
         self.held = self._free & np.isinf(np.minimum(*supports))
-        self._known: tuple[Mask, Design] | None = None
 
     @property
     def are_few(self) -> bool:
@@ -176,12 +175,8 @@ class _LimitedColumns:
 
     def design_of_held(self) -> Design:
         """Return the design of the held columns, with the intercept if it is free."""
-        if self._known is None or np.any(self._known[0] != self.held):
-            o = self.objective
-            held = np.flatnonzero(self.held)
-            design = o.design.of_features(held, fit_intercept=o.n_free > 0)
-            self._known = self.held.copy(), design
-        return self._known[1]
+        o, held = self.objective, np.flatnonzero(self.held)
+        return o.design.of_features(held, fit_intercept=o.n_free > 0)
 
 
 def _bound(columns: _LimitedColumns, u: Floats) -> float | None:

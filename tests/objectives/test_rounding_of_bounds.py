@@ -1,0 +1,115 @@
+"""Bounds against exact fractions: no rounding error makes a bound too large."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from _problems import binary_objective, gaussian_data
+from numpy.testing import assert_allclose
+
+from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.objectives.objective import Cut, Dual
+
+
+def exact(numbers):
+    return [Fraction(float(x)) for x in np.ravel(numbers)]
+
+
+def dot(a, b):
+    return sum((x * y for x, y in zip(exact(a), exact(b), strict=True)), Fraction(0))
+
+
+@pytest.mark.parametrize("m", [2, 3, 40])
+def test_mixed_cuts_are_below_the_mixture_of_the_cuts(m):
+    """Offsets are lowered, and errors raised, by the rounding errors of the sums."""
+    rng = np.random.default_rng(m)
+    for _ in range(50):
+        shares = rng.dirichlet(np.ones(m))
+        shares[-1] += 1.0 - shares.sum()
+        normals = rng.normal(size=(m, 3))
+        # Each normal is exact, and at most its norm in columns of size one.
+        norms = np.abs(normals).max(axis=1)
+        offsets = rng.normal(size=m) + 10.0
+        others = np.column_stack([offsets, np.zeros(m), norms])
+        cut = Cut.mixed(shares, normals, others)
+        # The exact shares sum to one.
+        total = sum(exact(shares))
+        assert Fraction(cut.offset) <= dot(shares, offsets) / total
+        for j in range(3):
+            a = dot(shares, normals[:, j]) / total
+            assert abs(a - Fraction(cut.normal[j])) <= Fraction(cut.error)
+
+
+def test_mixed_duals_are_below_the_mixture_of_the_duals():
+    rng = np.random.default_rng(0)
+    X, y = gaussian_data(rng, 6, 2)
+    risk = binary_objective(X, y).risk
+    u, v = rng.normal(size=(2, 6))
+    for share in rng.random(100):
+        a, b = rng.normal(size=2) + 10.0
+        mixed = Dual.mixed(risk, share, Dual(u, offset=a), Dual(v, offset=b))
+        assert_allclose(mixed.u, (1.0 - share) * u + share * v, rtol=1e-14)
+        part = Fraction(share)
+        chord = (1 - part) * Fraction(a) + part * Fraction(b)
+        assert Fraction(mixed.offset) <= chord
+
+
+def test_cuts_are_below_the_exact_conjugate():
+    """R* of the hinge is the sum of y_i u_i, exactly, whose float sum may be less."""
+    rng = np.random.default_rng(1)
+    X, y = gaussian_data(rng, 300, 2)
+    objective = binary_objective(X, y, fit_intercept=False)
+    for _ in range(30):
+        u = -y * objective.weights * rng.random(300)
+        cut = objective.cut(Dual(u))
+        assert Fraction(cut.offset) <= -dot(y, u)
+        sums = [dot(x, u) for x in X.T]
+        sizes = exact(objective.column_sizes)
+        for a, normal, size in zip(sums, exact(cut.normal), sizes, strict=True):
+            assert abs(a - normal) <= Fraction(cut.error) * size
+
+
+def test_cuts_of_imbalanced_duals_hold_for_every_intercept():
+    """The hinge of features that are zero is least at the sign of the larger class."""
+    n_up, n_down = 5001, 4999
+    y = np.repeat([1.0, -1.0], [n_up, n_down])
+    objective = binary_objective(np.zeros((len(y), 1)), y)
+    cut = objective.cut(Dual(-y * objective.weights))
+    assert cut.is_balanced(1)
+    assert cut.offset <= 2.0 * n_down / len(y)
+    assert cut.offset > 0.998
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_cuts_at_far_points_are_below_the_exact_tangent(sign):
+    """Terms of the height cancel, the tangent of the hinge is known exactly."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = gaussian_data(rng, 20, 3)
+        objective = binary_objective(X, y, alpha=1e-9, fit_intercept=False)
+        point = objective.at(sign * 1e6 * rng.random(3))
+        cut, u = point.cut_of(point.gradient), point.dual
+        assert Fraction(cut.offset) <= -dot(y, u)
+        # And hardly lower.
+        assert cut.offset + float(cut.normal @ point.w) >= (1.0 - 1e-12) * point.risk
+        sizes = exact(objective.column_sizes)
+        for x, normal, size in zip(X.T, exact(cut.normal), sizes, strict=True):
+            assert abs(dot(x, u) - normal) <= Fraction(cut.error) * size
+
+
+def test_cuts_where_the_penalty_hides_the_gradient_of_the_risk():
+    """A gradient of 1e-12 is lost in a penalty of 1e12, and is nothing in the cut."""
+    rng = np.random.default_rng(0)
+    X, y = gaussian_data(rng, 20, 1)
+    loss = BINARY_LOSSES["log_loss"]
+    objective = binary_objective(
+        1e-12 * X, y, loss=loss, alpha=1.0, fit_intercept=False
+    )
+    for w in (np.array([1e12]), np.array([-1e12])):
+        point = objective.at(w)
+        cut = point.cut_of(point.gradient)
+        assert cut.offset <= objective.at(np.zeros(1)).risk
+        slack = cut.error * float(np.abs(w) @ objective.column_sizes)
+        assert cut.offset + float(cut.normal @ w) - slack <= point.risk
