@@ -391,7 +391,8 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
 
 cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
     """Return the stride of a sample for the first Hessian of some columns."""
-    cdef Py_ssize_t most = 1 + <Py_ssize_t> (PRICE * sqrt(o.m) * (1.0 + o.m / <double> o.rows.n) / FIRST)
+    cdef double whole = PRICE * sqrt(o.m) * (1.0 + o.m / <double> o.rows.n)
+    cdef Py_ssize_t most = 1 + <Py_ssize_t> (whole / FIRST)
     return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
 
 
