@@ -205,8 +205,8 @@ class ProvenSearch:
         """Solve an alpha on all folds; return its number.
 
         ``apart`` is the ratio to the neighboring alpha, and ``near`` the number of the
-        alpha from whose solutions the fits start. An alpha that has been solved is
-        solved more accurately.
+        alpha whose solutions are the starts of the fits. An alpha that has been solved
+        is solved more accurately.
         """
         ratio = apart**_AHEAD
         starts = [None] * len(self._folds) if near is None else self._solved[near]

@@ -335,8 +335,8 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
             if not renew(o):
                 return STUCK
             price = PATIENT * curvature_price(o)
-            o.due = o.n_steps + max(o.n_steps + 2, <Py_ssize_t> min(price, 1e9))
-            o.due = max(o.due, 3)
+            o.due = o.n_steps + max(o.n_steps, <Py_ssize_t> min(price, 1e9))
+            o.due = max(o.due, 8 if o.n_steps > 0 else 3)
             o.by_classes = False
         first_loop(pairs, o.p)
         solve(o, o.p)
@@ -372,7 +372,7 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
 
 
 cdef bint renews(const Problem* o, double tol) noexcept nogil:
-    """Whether (3) is that of the next point: after 3, 8, 18, 38, ... steps.
+    """Whether (3) is that of the next point: after 3, 8, 16, 32, ... steps.
 
     Later where B costs many passes, and also where the covariance is likely to be added.
     """
@@ -781,7 +781,7 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
     """Replace p by the inverse of (3) times p."""
     cdef Py_ssize_t j, c
     cdef int k = <int> o.k, q = <int> o.q
-    cdef double one = 1.0, zero = 0.0, least = 1e-12 * o.values[k - 1]
+    cdef double one = 1.0, zero = 0.0, least = 1e-12 * o.values[k - 1], level = 0.0
     cdef double* b = p + o.r * k
     cdef double* z = o.room
     cdef bint is_free = o.r < o.q
@@ -819,6 +819,11 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
         for j in range(o.d):
             for c in range(k):
                 b[c] -= o.mean[j] * p[j * k + c]
+        # The diagonal of B alone would change all intercepts by a constant.
+        for c in range(k):
+            level += b[c] / k
+        for c in range(k):
+            b[c] -= level
 
 
 cdef double scale_of_model(Problem* o) noexcept nogil:
