@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._core.kernels.products import multiply_sizes
+from .._core.kernels import products
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 from .._core.rows.row_views import absolute
@@ -69,7 +69,7 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
             sizes = np.asarray(absolute(X) @ largest)
         else:
             sizes = np.empty(len(rows))
-            multiply_sizes(np.ascontiguousarray(rows), largest, sizes)
+            products.multiply_sizes(np.ascontiguousarray(rows), largest, sizes)
         _round(scores[i : i + step], sizes + least)
     return scores
 

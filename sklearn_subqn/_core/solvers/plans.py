@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..driver import Options, Solver, Start, Status
-from ..kernels.small import SHARP
+from ..kernels import small as kernel
 from ..objectives.objective import Objective
 from . import plan_conditions
 from .alm import alm
@@ -253,7 +253,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
         now = o.risk.score_scale(point.scores)
         width = max(width, now)
         is_kinked = o.risk.n_curved(point.curvature) <= o.n_params
-        if is_kinked or now < SHARP * width:
+        if is_kinked or now < kernel.SHARP * width:
             break
     else:
         if stopping.is_what_was_asked(iterate.gap, point.value):

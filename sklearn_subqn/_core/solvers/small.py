@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
+from ..kernels import multinomial
 from ..kernels import small as kernel
-from ..kernels.multinomial import MORE, STUCK, Multinomial
 from ..losses._base import Floats
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
@@ -72,21 +72,21 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     else:
         minimize = _loop(o, first, start.dual, infimum, w)
     first_aim = aim = max(_OF_TOL * stopping.tol, _LEAST)
-    status = MORE
-    while status != STUCK and aim >= _LEAST:
+    status = multinomial.MORE
+    while status != multinomial.STUCK and aim >= _LEAST:
         status, dual = minimize(aim)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         # A dual point inside of its bounds takes longer to find than the next digit.
-        is_late = status == STUCK or aim < first_aim
+        is_late = status == multinomial.STUCK or aim < first_aim
         if is_late and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
         # Its balanced copy is kept: with many classes each of them takes much memory.
         del dual
         yield Iterate(point, None, bound, "loop", proof)
-        aim *= 1.0 if status == MORE else _SHARE
+        aim *= 1.0 if status == multinomial.MORE else _SHARE
     if point.value - bound <= rounding:
         return Status.NO_PROGRESS
     if point.value > first.value:
@@ -147,7 +147,7 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Fl
         X = X.data, indices, X.indptr.astype(np.int64, copy=False)
     labels, W = o.targets.astype(np.intp), w.reshape(-1, shape[1])
     numbers = o.alpha, o.regularizer.n_penalized
-    steps = Multinomial(X, sizes, labels, o.weights, *numbers, W)
+    steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
     def minimize(aim: float) -> tuple[int, Floats]:
         status, found = steps.minimize(aim), np.empty(shape)
