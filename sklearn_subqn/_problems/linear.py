@@ -196,10 +196,12 @@ class LinearProblems(Problems):
         one = type(rows) is Rows and not (n_scores or scores)
         if model.form is not None and one and np.prod(X.shape) <= _MOST_TURNED:
             form = model.form()
-            # Newton's method takes a definite form as it is, and rows stay sparse.
+            # Named solvers take a definite form as it is, and so does Newton's method
+            # for sparse rows, which stay sparse.
             values = lapack.eigvalsh(form)
             definite = values[0] > ROUNDED * values[-1]
-            if not (sparse.issparse(X) and loss.smooth and definite):
+            as_it_is = sparse.issparse(X) and loss.smooth
+            if not definite or (model.settings.solver == "auto" and not as_it_is):
                 self.turned = Turned.of(form, X, weights, centered=movable)
                 self._unturned, X = X, self.turned.adjoint(X)
         # Units in which the solver's penalty is the user's penalty.

@@ -438,7 +438,10 @@ def test_outliers():
         ({"penalty": "elasticnet", "l1_ratio": 1.5}, "l1_ratio must be >= 0 and <= 1"),
         ({"penalty": "quadratic"}, "needs a penalty_matrix"),
         ({"penalty": "quadratic", "penalty_matrix": np.eye(2)}, "have shape"),
-        ({"penalty": "quadratic", "penalty_matrix": -np.eye(4)}, "positive definite"),
+        (
+            {"penalty": "quadratic", "penalty_matrix": -np.eye(4)},
+            "positive semidefinite",
+        ),
         (
             {"penalty": "quadratic", "penalty_matrix": np.triu(np.ones((4, 4)))},
             "symmetric",

@@ -22,7 +22,7 @@ from .. import lapack
 from ..losses._base import Floats, Mask, Rows
 from ..memory import COPY_SIZE
 from ..regularizers import PartlyFree
-from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, rounding
+from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, TINY, rounding
 from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
@@ -220,7 +220,9 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
         sums = design.adjoint(u)
     # The remaining change is relative to the leeway before the last step.
     remaining = risk.leeway(u)[rows]
-    scale = widths / np.maximum(remaining, np.finfo(np.float64).tiny)
+    # Shares of a leeway that has vanished are infinite, so that nothing is proven.
+    scale = np.full_like(widths, np.inf)
+    np.divide(widths, remaining, out=scale, where=remaining > TINY * widths)
     # R* is convex: a change by a fraction of the leeway increases R* at most by this
     # fraction of the increase at the boundary, for both directions of each row.
     half = 0.5 * remaining
@@ -236,7 +238,8 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     affordable = _LOST_OF_GAP * (columns.value - columns.enough) / (cost or 1.0)
     for threshold in sorted({affordable, 0.0}, reverse=True):
         largest = inverse.largest_changes(lost, threshold)
-        share = float(((np.abs(change) + largest) * scale).max(initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = float(((np.abs(change) + largest) * scale).max(initial=0.0))
         if share <= MOST_IMBALANCED:
             found = _bound_near(
                 columns, u, share * cost, share * risk.dual_norm(leeway)

@@ -49,7 +49,7 @@ def alm(
     # Several intercepts are left to directions: where classes are separable they do not
     # converge, and balanced dual variables are not those of a gradient.
     follows = objective.n_free <= 1
-    steps = NewtonSteps(rtol=CG_ACCURACY, follows_intercept=follows)
+    steps = NewtonSteps(exact=False, rtol=CG_ACCURACY, follows_intercept=follows)
     return newton_in_turn(objective, start, steps, width, "alm")
 
 

@@ -18,8 +18,8 @@ from ..driver import Iterate, Solver, Start, Stopping
 from ..losses._base import Floats, Mask
 from ..objectives.objective import Dual, Objective, Point
 from ..steps.intercepts import minimize_intercept
-from ..steps.line_search import newton_step
 from ..steps.newton_direction import NewtonDirections
+from ..steps.one_dimension import NEAR, minimize_smooth
 from .alm import CG_ACCURACY, alm
 from .related import on_the_way, solve_related
 from .related.few_rows import FewRows
@@ -86,7 +86,8 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
     point = minimize_intercept(start.under(smooth))
     line = point.along(NewtonDirections().at(point, rtol=CG_ACCURACY))
-    moved = minimize_intercept(line.point(newton_step(line)))
+    step = minimize_smooth(line.derivatives, accuracy=NEAR)
+    moved = minimize_intercept(line.point(step if 0.0 < step < np.inf else 0.0))
     reach = _REACH * (np.abs(line.dscores) + _MARGIN * unit)
     lower = o.risk.subgradient(moved.scores - reach)
     near = lower != o.risk.subgradient(moved.scores + reach)

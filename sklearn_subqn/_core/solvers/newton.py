@@ -13,6 +13,7 @@ from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
 from ..steps.newton_direction import CG_ACCURACY, NewtonDirections, is_short, is_wide
+from ..steps.one_dimension import NEAR, minimize_smooth
 
 
 class NewtonSteps:
@@ -25,6 +26,9 @@ class NewtonSteps:
     follows_intercept : bool
         Whether intercepts are minimized over after each step, until a step on wide data
         is short; they are left to the directions then.
+    exact : bool
+        Whether steps are exact where that costs little, and end where rounding errors
+        hide what they gain. Envelopes need neither: their centers move anyway.
     stopping : Stopping, optional
         What gap ends the run; directions are no more accurate than that asks for.
     """
@@ -32,11 +36,12 @@ class NewtonSteps:
     def __init__(
         self,
         *,
+        exact: bool = True,
         rtol: float = CG_ACCURACY,
         follows_intercept: bool = True,
         stopping: Stopping | None = None,
     ) -> None:
-        self._directions, self._rtol = NewtonDirections(), rtol
+        self._directions, self._rtol, self._exact = NewtonDirections(), rtol, exact
         self._follows, self._stopping = follows_intercept, stopping
 
     def __call__(self, point: Point) -> Iterator[tuple[Point, Point]]:
@@ -54,14 +59,17 @@ class NewtonSteps:
             allowed = stopping.allowed_gap(point.value) if stopping else 0.0
             p = self._directions.at(point, rtol=self._rtol, allowed=allowed)
             line = point.along(p)
-            apart = o.risk.has_rows_apart(point.curvature)
-            step = newton_step(line, rows_apart=apart)
+            if self._exact:
+                apart = o.risk.has_rows_apart(point.curvature)
+                step = newton_step(line, rows_apart=apart)
+            else:
+                step = minimize_smooth(line.derivatives, accuracy=NEAR)
             # Twice what a Newton step gains is the slope: where that is lost in J, and
             # the last step has not helped the bound either, no further one would.
-            lost = -float(p @ point.gradient) <= EPS * abs(point.value)
+            lost = self._exact and -float(p @ point.gradient) <= EPS * abs(point.value)
             if not 0.0 < step < np.inf:
                 return
-            if lost and last is not None and not minimal.gap < 0.5 * last.gap:
+            if last is not None and lost and not minimal.gap < 0.5 * last.gap:
                 return
             self._follows &= not (is_wide(o) and is_short(step))
             point, last = line.point(step), minimal

@@ -37,6 +37,10 @@ _LEAST = 1e-14
 # rounding, and is an estimate for free intercepts.
 _OF_TOL = 0.5
 
+# The loop of classes goes on to 1e-4 times relative gaps below 1e-9: weighted rows
+# and repeated ones then have coefficients that agree to seven digits.
+_CLOSER, _LAST_DIGITS = 1e-4, 1e-9
+
 # A gap above 1e-10 of the objective is not rounding alone.
 _MORE_THAN_ROUNDING = 1e-10
 
@@ -80,7 +84,8 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         # A dual point inside of its bounds takes longer to find than the next digit.
-        is_late = status == multinomial.STUCK or aim < first_aim
+        is_last = status == multinomial.STUCK or aim * _SHARE < _LEAST
+        is_late = is_last or aim < first_aim
         if is_late and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
         # Its balanced copy is kept: with many classes each of them takes much memory.
@@ -150,7 +155,9 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Fl
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
     def minimize(aim: float) -> tuple[int, Floats]:
-        status, found = steps.minimize(aim), np.empty(shape)
+        # Gaps of the last digits leave coefficients that differ in the seventh.
+        closer = _CLOSER if aim < _LAST_DIGITS else 1.0
+        status, found = steps.minimize(closer * aim), np.empty(shape)
         steps.solution(W, found)
         return status, found
 
