@@ -8,8 +8,9 @@ subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth
 minimizes that, moves the center to v and shrinks the width. Other losses are their own
 envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
 Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), before the first one its
-diagonal. The first one is estimated from a sample of the rows. A Hessian is formed anew
-where the steps around the last one, those to come among them, cost more than two.
+diagonal. The first one is estimated from a sample of the rows. A Hessian is formed where
+the steps without it, those to come among them, cost more than two of it and the steps
+with it.
 With an L1 norm a step minimizes the quadratic model of a working set of columns and the
 norm (Lee, Sun and Saunders 2014, eq. 2.6). A line search by bracketed Newton steps
 follows.
