@@ -8,8 +8,9 @@ subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth
 minimizes that, moves the center to v and shrinks the width. Other losses are their own
 envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
 Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), before the first one its
-diagonal. The first one is estimated from a sample of the rows. A Hessian is formed anew
-where the steps around the last one, those to come among them, cost more than two.
+diagonal. The first one is estimated from a sample of the rows. A Hessian is formed where
+the steps without it, those to come among them, cost more than two of it and the steps
+with it.
 With an L1 norm a step minimizes the quadratic model of a working set of columns and the
 norm (Lee, Sun and Saunders 2014, eq. 2.6). A line search by bracketed Newton steps
 follows.
@@ -342,7 +343,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
-    cdef double allowed, ahead, previous = INFINITY
+    cdef double allowed, enough, previous = INFINITY
     cdef int k, idle = 0
     cdef bint changed, exact
     o.pairs.n = 0
@@ -358,16 +359,13 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             SHARE * min(o.excess, last), ROUNDED * fabs(o.value)
         ):
             return False
-        ahead = products_ahead(
-            o.left, previous, max(allowed, SHARE * min(o.excess, last))
-        )
-        previous = o.left
         idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
         least = o.left if idle == 0 else least
         if o.is_scaled and idle == MOST_IDLE:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
-        if changed or is_time_to_buy(o, ahead):
+        enough = max(allowed, SHARE * min(o.excess, last))
+        if changed or is_time_to_buy(o, previous, enough):
             # Second derivatives at a given scale are larger.
             exact = o.stride == 1 and not o.is_scaled
             if rows.loss.width == 0.0 and o.left > SLOW * before and exact:
@@ -376,6 +374,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             if not buy(o):
                 return False
             before = o.left
+        previous = o.left
         if not find_direction(o):
             return False
         forward(rows, o.p, o.dz)
@@ -405,26 +404,26 @@ cdef double price(const Problem* o) noexcept nogil:
     return PRICE * sqrt(o.m) * (o.m / <double> o.q) * (used + o.m) / o.rows.n
 
 
-cdef double products_ahead(
-    double left, double previous, double allowed
+cdef double products_ahead(double shrinking, double each) noexcept nogil:
+    """Return what steps cost that divide the gap by ``each`` until it has shrunk."""
+    return 2.0 * log(shrinking) / log(each) if each > 1.0 else INFINITY
+
+
+cdef bint is_time_to_buy(
+    const Problem* o, double previous, double allowed
 ) noexcept nogil:
-    """Return what steps to come cost where each divides the gap as the last one did."""
-    if previous == INFINITY:
-        return 0.0
-    if left >= previous:
-        return INFINITY
-    return 2.0 * log(left / allowed) / log(previous / left)
+    """Whether it takes less time to form another Hessian than to go on without.
 
-
-cdef bint is_time_to_buy(const Problem* o, double ahead) noexcept nogil:
-    """Whether steps without another Hessian take more time than two Hessians in all.
-
-    Steps already taken cost half of a Hessian at least, so that at most three times the
-    least possible time is spent. The first Hessian comes once steps have cost as much.
+    Steps without are taken to gain as much as the last one, and with a Hessian of some
+    rows for each parameter to divide the gap by their number. Steps cost half of a
+    Hessian before, and with those to come two more than those with another one.
     """
-    cdef double each = price(o)
-    if not o.has_factor:
+    cdef double each = price(o), left = o.left / allowed
+    cdef double rows = o.rows.n / <double> (o.stride * o.m)
+    if previous == INFINITY:
         return o.spent >= each
+    cdef double ahead = products_ahead(left, previous / o.left)
+    ahead -= products_ahead(left, max(rows, SAMPLED))
     return o.spent >= 0.5 * each and o.spent + ahead >= 2.0 * each
 
 

@@ -212,7 +212,7 @@ def mostly_zeros_as_csr(X: Any) -> Any:
         return X
     n, d = X.shape
     some = X[:: max(1, n // _SAMPLED_ROWS)]
-    if np.count_nonzero(some) > _MOST_STORED * some.size:
+    if np.count_nonzero(some != 0.0) > _MOST_STORED * some.size:
         return X
     sizes, columns, values = [], [], []
     n_rows, n_stored = max(1, BLOCK_SIZE // d), 0
