@@ -37,9 +37,13 @@ _LEAST = 1e-14
 # rounding, and is an estimate for free intercepts.
 _OF_TOL = 0.5
 
-# The loop of classes goes on to 1e-4 times relative gaps below 1e-9: weighted rows
-# and repeated ones then have coefficients that agree to seven digits.
-_CLOSER, _LAST_DIGITS = 1e-4, 1e-9
+# Gaps below 1e-9 of the objective are asked for where coefficients matter to the last
+# digits.
+_LAST_DIGITS = 1e-9
+
+# The loop of classes goes on to 1e-4 times such a gap: weighted rows and repeated ones
+# then have coefficients that agree to seven digits.
+_CLOSER = 1e-4
 
 # A gap above 1e-10 of the objective is not rounding alone.
 _MORE_THAN_ROUNDING = 1e-10
@@ -155,7 +159,6 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Fl
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
     def minimize(aim: float) -> tuple[int, Floats]:
-        # Gaps of the last digits leave coefficients that differ in the seventh.
         closer = _CLOSER if aim < _LAST_DIGITS else 1.0
         status, found = steps.minimize(closer * aim), np.empty(shape)
         steps.solution(W, found)
