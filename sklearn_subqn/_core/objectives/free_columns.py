@@ -220,9 +220,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
         sums = design.adjoint(u)
     # The remaining change is relative to the leeway before the last step.
     remaining = risk.leeway(u)[rows]
-    # Shares of a leeway that has vanished are infinite, so that nothing is proven.
-    scale = np.full_like(widths, np.inf)
-    np.divide(widths, remaining, out=scale, where=remaining > TINY * widths)
+    leeway_left = np.maximum(remaining, TINY)
     # R* is convex: a change by a fraction of the leeway increases R* at most by this
     # fraction of the increase at the boundary, for both directions of each row.
     half = 0.5 * remaining
@@ -238,8 +236,10 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
     affordable = _LOST_OF_GAP * (columns.value - columns.enough) / (cost or 1.0)
     for threshold in sorted({affordable, 0.0}, reverse=True):
         largest = inverse.largest_changes(lost, threshold)
-        with np.errstate(over="ignore", invalid="ignore"):
-            share = float(((np.abs(change) + largest) * scale).max(initial=0.0))
+        moves = (np.abs(change) + largest) * widths
+        # Shares of a leeway that has vanished may overflow: then nothing is proven.
+        with np.errstate(over="ignore"):
+            share = float((moves / leeway_left).max(initial=0.0))
         if share <= MOST_IMBALANCED:
             found = _bound_near(
                 columns, u, share * cost, share * risk.dual_norm(leeway)

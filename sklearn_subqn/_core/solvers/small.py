@@ -41,8 +41,8 @@ _OF_TOL = 0.5
 # digits.
 _LAST_DIGITS = 1e-9
 
-# The loop of classes goes on to 1e-4 times such a gap: weighted rows and repeated ones
-# then have coefficients that agree to seven digits.
+# The loop of classes then goes on to 1e-4 times the gap: coefficients for weighted and
+# for repeated rows agree to seven digits.
 _CLOSER = 1e-4
 
 # A gap above 1e-10 of the objective is not rounding alone.
