@@ -555,7 +555,7 @@ class ChosenRows:
 
 
 class _File:
-    """The array in an ``.npy`` file, of which each slice is a memory map."""
+    """An array in an ``.npy`` file; each slice is a memory map."""
 
     def __init__(self, path: Any) -> None:
         self._path = path

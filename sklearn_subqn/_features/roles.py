@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._checks import is_missing
 from .._checks.callers import user_level
 
-# Pairs of labels of which the greater one is positive by convention.
+# Two classes with these labels: by convention the greater label is positive.
 _BINARY = ({0, 1}, {-1, 1})
 
 

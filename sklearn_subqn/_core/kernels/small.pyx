@@ -148,7 +148,7 @@ cdef struct Problem:
     Py_ssize_t* columns
     bint* chosen
     double* part
-    # Residuals of which there is a scale.
+    # Residuals, for Huber's loss with a scale.
     double* residuals
     # What ``evaluate`` finds: J, and the two terms of (1).
     double value, excess, left
@@ -556,7 +556,7 @@ cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
 
 
 cdef void evaluate(Problem* o) noexcept nogil:
-    """Find v, u and the gradient, J and what is left of it by (1)."""
+    """Find v, u, the gradient, J and both terms of the duality gap (1)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over

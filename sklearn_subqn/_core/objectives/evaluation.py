@@ -234,7 +234,7 @@ class Evaluation:
         slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
         # The difference of two gradients has the rounding errors of both. The product
         # of this error and another w is at most the sum of the rounding errors of two
-        # penalties, of which one is counted already.
+        # penalties. The error bound has one of them already.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)

@@ -60,7 +60,7 @@ class LinearMap:
     pool : ThreadPoolExecutor, optional
         Shared threads; by default new ones are started.
     parent : LinearMap, optional
-        The design of which this design is a subset of the rows.
+        The design with all rows, if this design has a subset of its rows.
 
     Attributes
     ----------

@@ -37,10 +37,6 @@ _LEAST = 1e-14
 # rounding, and is an estimate for free intercepts.
 _OF_TOL = 0.5
 
-# Gaps below 1e-9 of the objective are asked for where coefficients matter to the last
-# digits.
-_LAST_DIGITS = 1e-9
-
 # The loop of classes then goes on to 1e-4 times the gap: coefficients for weighted and
 # for repeated rows agree to seven digits.
 _CLOSER = 1e-4
@@ -159,7 +155,7 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Fl
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
     def minimize(aim: float) -> tuple[int, Floats]:
-        closer = _CLOSER if aim < _LAST_DIGITS else 1.0
+        closer = _CLOSER if aim < _MORE_THAN_ROUNDING else 1.0
         status, found = steps.minimize(closer * aim), np.empty(shape)
         steps.solution(W, found)
         return status, found

@@ -24,9 +24,6 @@ from ..regularizers import L2, ElasticNet
 from ..rounding import MOST_STEPS, ROUNDED, rounding
 from ..steps.gram_step import GramStep
 
-# Sweeps for one strength, at most.
-_SWEEPS = 1000
-
 
 def has_squares_path(objective: Objective) -> bool:
     """Whether a Gram matrix of moderate size determines the risk up to a constant."""
@@ -90,7 +87,7 @@ class SquaresPath:
             inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
             step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
             columns = slopes[:, np.newaxis], w[:, np.newaxis]
-            w = step.minimize(*columns, self._tol, _SWEEPS)[:, 0]
+            w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
         slopes = self._gradient + self._gram @ w
         if q > m:
             # A dual point is feasible only if it sums to zero.
