@@ -102,18 +102,20 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
     """
     point = minimize_intercept(objective.at(w))
     price, stride = _price(objective)
-    spent, n_steps, last = _AT_ONCE, 0, np.inf
+    rows = objective.design.n_rows / objective.n_params
+    spent, n_steps, last, gaps = _AT_ONCE, 0, np.inf, list[float]()
     pairs: deque[Pair] = deque(maxlen=_MEMORY)
-    metric = None
+    metric = _diagonal(point)
     while True:
-        if spent >= price / stride:
-            metric, stride, spent = _full(point, stride), 1, 0.0
-            pairs.clear()
-        elif metric is None:
-            metric = _diagonal(point)
         g = metric.reduced(point.gradient)
         gap = float(g @ g) / (2.0 * objective.alpha)
         allowed = stopping.allowed_gap(point.value) if stopping else 0.0
+        gaps.append(gap)
+        if _is_time_to_buy(spent, price / stride, rows / stride, gaps, allowed):
+            metric, stride, spent = _full(point, stride), 1, 0.0
+            pairs.clear()
+            gaps.clear()
+            continue
         proves = gap <= _NEARLY * allowed or n_steps % _INTERVAL == _INTERVAL - 1
         yield _proven(point) if proves else Iterate(point, phase=_PHASE)
         p = -two_loop(point.gradient, pairs, partial(metric.initial, pairs=pairs))
@@ -146,6 +148,31 @@ def _price(objective: Objective) -> tuple[float, int]:
     price = design.gram_cost(np.arange(design.n_features))
     stride = min(design.n_rows // (_ROWS_PER_PARAMETER * q), int(price / _AT_ONCE))
     return price, max(stride, 1)
+
+
+def _is_time_to_buy(
+    spent: float, price: float, rows: float, gaps: list[float], allowed: float
+) -> bool:
+    """Whether it takes less time to form another matrix than to go on without.
+
+    Steps to come without it are taken to divide the gap as those so far, and with it by
+    its number of rows for each parameter. Steps cost half of the matrix before, and
+    with those to come two more than those with another one.
+    """
+    if len(gaps) < 2 or allowed <= 0.0:
+        return spent >= price
+    left = gaps[-1] / allowed
+    each = (gaps[0] / gaps[-1]) ** (1.0 / (len(gaps) - 1)) if left > 0.0 else np.inf
+    ahead = _products_ahead(left, each)
+    ahead -= _products_ahead(left, max(rows, _ROWS_PER_PARAMETER))
+    return spent >= 0.5 * price and spent + ahead >= 2.0 * price
+
+
+def _products_ahead(shrinking: float, each: float) -> float:
+    """Return what steps cost that divide the gap by ``each`` until it has shrunk."""
+    if shrinking <= 1.0:
+        return 0.0
+    return 2.0 * float(np.log(shrinking) / np.log(each)) if each > 1.0 else np.inf
 
 
 def _full(point: Point, stride: int) -> BoughtMetric:
