@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import check_cv
+from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
 from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss
+from ._core.memory import BLOCK_SIZE
 from ._core.names import check_same_rows
 from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
@@ -316,6 +318,23 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
     def _scorer(self, classes: Any) -> Any:
         return _default_score if self.scoring is None else super()._scorer(classes)
+
+    def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
+        X, y = score.data
+        if self.scoring is not None or score.model() is not self or np.ndim(y) > 1:
+            return []
+        coefs = np.array([each["coef_"] for each in found])
+        intercepts = np.array([each["intercept_"] for each in found])
+        scores: list[float] = []
+        step = max(1, BLOCK_SIZE // len(y))
+        for i in range(0, len(found), step):
+            predicted = safe_sparse_dot(X, coefs[i : i + step].T, dense_output=True)
+            predicted += intercepts[i : i + step]
+            if not np.isfinite(predicted).all():
+                return []
+            weights = score.keywords.get("sample_weight")
+            scores += [self._score_of(each, y, weights) for each in predicted.T]
+        return scores
 
     def _has_ratio(self) -> bool:
         return self.penalty == "elasticnet"

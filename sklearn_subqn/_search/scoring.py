@@ -69,6 +69,10 @@ class FoldScore:
 
     Attributes
     ----------
+    data : tuple
+        X and y.
+    keywords : dict
+        The weights, if the scorer takes them.
     failures : list of Exception
         Errors raised by the scorer.
     """
@@ -82,17 +86,17 @@ class FoldScore:
         weights: Floats | None,
         error_score: Any,
     ) -> None:
-        self._scorer, self._model, self._data = scorer, model, (X, y)
-        self._keywords = {}
+        self._scorer, self.model, self.data = scorer, model, (X, y)
+        self.keywords = {}
         if weights is not None and not refuses_weights(scorer):
-            self._keywords["sample_weight"] = weights
+            self.keywords["sample_weight"] = weights
         self._error_score = error_score
         self.failures: list[Exception] = []
 
     def __call__(self) -> Any:
         """Return the score, or ``error_score`` if the scorer fails."""
         try:
-            return self._scorer(self._model(), *self._data, **self._keywords)
+            return self._scorer(self.model(), *self.data, **self.keywords)
         except Exception as error:
             if isinstance(self._error_score, str):
                 raise

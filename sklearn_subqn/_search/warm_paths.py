@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -163,18 +163,28 @@ class WarmPaths(LinearEstimator):
         self._check_support(problems)
         path = FoldPath([], [], [], [], [])
         report.begin()
-        for alpha, fit in zip(alphas, _fits(problems, alphas, self.tol), strict=True):
-            for name, value in problems.attributes().items():
+        minimized = _minimized_squares(problems, alphas, self.tol)
+        scores = self._scores_together([found for found, _ in minimized], score)
+        for i, alpha in enumerate(map(float, alphas)):
+            if i < len(minimized):
+                attributes, fit = minimized[i]
+            else:
+                fit, attributes = _solved(problems, alpha), problems.attributes()
+            for name, value in attributes.items():
                 setattr(self, name, value)
-            path.scores.append(checked_score(score()))
+            path.scores.append(scores[i] if i < len(scores) else checked_score(score()))
             path.gaps.append(fit.gap)
             path.proven.append(fit.proven)
             path.n_iters.append(fit.n_iter)
             if not self.refit:
                 path.coefficients.append((self.coef_, self.intercept_))
-            report.fitted(float(alpha), path.scores[-1], path.gaps[-1])
+            report.fitted(alpha, path.scores[-1], path.gaps[-1])
         report.end()
         return path
+
+    def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
+        """Return the scores with several attributes by one product, or none."""
+        return []
 
     def _search_task(
         self,
@@ -253,55 +263,42 @@ class _Fit(NamedTuple):
     n_iter: int
 
 
-def _fits(
+def _solved(problems: LinearProblems, alpha: float) -> _Fit:
+    """Solve the problems for alpha, and return how that went."""
+    solutions = problems.solve(alpha, FitTask.silent())
+    return _Fit(
+        max(solution.relative_gap for solution in solutions),
+        all(solution.proven for solution in solutions),
+        max(solution.n_iter for solution in solutions),
+    )
+
+
+@_quietly
+def _minimized_squares(
     problems: LinearProblems, alphas: npt.NDArray[np.float64], tol: float
-) -> Iterator[_Fit]:
-    """Yield for each alpha how its fit went; the problems stand where it ended.
+) -> list[tuple[dict[str, Any], _Fit]]:
+    """Return attributes and fits for the first alphas, and leave the problems there.
 
     Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
     """
-    paths = _squares_paths(problems, float(alphas[0]))
-    for alpha in map(float, alphas):
-        found = _minimized(problems, alpha, paths)
-        gaps = [gap for _, gap in found]
-        if gaps and all(gap <= tol for gap in gaps):
-            problems.starts = [Start(w) for w, _ in found]
-            yield _Fit(max(gaps), True, 1)
-            continue
-        paths = []
-        solutions = problems.solve(alpha, FitTask.silent())
-        yield _Fit(
-            max(solution.relative_gap for solution in solutions),
-            all(solution.proven for solution in solutions),
-            max(solution.n_iter for solution in solutions),
-        )
-
-
-@_quietly
-def _squares_paths(problems: LinearProblems, alpha: float) -> list[SquaresPath]:
-    """Return the paths of squared errors, none where they do not apply."""
     elsewhere = problems.reading is not None or problems.elsewhere is not None
     if problems.settings.solver != "auto" or elsewhere:
         return []
-    objectives = [problems.objective(i, alpha) for i in range(len(problems))]
-    paths: list[SquaresPath] = []
-    if all(map(has_squares_path, objectives)):
-        for objective in objectives:
-            paths.append(SquaresPath(objective, paths[0] if paths else None))
-    return paths
-
-
-@_quietly
-def _minimized(
-    problems: LinearProblems, alpha: float, paths: list[SquaresPath]
-) -> list[tuple[npt.NDArray[np.float64], float]]:
-    """Return parameters and relative gaps of the problems with paths."""
-    return [
-        path.minimize(
-            problems.objective(i, alpha), problems.starts[i].w, problems.stored
-        )
-        for i, path in enumerate(paths)
-    ]
+    objectives = [problems.objective(i, alphas[0]) for i in range(len(problems))]
+    if not objectives or not all(map(has_squares_path, objectives)):
+        return []
+    found, first = [], None
+    for objective, start in zip(objectives, problems.starts, strict=True):
+        path = SquaresPath(objective, first)
+        first = first or path
+        found.append(path.minimize(objective, alphas, start.w, problems.stored))
+    minimized = []
+    for i, gap in enumerate(np.max([gaps for _, gaps in found], axis=0)):
+        if not gap <= tol:
+            break
+        problems.starts = [Start(w[i]) for w, _ in found]
+        minimized.append((problems.attributes(), _Fit(float(gap), True, 1)))
+    return minimized
 
 
 def warn_of_folds(

@@ -100,3 +100,17 @@ def test_penalties_that_vanish_are_left_to_other_solvers():
         search.fit(X, several)
     assert not np.isnan(search.gaps_path_).any()
     assert (search.gaps_path_[:, 1] > search.tol).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_of_all_alphas_together_are_those_of_a_scorer(dtype):
+    X, y = data(seed=11)
+    X, weights = X.astype(dtype), np.random.default_rng(2).uniform(0.0, 3.0, len(y))
+    for given in (None, weights):
+        fit = {"alphas": np.geomspace(1.0, 1e-4, 9), "penalty": "l1", "cv": 3}
+        together = BMRMRegressorCV(**fit).fit(X, y, given)
+        one_by_one = BMRMRegressorCV(scoring="r2", **fit).fit(X, y, given)
+        expected = one_by_one.scores_path_
+        close = {"rtol": 0.0, "atol": 1e-12 if dtype == np.float64 else 1e-6}
+        np.testing.assert_allclose(together.scores_path_, expected, **close)
+        assert together.alpha_ == one_by_one.alpha_

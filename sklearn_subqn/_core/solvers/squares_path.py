@@ -63,63 +63,83 @@ class SquaresPath:
         self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
     def minimize(
-        self, objective: Objective, start: Floats, stored: Callable[[Floats], Floats]
-    ) -> tuple[Floats, float]:
-        """Return the minimizer as it is stored, and a bound of its relative gap.
+        self,
+        objective: Objective,
+        alphas: Floats,
+        start: Floats,
+        stored: Callable[[Floats], Floats],
+    ) -> tuple[Floats, Floats]:
+        """Return minimizers as they are stored, and bounds of their relative gaps.
 
         Parameters
         ----------
         objective : Objective
             The objective of the path with another strength and share of the L1 norm.
+        alphas : ndarray of shape (n_alphas,)
+            Strengths in descending order, of which each starts at the last minimizer.
         start : ndarray of shape (q,)
         stored : callable
             Rounds parameters to the type in which they are stored.
+
+        Returns
+        -------
+        minimizers : ndarray of shape (n_alphas, q)
+        gaps : ndarray of shape (n_alphas,)
         """
         q, m = objective.n_params, objective.regularizer.n_penalized
-        factors = np.zeros((2, q))
-        factors[:, :m] = np.array(objective.penalties)[:, np.newaxis]
-        w, slopes = start.copy(), self._gradient + self._gram @ start
-        violation, _ = coordinate_descent.sweep_gram(
-            self._gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
-        )
-        if not violation <= self._tol:
-            # Strongly correlated features need more than sweeps.
-            inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
-            step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
-            columns = slopes[:, np.newaxis], w[:, np.newaxis]
-            w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
-        slopes = self._gradient + self._gram @ w
+        ratio, factors, w = objective.elastic_net.l1_ratio, np.zeros((2, q)), start
+        l1, l2 = alphas * ratio, alphas * (1.0 - ratio)
+        found = np.empty((len(alphas), q))
+        for i in range(len(alphas)):
+            factors[0, :m], factors[1, :m] = l1[i], l2[i]
+            w, slopes = w.copy(), self._gradient + self._gram @ w
+            violation, _ = coordinate_descent.sweep_gram(
+                self._gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
+            )
+            if not violation <= self._tol:
+                # Strongly correlated features need more than sweeps.
+                inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
+                step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
+                columns = slopes[:, np.newaxis], w[:, np.newaxis]
+                w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
+            found[i] = w
+        slopes = self._gradient + found @ self._gram
         if q > m:
             # A dual point is feasible only if it sums to zero.
-            change = -slopes[-1] / self._gram[-1, -1]
-            w[-1] += change
-            slopes += change * self._gram[-1]
-        rounded = stored(w).astype(np.float64)
-        gap, value = self._gap(objective, w, slopes)
-        p, (l1, l2) = rounded - w, objective.penalties
-        excess = float(p @ (slopes + 0.5 * (self._gram @ p)))
-        excess += l1 * float((np.abs(rounded) - np.abs(w))[:m].sum())
-        excess += l2 * float(p[:m] @ (w + 0.5 * p)[:m])
-        value += excess
-        return rounded, (gap + abs(excess)) / value if value > 0.0 else math.inf
+            change = -slopes[:, -1] / self._gram[-1, -1]
+            found[:, -1] += change
+            slopes += change[:, np.newaxis] * self._gram[-1]
+        rounded = np.array([stored(w) for w in found], dtype=np.float64)
+        gaps, values = self._gaps(objective, l1, l2, found, slopes)
+        p = rounded - found
+        excess = np.sum(p * (slopes + 0.5 * (p @ self._gram)), axis=1)
+        excess += l1 * (np.abs(rounded) - np.abs(found))[:, :m].sum(axis=1)
+        excess += l2 * np.sum((p * (found + 0.5 * p))[:, :m], axis=1)
+        values += excess
+        positive = values > 0.0
+        gaps = (gaps + np.abs(excess)) / np.where(positive, values, 1.0)
+        return rounded, np.where(positive, gaps, np.inf)
 
-    def _gap(
-        self, objective: Objective, w: Floats, slopes: Floats
-    ) -> tuple[float, float]:
-        """Return the gap (1) with a bound of its rounding errors, and J(w)."""
-        m, (l1, l2) = objective.regularizer.n_penalized, objective.penalties
-        risk = self._value + 0.5 * float(w @ (self._gradient + slopes))
-        penalty = l1 * float(np.abs(w[:m]).sum()) + 0.5 * l2 * float(w[:m] @ w[:m])
+    def _gaps(
+        self, objective: Objective, l1: Floats, l2: Floats, w: Floats, slopes: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the gaps (1) with bounds of their rounding errors, and J(w)."""
+        m = objective.regularizer.n_penalized
+        sizes, squares = np.abs(w), w[:, :m] ** 2
+        risk = self._value + 0.5 * np.sum(w * (self._gradient + slopes), axis=1)
+        penalty = l1 * sizes[:, :m].sum(axis=1) + 0.5 * l2 * squares.sum(axis=1)
         # Rounding errors of entries of H, g and R(0) are relative to the norms of
         # columns and targets.
         norms = np.sqrt(self._gram.diagonal())
-        size = math.sqrt(2.0 * self._value) + float(norms @ np.abs(w))
-        error = 2.0 * rounding(objective.design.n_rows + len(w)) * size
-        steepest = np.abs(slopes[:m]) + error * norms[:m]
-        largest = float(steepest.max(initial=0.0))
-        c = min(1.0, l1 / largest) if l2 == 0.0 and largest > 0.0 else 1.0
-        gap = (1.0 - c) ** 2 * risk + penalty + c * float(slopes[:m] @ w[:m])
-        if l2 > 0.0:
-            beyond = np.maximum(steepest - l1, 0.0)
-            gap += 0.5 / l2 * float(beyond @ beyond)
-        return abs(gap) + error * size + rounding(m) * penalty, risk + penalty
+        size = math.sqrt(2.0 * self._value) + sizes @ norms
+        error = 2.0 * rounding(objective.design.n_rows + w.shape[1]) * size
+        steepest = np.abs(slopes[:, :m]) + error[:, np.newaxis] * norms[:m]
+        largest = steepest.max(axis=1, initial=0.0)
+        shrunk = (l2 == 0.0) & (largest > 0.0)
+        c = np.where(shrunk, np.minimum(1.0, l1 / np.where(shrunk, largest, 1.0)), 1.0)
+        gap = (1.0 - c) ** 2 * risk + penalty + c * np.sum((slopes * w)[:, :m], axis=1)
+        beyond = np.maximum(steepest - l1[:, np.newaxis], 0.0)
+        curved = l2 > 0.0
+        squares = np.where(curved, np.sum(beyond**2, axis=1), 0.0)
+        gap += 0.5 * squares / np.where(curved, l2, 1.0)
+        return np.abs(gap) + error * size + rounding(m) * penalty, risk + penalty
