@@ -22,7 +22,6 @@ from ..steps.quadratic import (
     QuadraticModel,
     by_columns_at_last,
     forms_matrix,
-    keeps_columns,
 )
 
 #: At first the model is minimized until its violations are a tenth of those before.
@@ -463,8 +462,6 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
         cost = _COST_OF_COLUMNS * share if share > _LEAST_ENTRIES else 0.0
     elif k == 1:
         cost = objective.design.gram_cost(active)
-        if keeps_columns(objective):
-            cost *= objective.risk.kept_columns().share_of_new(active)
     elif objective.design.is_text_like:
         return 1
     elif forms_matrix(objective, len(active)):

@@ -14,7 +14,7 @@ from scipy import linalg
 from ..losses._base import Floats, Mask, Rows
 from ..objectives.objective import Line, Objective, Point
 from ..rounding import TINY
-from ..rows.columns import KeptColumns, MatrixColumns
+from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
@@ -31,10 +31,6 @@ _SWEEPS_PER_ENTRY = 0.5
 # is taken to cost two sweeps for each entry of a row. docs/constants.md has the
 # figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
-
-# Copies of the columns of dense data are kept from one model to the next if the data
-# take at most 128 megabytes, so that large data do not take twice their memory.
-_MOST_BYTES_KEPT = 2**27
 
 # H of a multinomial model is formed in any case, in double precision, for up to 600
 # coordinates.
@@ -57,18 +53,6 @@ def by_columns_at_last(objective: Objective) -> bool:
     """Whether models of one score per row may outgrow their matrix."""
     design = objective.design
     return design.is_sparse and design.n_features > _MAX_GRAM
-
-
-def keeps_columns(objective: Objective) -> bool:
-    """Whether products of columns are those of all models: of squares, on dense data.
-
-    For one score per row, and data of which there is room for a copy.
-    """
-    design = objective.design
-    one = (design.n_outputs or 1) == 1
-    if design.is_sparse or not (one and design.holds_rows):
-        return False
-    return objective.loss.quadratic and design.nbytes <= _MOST_BYTES_KEPT
 
 
 def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
@@ -131,7 +115,6 @@ class QuadraticModel:
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         self._center = np.zeros(len(features))
-        self._kept: KeptColumns | None = None
         at_last = by_columns_at_last(objective)
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
@@ -145,14 +128,10 @@ class QuadraticModel:
         self._step: Step
         if by_gram:
             inside = self._inside()
-            if keeps_columns(objective):
-                self._kept = objective.risk.kept_columns()
-                gram, self._center = self._kept_gram(objective, self._kept)
-            elif self._n_free:
+            if self._n_free:
                 h = self._h if K == 1 else self._h.sum(axis=1)
                 self._center = columns.adjoint(h) / max(h.sum(), TINY)
-            if self._kept is None:
-                gram = self._joint_gram(inside) if K > 1 else self._gram()
+            gram = self._joint_gram(inside) if K > 1 else self._gram()
             penalized = np.ones(inside.shape)
             penalized[len(features) :] = 0.0
             penalized = penalized.T[inside.T]
@@ -237,27 +216,12 @@ class QuadraticModel:
         # Columns less their means are orthogonal to that of the intercept.
         return linalg.block_diag(gram, self._h.sum())
 
-    def _kept_gram(
-        self, objective: Objective, kept: KeptColumns
-    ) -> tuple[Floats, Floats]:
-        """Return what ``_gram`` does and centers, where second derivatives stay."""
-        unit = float(self._h.sum()) / float(objective.weights.sum())
-        gram, center = kept.gram(self._features)
-        gram *= unit
-        if not self._n_free:
-            return gram, center
-        return linalg.block_diag(gram, self._h.sum()), center
-
     def along(self, point: Point, p: Floats) -> Line:
         """Return the line from a point, by the columns of the model if it has them."""
         design = point.objective.design
-        known = self._kept is not None and self._kept.has_all_rows
-        if design is not self._design or not (known or self._columns.are_copied):
+        if design is not self._design or not self._columns.are_copied:
             return point.along(p)
         coef, intercept = design.split(p)
-        if self._kept is not None:
-            scores = self._kept.forward(self._features, coef[self._features])
-            return Line(point, p, scores + intercept)
         return Line(point, p, self._columns.forward(coef[self._features]) + intercept)
 
     def change_of_dual(self, dscores: Floats) -> Floats:
