@@ -162,9 +162,6 @@ class QuadraticModel:
 
     def covers(self, coordinates: Rows) -> bool:
         """Whether all given coordinates may change in the model."""
-        if self.by_columns:
-            features = coordinates // self._n_outputs
-            return bool(np.isin(features, self._features).all())
         return bool(np.isin(coordinates, self._coordinates).all())
 
     def _inside(self) -> Mask:
