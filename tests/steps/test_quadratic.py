@@ -225,20 +225,17 @@ def test_matrix_of_several_classes_takes_blocks_of_fixed_size(container):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("in_single", [True, False])
-def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeypatch):
+def test_matrix_of_some_coordinates(container, fit_intercept, monkeypatch):
     X, y = data(n_classes=4)
     objective = problem(container(X), y, fit_intercept=fit_intercept)
     w = np.random.default_rng(0).normal(size=objective.n_params)
     point = minimize_intercept(objective.at(w))
-    if in_single:
-        monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
     monkeypatch.setattr("sklearn_subqn._core.rows.columns.COPY_SIZE", 125)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
     model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)
     assert not model.by_columns
-    assert model.accurate == (not in_single)
+    assert model.accurate
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]
@@ -255,10 +252,9 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     expected = np.array(products) @ basis.T
     own = np.append(coordinates, np.arange(n_coef, objective.n_params))
     order = np.lexsort((own, own % 4))
-    tol = 1e-6 if in_single else 1e-14
     expected = expected[np.ix_(order, order)]
     expected[np.diag_indices(len(order))] *= 1.0 + gram_step.ROUNDED
-    assert_allclose(model._step._gram, expected, rtol=tol, atol=tol)
+    assert_allclose(model._step._gram, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_thinned_points_have_about_the_same_hessian():

@@ -32,17 +32,12 @@ _SWEEPS_PER_ENTRY = 0.5
 # figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
-# H of a multinomial model is formed in any case, in double precision, for up to 600
-# coordinates.
+# H of a multinomial model is formed in any case for up to 600 coordinates.
 _MAX_JOINT = 600
 
 # H of a multinomial model is formed for at most 5000 coordinates, for which memory has
 # room. docs/constants.md has the figures.
-_MAX_SINGLE = 5000
-
-# H of a multinomial model is formed in single precision if that takes more than 1e10
-# multiplications. docs/constants.md has the figures.
-_MAX_DOUBLE = 1e10
+_MAX_FORMED = 5000
 
 # H of more than ``_MAX_JOINT`` coordinates is formed where that takes the time of at
 # most 400 products with X. docs/constants.md has the figures.
@@ -60,7 +55,7 @@ def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
     if n_coordinates <= _MAX_JOINT:
         return True
     design = objective.design
-    if n_coordinates > _MAX_SINGLE or design.is_text_like:
+    if n_coordinates > _MAX_FORMED or design.is_text_like:
         return False
     return design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
 
@@ -90,7 +85,7 @@ class QuadraticModel:
     by_columns : bool
         Whether H is not formed.
     accurate : bool
-        Whether it is, in double precision, so that accuracy is cheap.
+        Whether it is, of few enough coordinates for accuracy to be cheap.
     """
 
     def __init__(
@@ -174,31 +169,25 @@ class QuadraticModel:
         return inside
 
     def _joint_gram(self, inside: Mask) -> Floats:
-        """Return H for several classes, ordered by classes, then features.
-
-        Large matrices of many rows are computed in single precision, which does for a
-        model unless classes can be separated: that leaves little curvature to lose.
-        """
+        """Return H for several classes, ordered by classes, then features."""
         a, s, p = self._curvature.rank_one()
         a = a + self._added
         p = np.sqrt(s)[:, np.newaxis] * p
         columns = [np.flatnonzero(one) for one in inside.T]
         ends = np.cumsum([0] + [len(one) for one in columns])
         places = [slice(*pair) for pair in pairwise(ends)]
-        is_cheap = self._design.n_rows * ends[-1] ** 2 <= _MAX_DOUBLE
-        dtype = np.float64 if self.accurate or is_cheap else np.float32
         size = int(ends[-1])
 
         def multiply(part: slice) -> Floats:
             total = np.zeros((size, size))
             for rows, block in self._columns.dense_blocks(part, size):
-                A = np.ones((len(inside), len(block)), dtype=dtype)
+                A = np.ones((len(inside), len(block)))
                 A[: len(self._features)] = (block - self._center).T
-                Z = np.empty((size, len(block)), dtype=dtype)
+                Z = np.empty((size, len(block)))
                 for k, (place, which) in enumerate(zip(places, columns, strict=True)):
                     own = A[which]
-                    np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
-                    own *= np.sqrt(a[rows, k]).astype(dtype)
+                    np.multiply(own, p[rows, k], out=Z[place])
+                    own *= np.sqrt(a[rows, k])
                     total[place, place] += own @ own.T
                 total -= Z @ Z.T
             return total
