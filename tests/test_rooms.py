@@ -8,6 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from _followed import followed
 from sklearn.datasets import make_classification
 
 import sklearn_subqn
@@ -72,32 +73,6 @@ def test_bytecode_is_left_out_of_wheels():
     made = {(folder / "__pycache__").as_posix() for folder in folders}
     listed = build.partition("exclude_directories: [")[2].partition("]")[0]
     assert set(re.findall(r"'([\w/]+)'", listed)) == made
-
-
-def followed(model, X, y):
-    """Return files and functions of the package that a fit calls, and how deep."""
-    installed = Path(sklearn_subqn.__file__).parent
-    files, functions, deepest = {}, set(), 0
-
-    def follow(frame, event, argument):
-        nonlocal deepest
-        path = Path(frame.f_code.co_filename)
-        if event != "call" or not path.is_relative_to(installed):
-            return
-        files.setdefault(path.relative_to(installed).as_posix())
-        functions.add((path, frame.f_code.co_qualname))
-        depth = 0
-        while frame is not None:
-            depth += Path(frame.f_code.co_filename).is_relative_to(installed)
-            frame = frame.f_back
-        deepest = max(deepest, depth)
-
-    sys.setprofile(follow)
-    try:
-        model.fit(X, y)
-    finally:
-        sys.setprofile(None)
-    return list(files), functions, deepest
 
 
 def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():

@@ -294,18 +294,6 @@ def test_products_with_some_rows(container, n_threads, copy, monkeypatch):
     assert_array_equal(none.adjoint(np.empty(0)), np.zeros(design.n_params))
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_some_rows_and_further_ones(container):
-    X, rows = sparse_data(), np.array([0, 3, 4])
-    further = np.random.default_rng(6).normal(size=(2, X.shape[1]))
-    X = CONTAINERS[container](X)
-    design = Design(X, fit_intercept=False).rows_and(rows, further)
-    assert design.dtype == X.dtype
-    products = design.forward(np.eye(X.shape[1])[0])
-    expected = np.append(sparse_data()[rows, 0], further[:, 0].astype(X.dtype))
-    assert_allclose(products, expected, atol=1e-14)
-
-
 def test_sums_of_float32_data_are_those_of_float64():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(5000, 20)).astype(np.float32)

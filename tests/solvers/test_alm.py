@@ -19,12 +19,10 @@ from sklearn_subqn import SubLBFGSLinearSVC
 from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, alm, run
-from sklearn_subqn._core.solvers.near_kinks import near_kinks
 from sklearn_subqn._core.steps.certificate import CutBundle
 
 METHODS = ["alm", "auto"]
 each_method = pytest.mark.parametrize("method", METHODS)
-each_method_and_near_kinks = pytest.mark.parametrize("method", [*METHODS, "near kinks"])
 
 #: Objectives are sums of terms of size one; below this all is rounding.
 ROUNDING = 1e-12
@@ -40,12 +38,6 @@ def small_parts(monkeypatch):
 def no_loop(monkeypatch):
     """The hybrid is chosen for few rows of data, too."""
     monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
-
-
-@pytest.fixture(autouse=True)
-def any_rows_are_few(monkeypatch):
-    """Near rows are told from others however many they are."""
-    monkeypatch.setattr("sklearn_subqn._core.solvers.near_kinks._MOST", 1.0)
 
 
 @st.composite
@@ -97,11 +89,7 @@ def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):
     """Run; return the result and all that the solver yielded."""
     start = Start(np.zeros(o.n_params) if w is None else w, dual)
     iterates = []
-    if method == "near kinks":
-        solver = near_kinks(o, start, Stopping(tol))
-    else:
-        solver = SOLVERS[method].start(o, start, Options())
-    solver = recorded(solver, iterates)
+    solver = recorded(SOLVERS[method].start(o, start, Options()), iterates)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         result = run(
             solver, Stopping(tol), max_iter=max_iter, bundle=partial(CutBundle, o)
@@ -138,7 +126,7 @@ def overlapping(seed=0, n=60, d=5, **options):
 # Bounds and convergence
 
 
-@each_method_and_near_kinks
+@each_method
 @EXPLORE
 @given(problem=problems(), fit_intercept=st.booleans())
 def test_bounds_enclose_the_optimum_and_meet(method, problem, fit_intercept):
@@ -157,7 +145,7 @@ def test_bounds_enclose_the_optimum_and_meet(method, problem, fit_intercept):
     assert result.point.value == pytest.approx(value, rel=1e-9, abs=rounding)
 
 
-@each_method_and_near_kinks
+@each_method
 @pytest.mark.parametrize("container", ["float32", "CSR", "float32 CSR", "Fortran"])
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -180,7 +168,7 @@ def test_containers_and_threads(method, container, n_threads, fit_intercept):
     assert_allclose(result.point.w, plain.point.w, rtol=1e-3, atol=1e-4)
 
 
-@each_method_and_near_kinks
+@each_method
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_all_rows_on_the_margin_at_the_start(method, fit_intercept):
     X, y, coef = margin_data(np.random.default_rng(1), 12, 3)
@@ -203,20 +191,18 @@ def test_narrow_envelopes_still_prove_bounds(scale):
     assert_converged(result, iterates, 1e-12)
 
 
-@each_method_and_near_kinks
+@each_method
 @pytest.mark.parametrize("n_rows", [2, 200])
 def test_every_dual_is_feasible(method, n_rows):
     o = overlapping(n=n_rows)
     result, iterates = solve(o, method)
     assert_converged(result, iterates)
     for iterate in iterates:
-        if iterate.phase not in ("alm", "near kinks"):
+        if iterate.phase != "alm":
             continue
         assert np.all(iterate.dual * o.targets <= 0.0)
         assert np.all(-iterate.dual * o.targets <= o.weights * (1.0 + 1e-15))
         assert abs(iterate.dual.sum()) <= 1e-13
-        if iterate.phase == "near kinks":
-            continue
         v = o.design.adjoint(iterate.dual)[:-1]
         bound = -(v @ v) / (2.0 * o.alpha) - iterate.dual @ o.targets
         assert iterate.lower_bound == pytest.approx(bound, rel=1e-9, abs=1e-12)
@@ -262,7 +248,7 @@ def test_auto_goes_on_with_a_dual_at_once():
     assert again.n_iter <= 0.3 * first.n_iter
 
 
-@each_method_and_near_kinks
+@each_method
 @pytest.mark.parametrize("max_iter", [1, 2, 5, 9])
 def test_max_iter(method, max_iter):
     o = overlapping(alpha=1e-4)
@@ -271,7 +257,7 @@ def test_max_iter(method, max_iter):
     assert len(iterates) == max_iter + 1
 
 
-@each_method_and_near_kinks
+@each_method
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_deterministic(method, n_threads):
     X, y = gaussian_data(np.random.default_rng(0), 80, 6)
@@ -285,7 +271,7 @@ def test_deterministic(method, n_threads):
     assert first.history.lower_bound == second.history.lower_bound
 
 
-@each_method_and_near_kinks
+@each_method
 def test_tolerance_zero_ends(method):
     result, _ = solve(overlapping(n=20, alpha=0.1), method, tol=0.0)
     assert result.status in ("converged", "no_progress", "stalled")
@@ -312,7 +298,7 @@ def test_duals_of_a_similar_problem_save_iterations(factor, fit_intercept):
     assert warm.point.value == pytest.approx(cold.point.value, rel=1e-9)
 
 
-@each_method_and_near_kinks
+@each_method
 @EXPLORE
 @given(
     problem=problems(),

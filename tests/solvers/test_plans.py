@@ -5,6 +5,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from _followed import followed
 from scipy import sparse
 from sklearn.datasets import make_classification
 
@@ -246,6 +247,29 @@ def test_every_row_is_tested():
     names = {name for name, *_ in CASES}
     names |= {"one compiled loop"}
     assert names == {plan.name for plan in plans.PLANS}
+
+
+#: Files, functions and depth of calls that fits of all rows of the table take at most,
+#: in the median and for each. Whoever shortens the way lowers these.
+MEDIAN, MOST = (62, 370, 29), (72, 485, 35)
+
+
+@pytest.mark.usefixtures("no_loop")
+def test_the_way_of_a_fit_is_no_longer_than_it_was():
+    """Printed by ``pytest -s tests/solvers/test_plans.py -k way``."""
+    ways = {}
+    for name, model, data in CASES:
+        if name in ways:
+            continue
+        # The first fit finds libraries, and fills tables that are kept.
+        model.fit(*data)
+        files, functions, deepest = followed(model, *data)
+        ways[name] = len(files), len(functions), deepest
+        print(*ways[name], name)
+    counts = np.array(list(ways.values()))
+    print(*np.median(counts, axis=0), "median")
+    assert np.all(np.median(counts, axis=0) <= MEDIAN)
+    assert np.all(counts.max(axis=0) <= MOST)
 
 
 def test_names_are_of_one_row_each():

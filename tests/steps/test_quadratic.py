@@ -225,20 +225,17 @@ def test_matrix_of_several_classes_takes_blocks_of_fixed_size(container):
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("in_single", [True, False])
-def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeypatch):
+def test_matrix_of_some_coordinates(container, fit_intercept, monkeypatch):
     X, y = data(n_classes=4)
     objective = problem(container(X), y, fit_intercept=fit_intercept)
     w = np.random.default_rng(0).normal(size=objective.n_params)
     point = minimize_intercept(objective.at(w))
-    if in_single:
-        monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
     monkeypatch.setattr("sklearn_subqn._core.rows.columns.COPY_SIZE", 125)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
     model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)
     assert not model.by_columns
-    assert model.accurate == (not in_single)
+    assert model.accurate
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]
@@ -255,15 +252,13 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     expected = np.array(products) @ basis.T
     own = np.append(coordinates, np.arange(n_coef, objective.n_params))
     order = np.lexsort((own, own % 4))
-    tol = 1e-6 if in_single else 1e-14
     expected = expected[np.ix_(order, order)]
     expected[np.diag_indices(len(order))] *= 1.0 + gram_step.ROUNDED
-    assert_allclose(model._step._gram, expected, rtol=tol, atol=tol)
+    assert_allclose(model._step._gram, expected, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_thinned_points_have_about_the_same_hessian(n_classes):
-    X, y = data(n=4000, n_classes=n_classes)
+def test_thinned_points_have_about_the_same_hessian():
+    X, y = data(n=4000)
     objective = problem(X, y)
     w = np.random.default_rng(0).normal(size=objective.n_params)
     point = minimize_intercept(objective.at(w))
@@ -479,13 +474,12 @@ def test_kernels_refuse_arrays_of_different_lengths():
         coordinate_descent.sweep_blocks(*arrays, *good, 0.1, 0.0, none, none, short)
 
 
-def test_text_is_not_sampled():
+def test_rows_of_several_scores_are_not_sampled():
     rng = np.random.default_rng(0)
     X = sparse.random(4000, 3000, 0.002, format="csr", random_state=0)
     y = rng.integers(0, 4, 4000)
     objective = problem(sparse.csr_array(X), y)
     active = np.arange(8000)
-    assert objective.design.is_text_like
     assert (
         cd_module.columns_stride(objective, np.zeros(objective.n_params), active) == 1
     )

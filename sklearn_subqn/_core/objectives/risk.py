@@ -19,7 +19,6 @@ from ..losses._curvature import Curvature, DiagonalCurvature, as_curvature
 from ..losses._dual_loss import AnyLoss, DualLoss
 from ..places.kinks import Kinks
 from ..places.parts import Parts, maximal, rowwise, summed, summed_function
-from ..rows.columns import KeptColumns
 from ..rows.design import Design
 from .risk_duals import DualsOfRisk
 from .risk_hessian import RiskHessian
@@ -340,13 +339,6 @@ class Risk(DualsOfRisk):
     def row_data(self, what: str) -> Any:
         """Return ``targets`` or ``weights``."""
         return getattr(self, what)
-
-    def kept_columns(self) -> KeptColumns:
-        """Return columns scaled by the weights, cached for all callers."""
-        if "kept" not in self._sizes:
-            self._sizes["kept"] = KeptColumns(self.design, self.weights)
-        kept: KeptColumns = self._sizes["kept"]
-        return kept
 
     # Cached quantities.
 

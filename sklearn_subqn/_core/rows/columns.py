@@ -13,7 +13,6 @@ from ..kernels import own_columns as kernel
 from ..lazy import cached_property
 from ..losses._base import Floats, Mask, Rows
 from ..memory import BLOCK_SIZE, COPY_SIZE
-from ..rounding import TINY
 from .column_maps import InPlace
 from .design import Design
 from .row_views import columns_of, dense_rows, row_view
@@ -208,91 +207,6 @@ class MatrixColumns:
         total = total + total.T
         total -= float(weights.sum()) * np.outer(center, center)
         return total
-
-
-class KeptColumns:
-    """Centered columns of a dense design and their Gram matrix, cached on use.
-
-    The weights are fixed, so that successive models can reuse the cached columns.
-
-    Parameters
-    ----------
-    design : Design
-        With one score per row.
-    weights : ndarray of shape (n,)
-
-    Attributes
-    ----------
-    features : ndarray of shape (m,)
-        The cached columns, in the order of their first use.
-    """
-
-    def __init__(self, design: Design, weights: Floats) -> None:
-        self._design, self._roots = design, np.sqrt(weights)
-        self._total = max(float(weights.sum()), TINY)
-        self._place = np.full(design.n_features, -1)
-        self.features = np.empty(0, dtype=np.intp)
-        self._centers = np.empty(0)
-        # The system assigns memory only to the rows of this array that are written.
-        self._rows = np.empty((design.n_features, len(weights)))
-        self._gram = np.empty((0, 0))
-
-    def gram(self, features: Rows) -> tuple[Floats, Floats]:
-        """Return the Gram matrix of some of the columns, and their means."""
-        new = features[self._place[features] < 0]
-        if len(new):
-            self._add(new)
-        places = self._place[features]
-        return self._gram[np.ix_(places, places)], self._centers[places]
-
-    def share_of_new(self, features: Rows) -> float:
-        """Return the fraction of some columns that is not cached yet."""
-        return float(np.mean(self._place[features] < 0)) if len(features) else 0.0
-
-    @property
-    def has_all_rows(self) -> bool:
-        """Whether all rows have a weight."""
-        return bool(self._roots.all())
-
-    def forward(self, features: Rows, coef: Floats) -> Floats:
-        """Return cached columns times coefficients of shape (m,)."""
-        places, m = self._place[features], len(self.features)
-        self._design.passes += m / self._design.n_features
-        each, scores = np.zeros(m), np.empty(len(self._roots))
-        each[places] = coef
-
-        def multiply(part: slice) -> None:
-            scores[part] = each @ self._rows[:m, part]
-
-        self._design.each(multiply, self._design.row_slices)
-        scores /= self._roots
-        scores += float(self._centers[places] @ coef)
-        return scores
-
-    def _add(self, new: Rows) -> None:
-        design, roots, m = self._design, self._roots, len(self.features)
-        added = self._rows[m : m + len(new)]
-        n_rows = max(1, COPY_SIZE // len(new))
-        for start in range(0, len(roots), n_rows):
-            some = slice(start, min(start + n_rows, len(roots)))
-            added[:, some] = columns_of(design.X[some], new).T
-        centers = np.zeros(len(new))
-        if design.fit_intercept:
-            centers = added @ np.square(roots) / self._total
-            added -= centers[:, np.newaxis]
-        added *= roots
-        known = self._rows[: m + len(new)]
-        crossed = np.zeros((len(new), len(known)))
-
-        def multiply(part: slice) -> Floats:
-            return np.asarray(added[:, part] @ known[:, part].T)
-
-        crossed = sum(design.each(multiply, design.row_slices))
-        design.passes += len(new) / design.n_features
-        self._gram = np.block([[self._gram, crossed[:, :m].T], [crossed]])
-        self._place[new] = np.arange(m, len(known))
-        self.features = np.concatenate([self.features, new])
-        self._centers = np.concatenate([self._centers, centers])
 
 
 def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:

@@ -85,32 +85,6 @@ class Design(SecondMoments):
             parent=parent,
         )
 
-    def rows_and(self, rows: Rows, further: Floats) -> Design:
-        """Return the design of selected rows and further rows, with the dtype of X.
-
-        For one score per row.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-        further : ndarray of shape (m, d)
-        """
-        dtype = self.X.dtype
-        if sparse.issparse(self.X):
-            parts = [self.X[rows], sparse.csr_array(further.astype(dtype))]
-            X = sparse.vstack(parts, format="csr")
-        else:
-            X = np.empty((len(rows) + len(further), self.n_features), dtype)
-            X[: len(rows)] = self._some_rows(rows).copy()
-            X[len(rows) :] = further
-        return Design(
-            X,
-            fit_intercept=self.fit_intercept,
-            n_threads=self._n_threads,
-            pool=self._pool,
-            parent=self,
-        )
-
     def joined(self, other: Design, order: Rows) -> Design:
         """Return the design of rows of this design and of another, reordered.
 

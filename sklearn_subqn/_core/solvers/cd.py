@@ -21,8 +21,6 @@ from ..steps.line_search import backtrack, lengthen, rounding_of
 from ..steps.quadratic import (
     QuadraticModel,
     by_columns_at_last,
-    forms_matrix,
-    keeps_columns,
 )
 
 #: At first the model is minimized until its violations are a tenth of those before.
@@ -90,16 +88,9 @@ _GROWTH = 2
 # at most half of the coordinates that are used. docs/constants.md has the figures.
 _GROWTH_SEVERAL = 0.5
 
-# A Hessian that costs fewer than four products with X is not estimated from a sample.
-_CHEAP = 4.0
-
-# With several scores per row and no matrix, minimizing a model takes about as long as
-# 20 products with X.
-_COST_OF_SWEEPS = 20.0
-
-# Minimizing a model by columns with all entries of X takes about as long as 100
-# products with X. docs/constants.md has the figures.
-_COST_OF_COLUMNS = 100.0
+# A sample has at least one row in 25, and more where a model by columns does not hold
+# all entries of X. docs/constants.md has the figures.
+_MOST_STRIDE = 25.0
 
 # Models by columns with less than a third of the entries of X take less time than the
 # further iterations after samples. docs/constants.md has the figures.
@@ -353,8 +344,7 @@ class _Predictions:
         model: QuadraticModel,
     ) -> float:
         """Return the largest violation that a minimizer of the model may leave."""
-        cheap = sampled and not (self._several and model.by_columns)
-        share = _FINE if self.good else _SAMPLED if cheap else ROUGH
+        share = _FINE if self.good else _SAMPLED if sampled else ROUGH
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
@@ -432,7 +422,7 @@ def at_sample(point: Point, stride: int) -> Point:
     """
     o = point.objective
     n = len(point.scores) // stride
-    share = point.curvature.diagonal().reshape(len(point.scores), -1).sum(axis=1)
+    share = point.curvature.diagonal().copy()
     share += (_LEAST_SHARE * share.sum() or 1.0) * o.weights
     share /= share.sum()
     rows, counts = np.unique(
@@ -453,27 +443,18 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over
-    that of rows; a row with several scores counts for some more. It pays where models
-    take the time of many products with X. Models by columns of one score per row leave
-    out the rows that matter least anyway, and those of text hold few of its entries.
+    that of rows. It pays where models by columns of one score per row hold many of the
+    entries of X. Those of text hold few.
     """
-    k = objective.design.n_outputs or 1
-    if k == 1 and by_columns_at_last(objective):
-        share = objective.design.share_of(active)
-        cost = _COST_OF_COLUMNS * share if share > _LEAST_ENTRIES else 0.0
-    elif k == 1:
-        cost = objective.design.gram_cost(active)
-        if keeps_columns(objective):
-            cost *= objective.risk.kept_columns().share_of_new(active)
-    elif objective.design.is_text_like:
+    design = objective.design
+    if design.several_scores or not by_columns_at_last(objective):
         return 1
-    elif forms_matrix(objective, len(active)):
-        cost = objective.design.joint_gram_cost(len(active))
-    else:
-        cost = _COST_OF_SWEEPS
-    n_used = max(int(np.count_nonzero(w)) / k**0.5, _SMALL_SET // 4)
-    affordable = objective.design.n_rows / (_ROWS_PER_USED * n_used)
-    wanted = min(cost / _CHEAP, affordable)
+    share = design.share_of(active)
+    if share <= _LEAST_ENTRIES:
+        return 1
+    n_used = max(int(np.count_nonzero(w)), _SMALL_SET // 4)
+    affordable = design.n_rows / (_ROWS_PER_USED * n_used)
+    wanted = min(_MOST_STRIDE * share, affordable)
     return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
 
 

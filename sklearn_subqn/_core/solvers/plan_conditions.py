@@ -270,15 +270,10 @@ def has_sample(f: Facts) -> bool:
     """The fit starts at zero, and a sample of the rows leads close to the optimum."""
     if not is_tall(f) or f.text:
         return False
-    if goes_by_kinks(f):
+    if f.in_one_place and not f.several:
         return True
     # Rows that hardly depend on each other are for dual ascent.
     return not (has_small_alpha(f) or (f.separable and f.curvature <= _LOW_CURVATURE))
-
-
-def goes_by_kinks(f: Facts) -> bool:
-    """Whether rows near a kink may be treated by themselves."""
-    return f.in_one_place and not f.several
 
 
 def suits_ascent(f: Facts) -> bool:

@@ -16,10 +16,9 @@ from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
 from .faces import face_alm, face_newton
 from .facts import Facts
-from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn
-from .plan_conditions import goes_by_kinks, is_wide
+from .plan_conditions import is_wide
 from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
@@ -206,7 +205,7 @@ def _by_soft_alm(f: Facts) -> Solver:
 
 
 def by_alm_of_sample(f: Facts) -> Solver:
-    """Go on from the solution of a sample, with one score per row near kinks alone.
+    """Go on from the solution of a sample.
 
     The dual point is between the sides of rows near a kink.
     """
@@ -215,6 +214,4 @@ def by_alm_of_sample(f: Facts) -> Solver:
     width = _SAMPLE_WIDTH * o.risk.score_scale(point.scores)
     smooth = o.with_envelope(o.risk.neutral_center(), width)
     start = Start.from_point(point, point.under(smooth).dual)
-    if goes_by_kinks(f):
-        return near_kinks(o, start, f.options.stopping)
     return alm(o, start, width=width)

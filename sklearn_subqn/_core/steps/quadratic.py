@@ -14,7 +14,7 @@ from scipy import linalg
 from ..losses._base import Floats, Mask, Rows
 from ..objectives.objective import Line, Objective, Point
 from ..rounding import TINY
-from ..rows.columns import KeptColumns, MatrixColumns
+from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
@@ -32,21 +32,12 @@ _SWEEPS_PER_ENTRY = 0.5
 # figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
-# Copies of the columns of dense data are kept from one model to the next if the data
-# take at most 128 megabytes, so that large data do not take twice their memory.
-_MOST_BYTES_KEPT = 2**27
-
-# H of a multinomial model is formed in any case, in double precision, for up to 600
-# coordinates.
+# H of a multinomial model is formed in any case for up to 600 coordinates.
 _MAX_JOINT = 600
 
 # H of a multinomial model is formed for at most 5000 coordinates, for which memory has
 # room. docs/constants.md has the figures.
-_MAX_SINGLE = 5000
-
-# H of a multinomial model is formed in single precision if that takes more than 1e10
-# multiplications. docs/constants.md has the figures.
-_MAX_DOUBLE = 1e10
+_MAX_FORMED = 5000
 
 # H of more than ``_MAX_JOINT`` coordinates is formed where that takes the time of at
 # most 400 products with X. docs/constants.md has the figures.
@@ -59,24 +50,12 @@ def by_columns_at_last(objective: Objective) -> bool:
     return design.is_sparse and design.n_features > _MAX_GRAM
 
 
-def keeps_columns(objective: Objective) -> bool:
-    """Whether products of columns are those of all models: of squares, on dense data.
-
-    For one score per row, and data of which there is room for a copy.
-    """
-    design = objective.design
-    one = (design.n_outputs or 1) == 1
-    if design.is_sparse or not (one and design.holds_rows):
-        return False
-    return objective.loss.quadratic and design.nbytes <= _MOST_BYTES_KEPT
-
-
 def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
     """Whether models of several scores per row form their matrix."""
     if n_coordinates <= _MAX_JOINT:
         return True
     design = objective.design
-    if n_coordinates > _MAX_SINGLE or design.is_text_like:
+    if n_coordinates > _MAX_FORMED or design.is_text_like:
         return False
     return design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
 
@@ -106,7 +85,7 @@ class QuadraticModel:
     by_columns : bool
         Whether H is not formed.
     accurate : bool
-        Whether it is, in double precision, so that accuracy is cheap.
+        Whether it is, of few enough coordinates for accuracy to be cheap.
     """
 
     def __init__(
@@ -131,7 +110,6 @@ class QuadraticModel:
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         self._center = np.zeros(len(features))
-        self._kept: KeptColumns | None = None
         at_last = by_columns_at_last(objective)
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
@@ -145,14 +123,10 @@ class QuadraticModel:
         self._step: Step
         if by_gram:
             inside = self._inside()
-            if keeps_columns(objective):
-                self._kept = objective.risk.kept_columns()
-                gram, self._center = self._kept_gram(objective, self._kept)
-            elif self._n_free:
+            if self._n_free:
                 h = self._h if K == 1 else self._h.sum(axis=1)
                 self._center = columns.adjoint(h) / max(h.sum(), TINY)
-            if self._kept is None:
-                gram = self._joint_gram(inside) if K > 1 else self._gram()
+            gram = self._joint_gram(inside) if K > 1 else self._gram()
             penalized = np.ones(inside.shape)
             penalized[len(features) :] = 0.0
             penalized = penalized.T[inside.T]
@@ -183,9 +157,6 @@ class QuadraticModel:
 
     def covers(self, coordinates: Rows) -> bool:
         """Whether all given coordinates may change in the model."""
-        if self.by_columns:
-            features = coordinates // self._n_outputs
-            return bool(np.isin(features, self._features).all())
         return bool(np.isin(coordinates, self._coordinates).all())
 
     def _inside(self) -> Mask:
@@ -198,31 +169,25 @@ class QuadraticModel:
         return inside
 
     def _joint_gram(self, inside: Mask) -> Floats:
-        """Return H for several classes, ordered by classes, then features.
-
-        Large matrices of many rows are computed in single precision, which does for a
-        model unless classes can be separated: that leaves little curvature to lose.
-        """
+        """Return H for several classes, ordered by classes, then features."""
         a, s, p = self._curvature.rank_one()
         a = a + self._added
         p = np.sqrt(s)[:, np.newaxis] * p
         columns = [np.flatnonzero(one) for one in inside.T]
         ends = np.cumsum([0] + [len(one) for one in columns])
         places = [slice(*pair) for pair in pairwise(ends)]
-        is_cheap = self._design.n_rows * ends[-1] ** 2 <= _MAX_DOUBLE
-        dtype = np.float64 if self.accurate or is_cheap else np.float32
         size = int(ends[-1])
 
         def multiply(part: slice) -> Floats:
             total = np.zeros((size, size))
             for rows, block in self._columns.dense_blocks(part, size):
-                A = np.ones((len(inside), len(block)), dtype=dtype)
+                A = np.ones((len(inside), len(block)))
                 A[: len(self._features)] = (block - self._center).T
-                Z = np.empty((size, len(block)), dtype=dtype)
+                Z = np.empty((size, len(block)))
                 for k, (place, which) in enumerate(zip(places, columns, strict=True)):
                     own = A[which]
-                    np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
-                    own *= np.sqrt(a[rows, k]).astype(dtype)
+                    np.multiply(own, p[rows, k], out=Z[place])
+                    own *= np.sqrt(a[rows, k])
                     total[place, place] += own @ own.T
                 total -= Z @ Z.T
             return total
@@ -237,27 +202,12 @@ class QuadraticModel:
         # Columns less their means are orthogonal to that of the intercept.
         return linalg.block_diag(gram, self._h.sum())
 
-    def _kept_gram(
-        self, objective: Objective, kept: KeptColumns
-    ) -> tuple[Floats, Floats]:
-        """Return what ``_gram`` does and centers, where second derivatives stay."""
-        unit = float(self._h.sum()) / float(objective.weights.sum())
-        gram, center = kept.gram(self._features)
-        gram *= unit
-        if not self._n_free:
-            return gram, center
-        return linalg.block_diag(gram, self._h.sum()), center
-
     def along(self, point: Point, p: Floats) -> Line:
         """Return the line from a point, by the columns of the model if it has them."""
         design = point.objective.design
-        known = self._kept is not None and self._kept.has_all_rows
-        if design is not self._design or not (known or self._columns.are_copied):
+        if design is not self._design or not self._columns.are_copied:
             return point.along(p)
         coef, intercept = design.split(p)
-        if self._kept is not None:
-            scores = self._kept.forward(self._features, coef[self._features])
-            return Line(point, p, scores + intercept)
         return Line(point, p, self._columns.forward(coef[self._features]) + intercept)
 
     def change_of_dual(self, dscores: Floats) -> Floats:
