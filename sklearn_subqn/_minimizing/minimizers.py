@@ -30,6 +30,11 @@ _RELATIVE = {
 }
 
 
+_QUASI_NEWTON = ("sublbfgs", "subbfgs", "lbfgs", "bfgs")
+
+_BY_PRODUCTS = ("newton-cg", "trust-region")
+
+
 @dataclass(frozen=True)
 class Minimizer:
     """Options and requirements of a method.
@@ -46,6 +51,8 @@ class Minimizer:
         any penalty.
     smooth : bool
         Whether the function must be differentiable.
+    by_products : bool
+        Whether the method takes products with the Hessian, and needs them.
     """
 
     options: Mapping[str, Option]
@@ -53,6 +60,7 @@ class Minimizer:
     penalized: bool
     l1: bool | None
     smooth: bool
+    by_products: bool
 
 
 def _minimizer(name: str) -> Minimizer:
@@ -71,19 +79,18 @@ def _minimizer(name: str) -> Minimizer:
     return Minimizer(
         options,
         by_cuts="bmrm" in name or "bundle" in name,
-        penalized=name not in ("sublbfgs", "subbfgs", "lbfgs", "bfgs"),
+        penalized=name not in (*_QUASI_NEWTON, *_BY_PRODUCTS),
         l1=None if takes_l2 and takes_l1 else takes_l1,
         smooth=spec.smooth is True,
+        by_products=name in _BY_PRODUCTS,
     )
 
 
 MINIMIZERS = {
     name: _minimizer(name)
     for name in (
-        "sublbfgs",
-        "subbfgs",
-        "lbfgs",
-        "bfgs",
+        *_QUASI_NEWTON,
+        *_BY_PRODUCTS,
         "owlqn",
         "owlqn*",
         "fista",

@@ -10,7 +10,12 @@ import numpy as np
 from .._core.losses import OwnLoss, PiecewiseQuadratic
 from .._core.objectives.generic import Function, FunctionObjective, OnLine
 from .._core.objectives.objective import Objective
+from .._core.rounding import CLOSE
 from .._solving.solution import Floats
+
+# A difference quotient moves by a millionth of the parameters: rounding errors of f are
+# then far below its change.
+_DIFFERENCE = 1e-6
 
 
 class OwnFunction:
@@ -24,8 +29,10 @@ class OwnFunction:
         Maps w and p to the subgradient g with the largest <g, p>.
     restrict : callable or None
         Maps w and p to f(w + eta * p) as a function of eta.
+    hessp : callable or None
+        Maps w and v to the product of the Hessian at w with v.
     args : tuple
-        Further arguments of all three functions.
+        Further arguments of all of these functions.
     shape : tuple
         Shape of w.
 
@@ -40,6 +47,7 @@ class OwnFunction:
         function: Any,
         steepest: Any,
         restrict: Any,
+        hessp: Any,
         args: Any,
         shape: tuple[int, ...],
     ) -> None:
@@ -47,6 +55,7 @@ class OwnFunction:
             ("value_and_subgradient", function),
             ("steepest", steepest),
             ("restrict", restrict),
+            ("hessp", hessp),
         ):
             if not callable(given) and (given is not None or given is function):
                 raise TypeError(
@@ -58,7 +67,7 @@ class OwnFunction:
                 f"args must be a tuple, got {args!r} of type {type(args).__name__}."
             )
         self._function, self._steepest = function, steepest
-        self._restrict = restrict
+        self._restrict, self._hessp = restrict, hessp
         self._args, self._shape = args, shape
         self.n_calls = 0
 
@@ -89,10 +98,33 @@ class OwnFunction:
             raise ValueError(f"{name} returned the value {f} at w = {shown(w)}.")
         return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
 
+    def check_sign(self, w: Floats) -> None:
+        """Raise ValueError if f falls along a subgradient g, where it rises by ||g||².
+
+        The difference quotient of a convex f along g is at least ||g||².
+        """
+        f, g = self.evaluate(w)
+        square = float(g @ g)
+        if not square > 0.0:
+            return
+        t = _DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / np.sqrt(square)
+        change = self.evaluate(w + t * g)[0] - f
+        if change < -0.5 * t * square and change < -CLOSE * abs(f):
+            raise ValueError(
+                f"The subgradient g at w = {shown(w)} has the wrong sign: the "
+                "difference quotient of a convex function along g is at least ||g||² "
+                f"= {square:.6g}, but it is {change / t:.6g}."
+            )
+
     def steepest(self, w: Floats, p: Floats) -> Floats:
         """Return the steepest subgradient of f along p."""
         returned = self._steepest(w.copy(), p.copy(), *self._args)
         return self._vector("steepest must return", returned, 0.0)
+
+    def hessian_product(self, w: Floats, v: Floats) -> Floats:
+        """Return the Hessian at w times v."""
+        returned = self._hessp(w.copy(), v.copy(), *self._args)
+        return self._vector("hessp must return", returned, 0.0)
 
     @property
     def knows_lines(self) -> bool:
@@ -125,6 +157,19 @@ class OwnFunction:
                 f"{what} finite numbers; {n} of {g.size} are NaN or infinite."
             )
         return np.array(g, dtype=np.float64)
+
+
+def with_jac(function: Any, jac: Any) -> Any:
+    """Return the function of value and subgradient that SciPy's ``jac`` means."""
+    if jac is True or not callable(function):
+        return function
+    if not callable(jac):
+        raise TypeError(
+            "jac must be True, for a function that returns value and subgradient, or a "
+            f"function that returns the subgradient, got {jac!r}. Differences of "
+            "values are no subgradients."
+        )
+    return lambda w, *args: (function(w.copy(), *args), jac(w, *args))
 
 
 def shielded(
