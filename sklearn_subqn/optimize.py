@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,9 @@ from ._minimizing.minimizers import (
 )
 from ._minimizing.own_function import (
     OwnFunction,
+    checked_start,
+    reporter,
     shielded,
-    shown,
     with_jac,
     with_squares,
 )
@@ -45,6 +45,7 @@ from ._minimizing.published import (
     exact_line_search_of_maxima,
     maximum_of_lines,
 )
+from ._minimizing.sampled import minimize_stochastic, stochastic_steps
 
 __all__ = [
     "descent_direction",
@@ -52,6 +53,8 @@ __all__ = [
     "exact_line_search_of_maxima",
     "maximum_of_lines",
     "minimize",
+    "minimize_stochastic",
+    "stochastic_steps",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -251,7 +254,7 @@ def minimize(
     >>> bool(result.gap <= 1e-6 * result.fun)
     True
     """
-    w = _checked_start(w0)
+    w = checked_start(w0)
     check_number("alpha", alpha, low=0.0)
     if bounds is not None:
         raise ValueError(
@@ -382,7 +385,7 @@ class _Report:
         by_gradient: bool,
     ) -> None:
         self._called, self._callback = called, callback
-        self._by_name = callback is not None and _takes_results(callback)
+        self._call = reporter(callback)
         self._stopping, self._by_gradient = stopping, by_gradient
         self._reason: Status | None = None
 
@@ -398,19 +401,11 @@ class _Report:
 
     def _asks_to_stop(self, result: Result) -> bool:
         """Report an iteration; return whether the callback asks to stop."""
-        current = result.current
-        try:
-            if not self._by_name:
-                return self._callback(current.w.copy()) is True
-            reported = self._reported(result)
-            reported.current = OptimizeResult(
-                x=current.w.copy(),
-                fun=float(current.value),
-                jac=current.gradient.copy(),
-            )
-            return bool(self._callback(intermediate_result=reported))
-        except StopIteration:
-            return True
+        reported, current = self._reported(result), result.current
+        reported.current = OptimizeResult(
+            x=current.w.copy(), fun=float(current.value), jac=current.gradient.copy()
+        )
+        return self._call(reported)
 
     def _reported(self, result: Result) -> MinimizeResult:
         point = result.point
@@ -449,15 +444,6 @@ class _Report:
         return report
 
 
-def _takes_results(callback: Callable[..., Any]) -> bool:
-    """Whether a callback has SciPy's one parameter ``intermediate_result``."""
-    try:
-        return set(signature(callback).parameters) == {"intermediate_result"}
-    except ValueError:
-        # Some compiled functions have no signature.
-        return False
-
-
 def _smallest_subgradient(point: Any) -> Floats:
     """Return the gradient, or the smallest subgradient with an L1 norm."""
     if not isinstance(point.objective, Objective):
@@ -465,18 +451,6 @@ def _smallest_subgradient(point: Any) -> Floats:
         return gradient
     o = point.objective
     return o.elastic_net.smallest_subgradient(point.w, point.risk_gradient, o.alpha)
-
-
-def _checked_start(w0: Any) -> Floats:
-    w = np.asarray(w0)
-    if w.dtype.kind not in "fiub":
-        raise TypeError(f"w0 must be real numbers, got {w.dtype}.")
-    w = w.astype(np.float64)
-    if w.ndim != 1 or not w.size:
-        raise ValueError(f"w0 must have shape (d,) with d >= 1, got {w.shape}.")
-    if not np.isfinite(w).all():
-        raise ValueError(f"w0 must be finite, got {shown(w)}.")
-    return w
 
 
 def _checked_infimum(infimum: Any) -> float:

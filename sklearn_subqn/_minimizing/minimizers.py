@@ -157,6 +157,28 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
 
 def given_options(method: str, options: Any) -> Options:
     """Return the checked options of a method."""
+    table = {name: minimizer.options for name, minimizer in MINIMIZERS.items()}
+    known = table[method]
+    options = check_options(method, options, table)
+    if {"k_max", "direction_max_iter"} <= options.keys():
+        raise ValueError("options has k_max and direction_max_iter. Give one of them.")
+    defaults = {"line_search": "wolfe"} if "line_search" in known else {}
+    given = {known[name].setting or name: value for name, value in options.items()}
+    return Options(**defaults | given)
+
+
+def check_options(
+    method: str, options: Any, table: Mapping[str, Mapping[str, Option]]
+) -> Mapping[str, Any]:
+    """Return the options, or raise unless the method takes them.
+
+    Parameters
+    ----------
+    method : str
+    options : dict or None
+    table : mapping
+        The options of all methods.
+    """
     if options is None:
         options = {}
     if not isinstance(options, Mapping):
@@ -164,11 +186,11 @@ def given_options(method: str, options: Any) -> Options:
             f"options must be a dict or None, got {options!r} of type "
             f"{type(options).__name__}."
         )
-    known = MINIMIZERS[method].options
+    known = table[method]
     for name, value in options.items():
         if name not in known:
             its = f"are {', '.join(known)}" if known else "there are none"
-            names = [repr(k) for k, v in MINIMIZERS.items() if name in v.options]
+            names = [repr(k) for k, v in table.items() if name in v]
             other = f" Give method= one of {', '.join(names)} for it." if names else ""
             raise ValueError(
                 f"options has {name!r}, but of method={method!r} {its}."
@@ -176,8 +198,4 @@ def given_options(method: str, options: Any) -> Options:
             )
         check_option_of_solver(f"options[{name!r}]", value, known[name])
     check_together("options", f"method={method!r}", options, known)
-    if {"k_max", "direction_max_iter"} <= options.keys():
-        raise ValueError("options has k_max and direction_max_iter. Give one of them.")
-    defaults = {"line_search": "wolfe"} if "line_search" in known else {}
-    given = {known[name].setting or name: value for name, value in options.items()}
-    return Options(**defaults | given)
+    return options

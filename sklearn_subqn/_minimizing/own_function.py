@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy.optimize import OptimizeResult
 
 from .._core.losses import OwnLoss, PiecewiseQuadratic
 from .._core.objectives.generic import Function, FunctionObjective, OnLine
@@ -218,3 +220,42 @@ def with_squares(
 def shown(w: Floats) -> str:
     """Return parameters as text for a message, shortened if there are many."""
     return np.array2string(w, precision=6, threshold=6, edgeitems=3)
+
+
+def reporter(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], bool]:
+    """Return what hands results to a callback as SciPy does.
+
+    It returns whether the callback asks to stop. A function whose only parameter is
+    called ``intermediate_result`` gets the whole result; any other one gets the array
+    ``x`` of ``current``, if the result has that, or of the result itself.
+    """
+    if callback is None:
+        return lambda result: False
+    try:
+        by_name = set(signature(callback).parameters) == {"intermediate_result"}
+    except ValueError:
+        # Some compiled functions have no signature.
+        by_name = False
+
+    def report(result: OptimizeResult) -> bool:
+        try:
+            if by_name:
+                return bool(callback(intermediate_result=result))
+            return callback(result.get("current", result).x) is True
+        except StopIteration:
+            return True
+
+    return report
+
+
+def checked_start(w0: Any, name: str = "w0") -> Floats:
+    """Return a starting point as an array, or raise unless it is a finite vector."""
+    w = np.asarray(w0)
+    if w.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got {w.dtype}.")
+    w = w.astype(np.float64)
+    if w.ndim != 1 or not w.size:
+        raise ValueError(f"{name} must have shape (d,) with d >= 1, got {w.shape}.")
+    if not np.isfinite(w).all():
+        raise ValueError(f"{name} must be finite, got {shown(w)}.")
+    return w
