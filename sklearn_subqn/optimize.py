@@ -13,7 +13,7 @@ from scipy.optimize import OptimizeResult
 
 from ._checks import check_callback, check_number, check_option
 from ._core.driver import History
-from ._core.objectives.generic import Function, penalized
+from ._core.objectives.generic import Function, TwiceDifferentiable, penalized
 from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
 from ._core.solvers import (
@@ -31,13 +31,21 @@ from ._minimizing.minimizers import (
     given_options,
     quasi_newton,
 )
-from ._minimizing.own_function import OwnFunction, shielded, shown, with_squares
+from ._minimizing.own_function import (
+    OwnFunction,
+    checked_start,
+    reporter,
+    shielded,
+    with_jac,
+    with_squares,
+)
 from ._minimizing.published import (
     descent_direction,
     exact_line_search,
     exact_line_search_of_maxima,
     maximum_of_lines,
 )
+from ._minimizing.sampled import minimize_stochastic, stochastic_steps
 
 __all__ = [
     "descent_direction",
@@ -45,21 +53,35 @@ __all__ = [
     "exact_line_search_of_maxima",
     "maximum_of_lines",
     "minimize",
+    "minimize_stochastic",
+    "stochastic_steps",
 ]
 
 Floats = npt.NDArray[np.float64]
+
+# The full matrix of BFGS takes 8 MB for 1000 parameters. It solves ill-conditioned
+# problems that limited memory does not.
+_MAX_FULL = 1000
 
 # Exit codes as in SciPy: 1 if a limit was reached, 99 if the callback stopped the run,
 # 0 for success, and 2 otherwise.
 _CODES = {Status.MAX_ITER: 1, Status.CALLBACK: 99}
 
 
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)
+
+
 def minimize(
-    value_and_subgradient: Callable[..., tuple[float, Any]],
+    value_and_subgradient: Callable[..., Any],
     w0: Any,
     method: str | None = None,
     *,
     args: tuple[Any, ...] = (),
+    jac: bool | Callable[..., Any] = True,
+    hessp: Callable[..., Any] | None = None,
+    bounds: None = None,
     alpha: float = 0.0,
     l1_ratio: float = 0.0,
     steepest: Callable[..., Any] | None = None,
@@ -68,7 +90,7 @@ def minimize(
     tol: float = 1e-6,
     max_iter: int = 1000,
     options: Mapping[str, Any] | None = None,
-    callback: Callable[[OptimizeResult], Any] | None = None,
+    callback: Callable[..., Any] | None = None,
 ) -> MinimizeResult:
     """Minimize a convex function, not necessarily differentiable, plus a penalty.
 
@@ -86,12 +108,16 @@ def minimize(
     w0 : array-like of shape (d,)
         Starting point.
     method : str, optional
-        By default "ls-bmrm", which proves a gap, with ``alpha > 0`` and without
-        ``steepest``; else "sublbfgs".
+        In upper or lower case. The default is "newton-cg" with ``hessp``. Without it,
+        and without ``steepest``, it is "ls-bmrm", which proves a gap, with ``alpha >
+        0``, and "bfgs" without a penalty for up to 1000 parameters. Elsewhere it is
+        "sublbfgs".
 
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix. At iterates on kinks of f they need ``steepest``.
         - "lbfgs", "bfgs": the classical methods, for differentiable functions.
+        - "newton-cg", "trust-region": Newton's method with directions by conjugate
+          gradients, for differentiable functions with ``hessp`` and ``l1_ratio=0``.
         - "owlqn", "owlqn*": for differentiable f with a positive ``l1_ratio``.
         - "fista", "ista": proximal gradient descent for differentiable f and ``alpha >
           0``, with any ``l1_ratio``.
@@ -103,6 +129,15 @@ def minimize(
           is its best point.
     args : tuple, default=()
         Further arguments of the functions.
+    jac : True or callable, default=True
+        Whether ``value_and_subgradient`` returns the subgradient beside the value, or
+        the function ``jac(w, *args)`` that returns it. Differences of values are not
+        taken, because they are no subgradients.
+    hessp : callable, optional
+        ``hessp(w, v, *args)`` returns the Hessian of f at w times v, as in SciPy. Only
+        "newton-cg" and "trust-region" take it.
+    bounds : None
+        Bounds are not supported; the error names functions that take them.
     alpha : float, default=0.0
         Strength of the penalty, non-negative. For a function that is strongly convex
         with a known constant, pass the constant as ``alpha`` and subtract ``alpha / 2 *
@@ -126,7 +161,8 @@ def minimize(
         subgradient (with an L1 norm, of the smallest subgradient) exceeds this
         tolerance.
     max_iter : int, default=1000
-        Limit on the number of iterations, at least 1.
+        Limit on the number of iterations, at least 1. SciPy's option ``maxiter``
+        replaces it.
     options : dict, optional
         Options of the method, also of the default method. The options are listed under
         the solver of the same name in the table of `docs/methods.md`, for example:
@@ -151,10 +187,11 @@ def minimize(
         - ``random_state``, None: seed of subgradients drawn at random where an L1 norm
           has kinks, of "owlqn", "owlqn*" and "subgradient".
     callback : callable, optional
-        Called after every iteration with an ``OptimizeResult`` of the best point so
-        far, as in the result, and with the present iterate in ``current``, with ``x``,
-        ``fun`` and ``jac``. The run stops if it returns True or raises
-        ``StopIteration``.
+        Called after every iteration as by SciPy. A function whose only parameter is
+        called ``intermediate_result`` gets an ``OptimizeResult`` of the best point so
+        far, as in the result, and of the present iterate in ``current``, with ``x``,
+        ``fun`` and ``jac``. Any other function gets the present iterate as an array.
+        The run stops if the callback returns True or raises ``StopIteration``.
 
     Returns
     -------
@@ -178,7 +215,7 @@ def minimize(
         If arguments are invalid or contradict each other, if the function does not
         return a finite number and vector, or, with ``alpha > 0``, if its values
         contradict its subgradients: then f is not convex, or the vectors are no
-        subgradients.
+        subgradients. With ``alpha=0`` this is tested where the first line search fails.
 
     See Also
     --------
@@ -217,11 +254,22 @@ def minimize(
     >>> bool(result.gap <= 1e-6 * result.fun)
     True
     """
-    w = _checked_start(w0)
+    w = checked_start(w0)
     check_number("alpha", alpha, low=0.0)
+    if bounds is not None:
+        raise ValueError(
+            "minimize has no bounds. scipy.optimize.minimize(method='L-BFGS-B') takes "
+            "them for differentiable functions, and coef_bounds of estimators such as "
+            "BMRMRegressor for losses of linear scores."
+        )
     if method is None:
-        method = "ls-bmrm" if alpha and steepest is None else "sublbfgs"
+        method = _default_method(alpha, hessp, steepest, len(w))
+    if isinstance(method, str):
+        method = method.lower()
     check_option("method", method, list(MINIMIZERS))
+    if isinstance(options, Mapping) and "maxiter" in options:
+        options = dict(options)
+        max_iter = options.pop("maxiter")
     check_number("l1_ratio", l1_ratio, low=0.0, high=1.0)
     check_number("tol", tol, low=0.0)
     check_number("max_iter", max_iter, low=1, integer=True)
@@ -230,11 +278,19 @@ def minimize(
     check_penalty(method, float(alpha), float(l1_ratio), infimum)
     given = given_options(method, options)
     chosen = MINIMIZERS[method]
-    called = OwnFunction(value_and_subgradient, steepest, restrict, args, w.shape)
+    function = with_jac(value_and_subgradient, jac)
+    called = OwnFunction(function, steepest, restrict, hessp, args, w.shape)
     if steepest is not None and method not in ("sublbfgs", "subbfgs"):
         raise ValueError(
             f"steepest has no effect with method={method!r}; 'sublbfgs' and 'subbfgs' "
             "take it."
+        )
+    if chosen.by_products != (hessp is not None):
+        raise ValueError(
+            f"method={method!r} needs hessp, the products with the Hessian."
+            if chosen.by_products
+            else f"hessp has no effect with method={method!r}; 'newton-cg' and "
+            "'trust-region' take it."
         )
     searches = "line_search" in chosen.options and given.line_search == "exact"
     if restrict is not None and not searches:
@@ -247,15 +303,18 @@ def minimize(
     if given.gap is not None or given.gradient is not None:
         stopping = Stopping(given.gap or 0.0, absolute=True)
     objective = None
-    if alpha:
-        function = Function(shielded(called, infimum, w), infimum)
+    if alpha or chosen.by_products:
+        evaluate = shielded(called, infimum, w) if alpha else called.evaluate
+        loss = Function(evaluate, infimum)
+        if chosen.by_products:
+            loss = TwiceDifferentiable(evaluate, infimum, called.hessian_product)
         regularizer = elastic_net(len(w), float(l1_ratio))
-        objective = penalized(function, regularizer, float(alpha))
-    proves = False
-    if chosen.penalized:
+        objective = penalized(loss, regularizer, float(alpha))
+    proves = not alpha
+    if chosen.penalized or chosen.by_products:
         assert objective is not None, "checked"
         spec = SOLVERS[method]
-        proves = spec.proves or l1_ratio > 0.0
+        proves |= spec.proves or l1_ratio > 0.0
         solver = spec.start(objective, Start(w), replace(given, stopping=stopping))
     else:
         whole = with_squares(called, objective, infimum)
@@ -276,7 +335,17 @@ def minimize(
         raise ValueError(
             f"value_and_subgradient must return a finite value at w0, but {error}."
         ) from error
+    if result.status in (Status.NO_STEP, Status.NO_DESCENT) and result.n_iter <= 2:
+        called.check_sign(result.point.w)
     return report.outcome(result, method)
+
+
+def _default_method(alpha: float, hessp: Any, steepest: Any, n_params: int) -> str:
+    if hessp is not None:
+        return "newton-cg"
+    if steepest is not None or (not alpha and n_params > _MAX_FULL):
+        return "sublbfgs"
+    return "ls-bmrm" if alpha else "bfgs"
 
 
 class MinimizeResult(OptimizeResult):
@@ -316,6 +385,7 @@ class _Report:
         by_gradient: bool,
     ) -> None:
         self._called, self._callback = called, callback
+        self._call = reporter(callback)
         self._stopping, self._by_gradient = stopping, by_gradient
         self._reason: Status | None = None
 
@@ -335,10 +405,7 @@ class _Report:
         reported.current = OptimizeResult(
             x=current.w.copy(), fun=float(current.value), jac=current.gradient.copy()
         )
-        try:
-            return bool(self._callback(reported))
-        except StopIteration:
-            return True
+        return self._call(reported)
 
     def _reported(self, result: Result) -> MinimizeResult:
         point = result.point
@@ -384,18 +451,6 @@ def _smallest_subgradient(point: Any) -> Floats:
         return gradient
     o = point.objective
     return o.elastic_net.smallest_subgradient(point.w, point.risk_gradient, o.alpha)
-
-
-def _checked_start(w0: Any) -> Floats:
-    w = np.asarray(w0)
-    if w.dtype.kind not in "fiub":
-        raise TypeError(f"w0 must be real numbers, got {w.dtype}.")
-    w = w.astype(np.float64)
-    if w.ndim != 1 or not w.size:
-        raise ValueError(f"w0 must have shape (d,) with d >= 1, got {w.shape}.")
-    if not np.isfinite(w).all():
-        raise ValueError(f"w0 must be finite, got {shown(w)}.")
-    return w
 
 
 def _checked_infimum(infimum: Any) -> float:

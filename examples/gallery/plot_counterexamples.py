@@ -88,7 +88,7 @@ def points_of(function, start, method, **given):
         method,
         max_iter=12,
         tol=0.0,
-        callback=lambda result: points.append(result.current.x),
+        callback=points.append,
         **given,
     )
     return np.array(points)

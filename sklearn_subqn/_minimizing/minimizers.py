@@ -30,6 +30,11 @@ _RELATIVE = {
 }
 
 
+_QUASI_NEWTON = ("sublbfgs", "subbfgs", "lbfgs", "bfgs")
+
+_BY_PRODUCTS = ("newton-cg", "trust-region")
+
+
 @dataclass(frozen=True)
 class Minimizer:
     """Options and requirements of a method.
@@ -46,6 +51,8 @@ class Minimizer:
         any penalty.
     smooth : bool
         Whether the function must be differentiable.
+    by_products : bool
+        Whether the method takes products with the Hessian, and needs them.
     """
 
     options: Mapping[str, Option]
@@ -53,6 +60,7 @@ class Minimizer:
     penalized: bool
     l1: bool | None
     smooth: bool
+    by_products: bool
 
 
 def _minimizer(name: str) -> Minimizer:
@@ -71,19 +79,18 @@ def _minimizer(name: str) -> Minimizer:
     return Minimizer(
         options,
         by_cuts="bmrm" in name or "bundle" in name,
-        penalized=name not in ("sublbfgs", "subbfgs", "lbfgs", "bfgs"),
+        penalized=name not in (*_QUASI_NEWTON, *_BY_PRODUCTS),
         l1=None if takes_l2 and takes_l1 else takes_l1,
         smooth=spec.smooth is True,
+        by_products=name in _BY_PRODUCTS,
     )
 
 
 MINIMIZERS = {
     name: _minimizer(name)
     for name in (
-        "sublbfgs",
-        "subbfgs",
-        "lbfgs",
-        "bfgs",
+        *_QUASI_NEWTON,
+        *_BY_PRODUCTS,
         "owlqn",
         "owlqn*",
         "fista",
@@ -150,6 +157,28 @@ def check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) ->
 
 def given_options(method: str, options: Any) -> Options:
     """Return the checked options of a method."""
+    table = {name: minimizer.options for name, minimizer in MINIMIZERS.items()}
+    known = table[method]
+    options = check_options(method, options, table)
+    if {"k_max", "direction_max_iter"} <= options.keys():
+        raise ValueError("options has k_max and direction_max_iter. Give one of them.")
+    defaults = {"line_search": "wolfe"} if "line_search" in known else {}
+    given = {known[name].setting or name: value for name, value in options.items()}
+    return Options(**defaults | given)
+
+
+def check_options(
+    method: str, options: Any, table: Mapping[str, Mapping[str, Option]]
+) -> Mapping[str, Any]:
+    """Return the options, or raise unless the method takes them.
+
+    Parameters
+    ----------
+    method : str
+    options : dict or None
+    table : mapping
+        The options of all methods.
+    """
     if options is None:
         options = {}
     if not isinstance(options, Mapping):
@@ -157,11 +186,11 @@ def given_options(method: str, options: Any) -> Options:
             f"options must be a dict or None, got {options!r} of type "
             f"{type(options).__name__}."
         )
-    known = MINIMIZERS[method].options
+    known = table[method]
     for name, value in options.items():
         if name not in known:
             its = f"are {', '.join(known)}" if known else "there are none"
-            names = [repr(k) for k, v in MINIMIZERS.items() if name in v.options]
+            names = [repr(k) for k, v in table.items() if name in v]
             other = f" Give method= one of {', '.join(names)} for it." if names else ""
             raise ValueError(
                 f"options has {name!r}, but of method={method!r} {its}."
@@ -169,8 +198,4 @@ def given_options(method: str, options: Any) -> Options:
             )
         check_option_of_solver(f"options[{name!r}]", value, known[name])
     check_together("options", f"method={method!r}", options, known)
-    if {"k_max", "direction_max_iter"} <= options.keys():
-        raise ValueError("options has k_max and direction_max_iter. Give one of them.")
-    defaults = {"line_search": "wolfe"} if "line_search" in known else {}
-    given = {known[name].setting or name: value for name, value in options.items()}
-    return Options(**defaults | given)
+    return options

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy.optimize import OptimizeResult
 
 from .._core.losses import OwnLoss, PiecewiseQuadratic
 from .._core.objectives.generic import Function, FunctionObjective, OnLine
 from .._core.objectives.objective import Objective
+from .._core.rounding import CLOSE
 from .._solving.solution import Floats
+
+# A difference quotient moves by a millionth of the parameters: rounding errors of f are
+# then far below its change.
+_DIFFERENCE = 1e-6
 
 
 class OwnFunction:
@@ -24,8 +31,10 @@ class OwnFunction:
         Maps w and p to the subgradient g with the largest <g, p>.
     restrict : callable or None
         Maps w and p to f(w + eta * p) as a function of eta.
+    hessp : callable or None
+        Maps w and v to the product of the Hessian at w with v.
     args : tuple
-        Further arguments of all three functions.
+        Further arguments of all of these functions.
     shape : tuple
         Shape of w.
 
@@ -40,6 +49,7 @@ class OwnFunction:
         function: Any,
         steepest: Any,
         restrict: Any,
+        hessp: Any,
         args: Any,
         shape: tuple[int, ...],
     ) -> None:
@@ -47,6 +57,7 @@ class OwnFunction:
             ("value_and_subgradient", function),
             ("steepest", steepest),
             ("restrict", restrict),
+            ("hessp", hessp),
         ):
             if not callable(given) and (given is not None or given is function):
                 raise TypeError(
@@ -58,7 +69,7 @@ class OwnFunction:
                 f"args must be a tuple, got {args!r} of type {type(args).__name__}."
             )
         self._function, self._steepest = function, steepest
-        self._restrict = restrict
+        self._restrict, self._hessp = restrict, hessp
         self._args, self._shape = args, shape
         self.n_calls = 0
 
@@ -89,10 +100,33 @@ class OwnFunction:
             raise ValueError(f"{name} returned the value {f} at w = {shown(w)}.")
         return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
 
+    def check_sign(self, w: Floats) -> None:
+        """Raise ValueError if f falls along a subgradient g, where it rises by ||g||².
+
+        The difference quotient of a convex f along g is at least ||g||².
+        """
+        f, g = self.evaluate(w)
+        square = float(g @ g)
+        if not square > 0.0:
+            return
+        t = _DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / np.sqrt(square)
+        change = self.evaluate(w + t * g)[0] - f
+        if change < -0.5 * t * square and change < -CLOSE * abs(f):
+            raise ValueError(
+                f"The subgradient g at w = {shown(w)} has the wrong sign: the "
+                "difference quotient of a convex function along g is at least ||g||² "
+                f"= {square:.6g}, but it is {change / t:.6g}."
+            )
+
     def steepest(self, w: Floats, p: Floats) -> Floats:
         """Return the steepest subgradient of f along p."""
         returned = self._steepest(w.copy(), p.copy(), *self._args)
         return self._vector("steepest must return", returned, 0.0)
+
+    def hessian_product(self, w: Floats, v: Floats) -> Floats:
+        """Return the Hessian at w times v."""
+        returned = self._hessp(w.copy(), v.copy(), *self._args)
+        return self._vector("hessp must return", returned, 0.0)
 
     @property
     def knows_lines(self) -> bool:
@@ -125,6 +159,19 @@ class OwnFunction:
                 f"{what} finite numbers; {n} of {g.size} are NaN or infinite."
             )
         return np.array(g, dtype=np.float64)
+
+
+def with_jac(function: Any, jac: Any) -> Any:
+    """Return the function of value and subgradient that SciPy's ``jac`` means."""
+    if jac is True or not callable(function):
+        return function
+    if not callable(jac):
+        raise TypeError(
+            "jac must be True, for a function that returns value and subgradient, or a "
+            f"function that returns the subgradient, got {jac!r}. Differences of "
+            "values are no subgradients."
+        )
+    return lambda w, *args: (function(w.copy(), *args), jac(w, *args))
 
 
 def shielded(
@@ -173,3 +220,42 @@ def with_squares(
 def shown(w: Floats) -> str:
     """Return parameters as text for a message, shortened if there are many."""
     return np.array2string(w, precision=6, threshold=6, edgeitems=3)
+
+
+def reporter(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], bool]:
+    """Return what hands results to a callback as SciPy does.
+
+    It returns whether the callback asks to stop. A function whose only parameter is
+    called ``intermediate_result`` gets the whole result; any other one gets the array
+    ``x`` of ``current``, if the result has that, or of the result itself.
+    """
+    if callback is None:
+        return lambda result: False
+    try:
+        by_name = set(signature(callback).parameters) == {"intermediate_result"}
+    except ValueError:
+        # Some compiled functions have no signature.
+        by_name = False
+
+    def report(result: OptimizeResult) -> bool:
+        try:
+            if by_name:
+                return bool(callback(intermediate_result=result))
+            return callback(result.get("current", result).x) is True
+        except StopIteration:
+            return True
+
+    return report
+
+
+def checked_start(w0: Any, name: str = "w0") -> Floats:
+    """Return a starting point as an array, or raise unless it is a finite vector."""
+    w = np.asarray(w0)
+    if w.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, got {w.dtype}.")
+    w = w.astype(np.float64)
+    if w.ndim != 1 or not w.size:
+        raise ValueError(f"{name} must have shape (d,) with d >= 1, got {w.shape}.")
+    if not np.isfinite(w).all():
+        raise ValueError(f"{name} must be finite, got {shown(w)}.")
+    return w

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import optimize
+from scipy import optimize, special
 from sklearn.datasets import make_classification
 
+import sklearn_subqn
 from sklearn_subqn import SubLBFGSLinearSVC, minimize
 from sklearn_subqn._minimizing.minimizers import MINIMIZERS
 
@@ -241,9 +242,9 @@ def test_functions_do_not_stop_a_run(method, n_calls):
 def test_callbacks_stop_a_run(stop):
     seen = []
 
-    def callback(result):
-        seen.append(result)
-        if result.nit == 2:
+    def callback(intermediate_result):
+        seen.append(intermediate_result)
+        if intermediate_result.nit == 2:
             if stop is True:
                 return True
             raise StopIteration
@@ -311,7 +312,12 @@ def test_what_functions_return_is_checked(returned, error, message):
     ("options", "error", "message"),
     [
         ({"method": "newton"}, ValueError, "method must be one of 'sublbfgs'"),
-        ({"method": "bmrm"}, ValueError, "needs a penalty, alpha > 0.*'bfgs'\\."),
+        ({"method": "bmrm"}, ValueError, "needs a penalty, alpha > 0.*'bfgs', 'newton"),
+        ({"bounds": [(0, 1)]}, ValueError, "no bounds. scipy.optimize.*coef_bounds"),
+        ({"jac": False}, TypeError, "jac must be True.*Differences of values"),
+        ({"options": {"maxiter": 0}}, ValueError, "max_iter must be .*>= 1"),
+        ({"method": "Newton-CG"}, ValueError, "'newton-cg' needs hessp"),
+        ({"method": "BFGS", "hessp": l1}, ValueError, "hessp has no effect.*'bfgs'"),
         ({"method": "owlqn", "alpha": 1.0}, ValueError, "does not support l1_ratio=0"),
         (
             {"method": "bfgs", "alpha": 1.0, "l1_ratio": 0.5},
@@ -343,8 +349,8 @@ def test_what_functions_return_is_checked(returned, error, message):
             ValueError,
             "'memory', but of method='bfgs' are line_search, c1, c2",
         ),
-        ({"options": {"memry": 3}}, ValueError, "Did you mean 'memory'"),
-        ({"options": {"memory": -1}}, ValueError, r"options\['memory'\] must be"),
+        ({"options": {"ephsilon": 3}}, ValueError, "Did you mean 'epsilon'"),
+        ({"options": {"c2": -1}}, ValueError, r"options\['c2'\] must be"),
         ({"options": {"c1": 0.95}}, ValueError, "less than c2, got c1=0.95 and c2=0.9"),
         ({"callback": 3}, TypeError, "callback must be callable"),
         ({"w0": [[1.0]]}, ValueError, r"shape \(d,\) with d >= 1, got \(1, 1\)"),
@@ -399,3 +405,75 @@ def test_the_default_proves_an_optimum_with_a_penalty():
     result = minimize(largest, np.zeros(8), alpha=1e-2)
     assert result.success
     assert result.gap <= 1e-6 * max(1.0, abs(result.fun))
+
+
+def logistic(w, hilly=1.0):
+    X, y = make_classification(60, 8, random_state=0)
+    X = X * np.logspace(0.0, hilly, 8)
+    z = np.where(y > 0, 1.0, -1.0) * (X @ w)
+    u = -np.where(y > 0, 1.0, -1.0) * special.expit(-z) / len(z)
+    value = np.logaddexp(0.0, -z).mean() + 5e-3 * w @ w
+    return value, X.T @ u + 1e-2 * w
+
+
+def logistic_product(w, v, hilly=1.0):
+    X, _ = make_classification(60, 8, random_state=0)
+    X = X * np.logspace(0.0, hilly, 8)
+    z = X @ w
+    h = special.expit(z) * special.expit(-z) / len(z)
+    return X.T @ (h * (X @ v)) + 1e-2 * v
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("method", [None, "Newton-CG", "trust-region"])
+def test_products_with_the_hessian(method, alpha):
+    result = minimize(
+        logistic, np.ones(8), method, args=(1.5,), hessp=logistic_product, alpha=alpha
+    )
+    best = optimize.minimize(
+        lambda w: logistic(w, 1.5)[0] + 0.5 * alpha * w @ w,
+        np.zeros(8),
+        jac=lambda w: logistic(w, 1.5)[1] + alpha * w,
+        method="BFGS",
+        options={"gtol": 1e-9},
+    ).fun
+    assert result.success
+    assert result.nit < 30
+    assert result.fun == pytest.approx(best, rel=2e-6)
+    assert result.lower_bound <= best * (1.0 + 1e-9)
+    assert np.isfinite(result.gap) == (alpha > 0.0)
+
+
+def test_calls_in_the_manner_of_scipy():
+    call = {"jac": lambda w, c: 2.0 * (w - c), "args": (3.0,), "method": "L-BFGS-B"}
+    peer = optimize.minimize(lambda w, c: (w - c) @ (w - c), np.zeros(4), **call)
+    call["method"] = "LBFGS"
+    seen = []
+    result = minimize(
+        lambda w, c: (w - c) @ (w - c), np.zeros(4), callback=seen.append, **call
+    )
+    assert_allclose(result.x, peer.x, atol=1e-6)
+    assert_allclose(seen[-1], result.x)
+    call["options"] = {"maxiter": 1}
+    assert minimize(lambda w, c: (w - c) @ (w - c), np.zeros(4), **call).nit == 1
+
+
+def test_the_default_without_a_penalty_ends_on_bad_scales():
+    result = minimize(logistic, np.zeros(8), args=(4.0,))
+    peer = minimize(logistic, np.zeros(8), "bfgs", args=(4.0,))
+    assert result.success
+    assert result.fun == peer.fun
+
+
+@pytest.mark.parametrize("method", ["sublbfgs", "subbfgs", "lbfgs", "bfgs"])
+def test_gradients_of_the_wrong_sign_are_told(method):
+    def wrong(w):
+        value, gradient = logistic(w)
+        return value, -gradient
+
+    with pytest.raises(ValueError, match="has the wrong sign: the difference quotient"):
+        minimize(wrong, np.zeros(8), method)
+
+
+def test_public_names_are_listed():
+    assert dir(sklearn_subqn.optimize) == sorted(sklearn_subqn.optimize.__all__)

@@ -249,7 +249,7 @@ def test_minimize_is_algorithm_3_1_with_exact_steps(method, lambda_):
         },
         tol=0.0,
         max_iter=20,
-        callback=lambda result: seen.append(result.current.x),
+        callback=seen.append,
         **with_squares,
     )
     w = np.zeros(8)
@@ -305,7 +305,7 @@ def points_of(function, steepest, start, method, max_iter=20, **options):
         options=options,
         max_iter=max_iter,
         tol=0.0,
-        callback=lambda each: seen.append(each.current.x),
+        callback=seen.append,
     )
     return np.array(seen), result
 
@@ -432,7 +432,7 @@ def test_an_absolute_gap_ends_bundle_methods():
         alpha=0.5,
         tol=0.0,
         options={"epsilon": 1e-3},
-        callback=lambda each: seen.append(each.gap),
+        callback=lambda intermediate_result: seen.append(intermediate_result.gap),
     )
     assert result.success
     assert seen[-1] <= 1e-3 < min(seen[:-1])
@@ -462,6 +462,10 @@ def test_callbacks_see_the_current_point_and_its_coefficients():
 
 def test_points_worse_than_the_best_are_seen():
     values = []
+
+    def note(intermediate_result):
+        values.append((intermediate_result.fun, intermediate_result.current.fun))
+
     result = minimize(
         lambda w: (float(np.abs(w).sum()), np.sign(w)),
         np.array([0.31, -0.2]),
@@ -469,7 +473,7 @@ def test_points_worse_than_the_best_are_seen():
         alpha=1e-3,
         options={"eta0": 0.3, "tau": None},
         max_iter=15,
-        callback=lambda each: values.append((each.fun, each.current.fun)),
+        callback=note,
     )
     assert all(best <= current for best, current in values)
     assert any(best < current for best, current in values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -29,9 +29,12 @@ class Curvature(ABC):
     by_rows : bool
         Whether each row has a matrix of its own. Elsewhere R'' is diag(a) - C - Cᵀ for
         its ``diagonal`` a, and ``crossed`` is C.
+    has_entries : bool
+        Whether entries are known, and not only products with vectors.
     """
 
     by_rows: bool = True
+    has_entries: bool = True
 
     def rows(self) -> Rows:
         """Return the rows whose matrix is not zero."""
@@ -136,6 +139,30 @@ class MatrixCurvature(Curvature):
         for j in range(len(out)):
             for k in range(j, len(out)):
                 out[j, k] += X.T @ (matrices[:, j, k, np.newaxis] * X)
+
+
+class CurvatureByProducts(Curvature):
+    """The Hessian of a function of q parameters, known by its products only.
+
+    Ones stand in for the diagonal, so that conjugate gradients have no preconditioner.
+    """
+
+    by_rows = has_entries = False
+
+    def __init__(self, product: Callable[[Floats], Floats], n_params: int) -> None:
+        self._product, self._n_params = product, n_params
+
+    def take(self, rows: Rows | slice) -> Curvature:
+        raise TypeError("The Hessian of a function couples all parameters.")
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._product(dscores)
+
+    def diagonal(self) -> Floats:
+        return np.ones(self._n_params)
+
+    def total(self) -> Floats:
+        raise TypeError("The entries of the Hessian are not known.")
 
 
 class Entries(NamedTuple):

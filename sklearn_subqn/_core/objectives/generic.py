@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic
+from ..losses._curvature import Curvature, CurvatureByProducts
 from ..losses._loss import Loss
 from ..regularizers import Regularizer
 from ..rows.design import Identity
@@ -57,11 +59,56 @@ class Function(Loss):
         return self.at(scores)[1]
 
 
+class TwiceDifferentiable(Function):
+    """A convex function with the products of its Hessian.
+
+    Parameters
+    ----------
+    evaluate, infimum
+        See ``Function``.
+    product : callable
+        ``product(w, v)`` returns the Hessian at w times v.
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable[[Floats], tuple[float, Floats]],
+        infimum: float,
+        product: Callable[[Floats, Floats], Floats],
+    ) -> None:
+        super().__init__(evaluate, infimum)
+        self._product = product
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Derivatives:
+        def at(step: float) -> tuple[float, float]:
+            w = scores + step * dscores
+            bend = float(dscores @ self._product(w, dscores))
+            return float(self.at(w)[1] @ dscores), bend
+
+        return at
+
+    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Curvature:
+        return CurvatureByProducts(partial(self._product, scores), len(scores))
+
+
+class _Unpenalized(Objective):
+    """A function without a penalty, of which cuts prove nothing."""
+
+    def dual_value(self, cut: Cut) -> float:
+        return float(self.risk.oracle.infimum)
+
+
 def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Objective:
-    """Return f(w) + alpha * Omega(w) for a convex f, with bounds from cuts of f."""
+    """Return f(w) + alpha * Omega(w) for a convex f, with bounds from cuts of f.
+
+    With ``alpha = 0`` no bounds are known but the infimum of f.
+    """
     d = regularizer.n_penalized
     risk = Risk(Identity(d), function, np.zeros(d), np.full(d, 1.0 / d))
-    return Objective(risk, regularizer, alpha)
+    kind = Objective if alpha else _Unpenalized
+    return kind(risk, regularizer, alpha)
 
 
 class FunctionObjective:

@@ -310,6 +310,8 @@ class Risk(DualsOfRisk):
 
     def makes_matrix(self, curvature: Curvature) -> bool:
         """Whether the matrix of the Hessian can be formed."""
+        if not curvature.has_entries:
+            return False
         if not self.design.several_scores or self.design.shares_coef:
             return True
         return type(curvature).add_gram is not Curvature.add_gram

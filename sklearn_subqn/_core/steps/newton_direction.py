@@ -171,7 +171,7 @@ class NewtonDirections:
         matrix = objective.risk.makes_matrix(point.curvature)
         if matrix and is_factorized(objective, rtol):
             return solution_operator(hessian.matrix())(rhs)
-        if eliminates_category(objective):
+        if matrix and eliminates_category(objective):
             return hessian.bordered().solution(solution_operator, rhs)
         solve = None
         several = design.several_scores and not design.shares_coef
