@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.driver import Status, Stopping
+from sklearn_subqn._core.driver.stopping import size_of, sizes_of
 
 cd_module = importlib.import_module("sklearn_subqn._core.solvers.cd")
 
@@ -18,6 +19,16 @@ def test_gaps_are_relative_to_the_distance_from_the_infimum():
     assert not stopping.is_reached(0.021, -1.0)
     # Values near the infimum: what is negligible beside the objective is rounding.
     assert stopping.allowed_gap(-3.0) == pytest.approx(3e-8)
+
+
+@pytest.mark.parametrize("infimum", [-3.0, 0.0, 2.0])
+def test_sizes_of_several_values_are_those_of_each(infimum):
+    values = np.array([-4.0, -3.0, -1e-9, 0.0, 2.0, 5.0])
+    sizes = [size_of(value, infimum) for value in values]
+    np.testing.assert_array_equal(sizes_of(values, infimum), sizes)
+    distances = np.abs(values - infimum)
+    assert np.all(sizes >= distances)
+    assert np.all(np.less(sizes, 1e-5) <= np.less(distances, 1e-5))
 
 
 def test_gaps_may_be_absolute_or_relative_to_a_least_size():

@@ -205,3 +205,35 @@ def test_a_new_loss_is_a_row():
     inside = loss.oracle.curvature(scores, targets, weights).diagonal() == 0.0
     assert_array_equal(inside, beyond == 0.0)
     assert (loss.smooth, loss.analytic, loss.has_envelope) == (True, False, False)
+
+
+KINKED = [name for name, loss in LOSSES.items() if not loss.smooth]
+
+
+@pytest.mark.parametrize("name", KINKED)
+def test_kinks_are_where_slopes_to_both_sides_differ(name):
+    """Slopes of piecewise linear losses are differences, and argsup has the larger."""
+    loss, step = LOSSES[name], 2.0**-20
+    rng = np.random.default_rng(4)
+    targets, weights = rng.choice([-1.0, 1.0], 40), rng.dirichlet(np.ones(40))
+    # Most scores are on kinks, or at zero, others far from each.
+    ends = rng.choice([-1.0, 0.0, 1.0, 2.5], 40)
+    tube = getattr(loss.set, "tube", 0.0)
+    scores = targets + ends * (tube or 1.0)
+    p = rng.choice([-1.0, 1.0], 40)
+
+    def slopes(p):
+        def value(z):
+            return [
+                loss.oracle.value(z[i : i + 1], targets[i : i + 1], np.ones(1))
+                for i in range(40)
+            ]
+
+        return np.subtract(value(scores + step * p), value(scores)) / step
+
+    ahead, back = slopes(p), slopes(-p)
+    kinks = loss.oracle.kink_rows(scores, targets)
+    assert_array_equal(kinks, np.flatnonzero(np.abs(ahead + back) > 1e-6))
+    assert 5 < len(kinks) < 40
+    u = loss.oracle.argsup(scores, p, targets, weights)
+    assert_allclose((u * p)[kinks], (weights * ahead)[kinks], rtol=1e-6, atol=1e-9)

@@ -9,6 +9,7 @@ from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.losses import regression_losses
 from sklearn_subqn._core.losses._row_loss import Deviance
+from sklearn_subqn._core.losses._smoothings import Entropy
 
 POWERS = [1.001, 1.1, 1.5, 1.9, 1.999, 2.0]
 each_power = pytest.mark.parametrize("power", POWERS)
@@ -137,6 +138,21 @@ def test_losses_go_on_as_their_tangents_where_they_would_overflow(power):
         for other in (0.5 * z, 0.0 * z, 2.0 * z):
             bound = u @ other - conjugate
             assert loss.value(other, one, one) >= bound - 1e-10 * abs(bound)
+
+
+@pytest.mark.parametrize("power", [1.0, *POWERS])
+@pytest.mark.parametrize("target", [0.25, 1.0, 30.0])
+def test_scores_overflow_where_an_exponential_function_does(power, target):
+    """Arguments are b z, and those of ln(y) - a z unless the power is one."""
+    loss, one, y = Deviance(power), np.ones(1), np.array([target])
+    a, b, most = power - 1.0, 2.0 - power, Entropy.largest_argument
+    ends = [most / b] if b else []
+    ends += [(np.log(target) - most) / a] if a else []
+    for end in ends:
+        for side in (-1e-6, 1e-6):
+            z = end + side * abs(end)
+            assert loss.overflows(np.array([z]), y, one) == (abs(z) > abs(end))
+            assert not loss.overflows(np.array([z]), y, 0.0 * one)
 
 
 def test_powers_beyond_the_family_are_refused():

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives.objective import Cut, Dual
+from sklearn_subqn._core.regularizers import Bounded, ElasticNet
 
 
 def exact(numbers):
@@ -113,3 +114,50 @@ def test_cuts_where_the_penalty_hides_the_gradient_of_the_risk():
         assert cut.offset <= objective.at(np.zeros(1)).risk
         slack = cut.error * float(np.abs(w) @ objective.column_sizes)
         assert cut.offset + float(cut.normal @ w) - slack <= point.risk
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-13, 1e-3])
+@pytest.mark.parametrize("alpha", [0.05, 20.0])
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+def test_values_of_cuts_hold_for_every_normal_within_the_error(l1_ratio, alpha, error):
+    """The worst normal is known, and so is the best share of the cut beside R >= 0."""
+    rng = np.random.default_rng(2)
+    X, y = gaussian_data(rng, 30, 5)
+    X *= np.logspace(-1, 1, 5)
+    objective = binary_objective(X, y, fit_intercept=False, alpha=alpha)
+    objective = objective.with_regularizer(ElasticNet(5, l1_ratio))
+    assert objective.risk_infimum == 0.0
+    strength = Fraction(alpha)
+    limit = strength * Fraction(l1_ratio)
+    for _ in range(30):
+        cut = Cut(1.2 * alpha * rng.normal(size=5), 0.5, error, 1.0)
+        sizes = exact(objective.column_sizes)
+        worst = [
+            abs(a) + Fraction(error) * size
+            for a, size in zip(exact(cut.normal), sizes, strict=True)
+        ]
+        # The least value of alpha rho |w| + (1 - rho) alpha w² / 2 - |a w|.
+        excess = sum(max(a - limit, 0) ** 2 for a in worst)
+        share = min(limit / max(worst), 1)
+        best = share / 2
+        if l1_ratio < 1.0:
+            rest = 2 * (1 - Fraction(l1_ratio)) * strength
+            best = max(best, Fraction(1, 2) - excess / rest)
+        bound = objective.dual_value(cut)
+        assert Fraction(bound) <= best
+        assert_allclose(bound, float(best), rtol=1e-9)
+
+
+def test_values_of_cuts_where_only_one_point_is_allowed():
+    """Conjugates are negative there, and larger than the result."""
+    rng = np.random.default_rng(3)
+    X, y = gaussian_data(rng, 30, 1)
+    objective = binary_objective(X, y, fit_intercept=False, alpha=0.1)
+    for w in rng.uniform(1.0, 2.0, size=(200, 1)):
+        at_w = objective.with_regularizer(Bounded(0.0, w, w))
+        cut = Cut(rng.uniform(1.0, 2.0, 1), -float(rng.uniform(0.0, 0.1)))
+        (a,), (x,) = exact(cut.normal), exact(w)
+        value = a * x + Fraction(0.1) * x * x / 2 + Fraction(cut.offset)
+        bound = at_w.dual_value(cut)
+        assert Fraction(bound) <= value
+        assert_allclose(bound, float(value), rtol=1e-13)

@@ -24,8 +24,20 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.line_search import exact, newton_step, scaled, wolfe
-from sklearn_subqn._core.steps.one_dimension import minimize_piecewise, minimize_smooth
+from sklearn_subqn._core.steps.line_search import (
+    exact,
+    exact_on_function,
+    newton_step,
+    scaled,
+    wolfe,
+)
+from sklearn_subqn._core.steps.one_dimension import (
+    Trial,
+    bracket_by_cuts,
+    minimize_piecewise,
+    minimize_smooth,
+    zero_between,
+)
 from sklearn_subqn.losses import OrdinalLogistic
 
 
@@ -524,3 +536,78 @@ def test_no_multiple_of_zero_is_better():
     X, y = gaussian_data(np.random.default_rng(0), 9, 3)
     origin = binary_objective(X, y).origin()
     assert scaled(origin) is origin
+
+
+#: Convex functions by value and slope, with their smallest minimizers.
+SEARCHED = {
+    "parabola": (lambda t: 0.5 * (t - 3.0) ** 2, lambda t: t - 3.0, 3.0),
+    "negative": (lambda t: 0.5 * (t - 3.0) ** 2 - 9.0, lambda t: t - 3.0, 3.0),
+    "kink": (lambda t: abs(t - 0.7), lambda t: 1.0 if t >= 0.7 else -1.0, 0.7),
+    "steep kink": (
+        lambda t: max(0.7 - t, 50.0 * (t - 0.7)),
+        lambda t: 50.0 if t >= 0.7 else -1.0,
+        0.7,
+    ),
+    "flat from a kink": (lambda t: max(1.0 - t, 0.0), lambda t: -float(t < 1.0), 1.0),
+    "flat from a bend": (
+        lambda t: 0.5 * max(1.0 - t, 0.0) ** 2,
+        lambda t: min(t - 1.0, 0.0),
+        1.0,
+    ),
+    "quartic": (lambda t: 0.25 * (t - 2.0) ** 4, lambda t: (t - 2.0) ** 3, 2.0),
+    "exponential": (
+        lambda t: np.exp(t) - 5.0 * t,
+        lambda t: np.exp(t) - 5.0,
+        np.log(5),
+    ),
+}
+
+
+def counted(name):
+    """Return what is tried, and the list of the steps tried so far."""
+    value, slope, _ = SEARCHED[name]
+    steps = []
+
+    def trial(step):
+        steps.append(step)
+        return Trial(step, float(value(step)), float(slope(step)), np.empty(0))
+
+    return trial, steps
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1e-3, 0.1])
+@pytest.mark.parametrize("name", SEARCHED)
+def test_cutting_planes_leave_no_more_to_gain_than_allowed(name, accuracy):
+    trial, steps = counted(name)
+    best, other = bracket_by_cuts(trial, accuracy=accuracy)
+    value, _, minimizer = SEARCHED[name]
+    rest = best.value - value(minimizer)
+    fall = value(0.0) - best.value
+    assert rest <= accuracy * fall + 1e-14 * abs(best.value) + 1e-14
+    assert best.value == min(value(step) for step in steps)
+    assert min(best.slope, other.slope) < 0.0 <= max(best.slope, other.slope)
+    assert len(steps) <= 70
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_smallest_minimizers_by_values_and_slopes(name):
+    _, slope, minimizer = SEARCHED[name]
+    trial, steps = counted(name)
+    line = SimpleNamespace(
+        restriction=None, value=lambda t: trial(t).value, slope=lambda t: slope(t)
+    )
+    found = exact_on_function(line)
+    # A function is flat from where slopes vanish as rounding of their sums does.
+    accuracy = 1e-4 if name == "quartic" else 1e-9
+    assert_allclose(found, minimizer, rtol=accuracy)
+    assert len(steps) <= 130
+
+
+def test_smallest_zeros_of_slopes_before_a_flat_end():
+    """The bracket ends where the function is flat, a millionth of it is allowed."""
+    for name in ("flat from a kink", "flat from a bend"):
+        for high in (4.0, 7.3):
+            trial, _ = counted(name)
+            found = zero_between(trial, trial(0.0), trial(high))
+            assert 1.0 <= found.step <= 1.0 + 2e-6 * high
+            assert found.slope == 0.0

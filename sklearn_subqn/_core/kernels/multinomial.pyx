@@ -28,13 +28,16 @@ for each row and class.
 from scipy.linalg.cython_blas cimport dgemm, dsyrk
 from scipy.linalg.cython_lapack cimport dormtr, dsyevd, dsytrd
 
-from .compressed cimport check_all
 from .dense_rows cimport dense_solve
 from .exponentials cimport exponentials
 from .limited_memory cimport (
     MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
 )
-from .rows cimport add_sparse_row, allocate
+from .matrix_rows cimport (
+    Matrix, add_products, add_transposed_products, block_of_rows, copy_row, entry_of,
+    read_matrix,
+)
+from .rows cimport allocate
 from .standard cimport INFINITY, exp, fabs, free, log, malloc, memcpy, memset, sqrt
 
 cdef enum:
@@ -84,12 +87,7 @@ cpdef enum:
 
 
 cdef struct Problem:
-    # Rows: dense ones of strides in bytes, or compressed ones if there are indices.
-    const char* X
-    bint single
-    Py_ssize_t row_stride, column_stride
-    const int* indices
-    const long long* indptr
+    Matrix matrix
     const Py_ssize_t* y
     const double* s
     # There are intercepts if q parameters of a class are one more than d features; r of
@@ -184,7 +182,7 @@ cdef class Multinomial:
         self.kept = X, labels, weights
         o.n, o.d, o.q, o.k, o.r, o.alpha = n, d, q, k, n_penalized // k, alpha
         o.y, o.s = &labels[0], &weights[0]
-        read_matrix(o, X)
+        read_matrix(&o.matrix, X, n, d)
         o.block = max(min(BLOCK // max(q, k), MOST_ROWS, n), 16)
         size = q * k * (4 + 2 * MEMORY) + o.block * (q + 2 * k)
         size += 3 * k * k + 12 * k + 4 + n + 3 * q
@@ -238,49 +236,6 @@ cdef class Multinomial:
         memcpy(&W[0, 0], o.W, o.q * o.k * sizeof(double))
         with nogil:
             to_dual(o, &W[0, 0] + o.r * o.k, &dual[0, 0])
-
-
-cdef int read_matrix(Problem* o, object X) except -1:
-    """Take note of where the rows are."""
-    cdef const double[:, :] dense
-    cdef const float[:, :] single
-    cdef const double[::1] data
-    cdef const float[::1] single_data
-    cdef const int[::1] indices
-    cdef const long long[::1] indptr
-    cdef Py_ssize_t n, d = o.d
-    if isinstance(X, tuple):
-        values, indices, indptr = X
-        check_all(indptr, indices, len(values), o.n, d)
-        o.single = values.itemsize == sizeof(float)
-        if o.single and len(values):
-            single_data = values
-            o.X = <const char*> &single_data[0]
-        elif len(values):
-            data = values
-            o.X = <const char*> &data[0]
-        o.indptr, o.indices = &indptr[0], &indices[0] if len(values) else <const int*> 1
-        return 0
-    n, d = X.shape
-    if n != o.n or d != o.d:
-        raise ValueError(f"rows are not of shape {(o.n, o.d)}")
-    o.single = X.itemsize == sizeof(float)
-    if o.single:
-        single = X
-        o.X = <const char*> &single[0, 0] if d else NULL
-        o.row_stride, o.column_stride = single.strides[0], single.strides[1]
-    else:
-        dense = X
-        o.X = <const char*> &dense[0, 0] if d else NULL
-        o.row_stride, o.column_stride = dense.strides[0], dense.strides[1]
-    return 0
-
-
-cdef bint is_direct(const Problem* o) noexcept nogil:
-    """Whether BLAS reads the rows where they are."""
-    if o.indices != NULL or o.single:
-        return False
-    return o.column_stride == 8 and o.row_stride == 8 * o.d
 
 
 cdef void begin(Problem* o) noexcept nogil:
@@ -407,9 +362,9 @@ cdef bint gains(const Problem* o, double tol, double price) noexcept nogil:
 cdef double pass_work(const Problem* o) noexcept nogil:
     """Return about how many operations a pass takes: products, exponentials."""
     cdef double entries = <double> o.n * o.d
-    if o.indices != NULL:
+    if o.matrix.indices != NULL:
         # Single entries take as long as several of dense blocks.
-        entries = 4.0 * o.indptr[o.n]
+        entries = 4.0 * o.matrix.indptr[o.n]
     return o.k * (4.0 * entries + 40.0 * o.n)
 
 
@@ -430,38 +385,6 @@ cdef double covariance_price(const Problem* o) noexcept nogil:
     return (rows * r * r + 5.0 * r * r * r) / pass_work(o)
 
 
-cdef const double* block_of_rows(
-    const Problem* o, Py_ssize_t i, Py_ssize_t m
-) noexcept nogil:
-    """Return m dense rows, copied unless they are read where they are."""
-    cdef Py_ssize_t l
-    if is_direct(o):
-        return <const double*> o.X + i * o.d
-    for l in range(m):
-        copy_row(o, i + l, o.rows + l * o.d)
-    return o.rows
-
-
-cdef void copy_row(const Problem* o, Py_ssize_t i, double* row) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef const char* x
-    if o.indices != NULL:
-        memset(row, 0, o.d * sizeof(double))
-        for j in range(o.indptr[i], o.indptr[i + 1]):
-            if o.single:
-                row[o.indices[j]] += (<const float*> o.X)[j]
-            else:
-                row[o.indices[j]] += (<const double*> o.X)[j]
-        return
-    x = o.X + i * o.row_stride
-    if o.single:
-        for j in range(o.d):
-            row[j] = (<const float*> (x + j * o.column_stride))[0]
-    else:
-        for j in range(o.d):
-            row[j] = (<const double*> (x + j * o.column_stride))[0]
-
-
 cdef void scale_columns(Problem* o) noexcept nogil:
     """Fill the room with W for columns that are not divided."""
     cdef Py_ssize_t j, c
@@ -474,60 +397,23 @@ cdef void forward(
     const Problem* o, const double* X, Py_ssize_t i, int m, double* Z
 ) noexcept nogil:
     """Fill in the scores of m rows; dense ones are X."""
-    cdef int d = <int> o.d, k = <int> o.k
-    cdef Py_ssize_t l, c, first
-    cdef double one = 1.0
-    cdef const double* b = o.room + o.d * o.k
+    cdef Py_ssize_t l, c, k = o.k
+    cdef const double* b = o.room + o.d * k
     for l in range(m):
         for c in range(k):
             Z[l * k + c] = b[c] if o.q > o.d else 0.0
-    if o.indices == NULL:
-        if d > 0:
-            dgemm(
-                "N", "N", &k, &m, &d, &one, o.room, &k, <double*> X, &d, &one, Z, &k
-            )
-        return
-    for l in range(m):
-        first = o.indptr[i + l]
-        c = o.indptr[i + l + 1] - first
-        if o.single:
-            add_sparse_row(
-                <const float*> o.X + first, o.indices + first, c, o.room, k, Z + l * k
-            )
-        else:
-            add_sparse_row(
-                <const double*> o.X + first, o.indices + first, c, o.room, k, Z + l * k
-            )
+    add_products(&o.matrix, X, i, m, o.room, <int> k, Z)
 
 
 cdef void add_adjoint(Problem* o, const double* X, Py_ssize_t i, int m) noexcept nogil:
     """Add the products of the transpose of m rows and U, in place of P, to G."""
-    cdef int d = <int> o.d, k = <int> o.k
-    cdef Py_ssize_t l, c, j
-    cdef double one = 1.0, x
-    cdef double* g
-    cdef const double* u
+    cdef Py_ssize_t l, c, k = o.k
+    cdef double* g = o.G + o.d * k
     if o.q > o.d:
-        g = o.G + o.d * k
         for l in range(m):
             for c in range(k):
                 g[c] += o.P[l * k + c]
-    if o.indices == NULL:
-        if d > 0:
-            dgemm(
-                "N", "T", &k, &d, &m, &one, o.P, &k, <double*> X, &d, &one, o.G, &k
-            )
-        return
-    for l in range(m):
-        u = o.P + l * k
-        for j in range(o.indptr[i + l], o.indptr[i + l + 1]):
-            if o.single:
-                x = (<const float*> o.X)[j]
-            else:
-                x = (<const double*> o.X)[j]
-            g = o.G + o.indices[j] * k
-            for c in range(k):
-                g[c] += x * u[c]
+    add_transposed_products(&o.matrix, X, i, m, o.P, <int> k, o.G)
 
 
 cdef double of_block(
@@ -581,7 +467,7 @@ cdef void evaluate(Problem* o, bint curved) noexcept nogil:
         memset(o.mean, 0, 2 * o.q * sizeof(double))
     while i < o.n:
         m = min(o.block, o.n - i)
-        X = block_of_rows(o, i, m) if o.indices == NULL else NULL
+        X = block_of_rows(&o.matrix, i, m, o.rows)
         forward(o, X, i, <int> m, o.P)
         o.value += of_block(o, i, m, o.P)
         if curved:
@@ -615,6 +501,7 @@ cdef void add_curvature(
     cdef int size = <int> o.k
     cdef double one = 1.0, minus = -1.0, root, bend, x
     cdef const double* p = o.P
+    cdef const Matrix* matrix = &o.matrix
     for l in range(m):
         root, bend = sqrt(o.s[i + l]), 1.0
         for c in range(k):
@@ -626,14 +513,11 @@ cdef void add_curvature(
         o.bend[i + l] = bend = o.s[i + l] * max(bend, 0.0)
         if o.Q != NULL:
             pass
-        elif o.indices != NULL:
-            for j in range(o.indptr[i + l], o.indptr[i + l + 1]):
-                if o.single:
-                    x = (<const float*> o.X)[j]
-                else:
-                    x = (<const double*> o.X)[j]
-                o.mean[o.indices[j]] += bend * x
-                o.diagonal[o.indices[j]] += bend * x * x
+        elif matrix.indices != NULL:
+            for j in range(matrix.indptr[i + l], matrix.indptr[i + l + 1]):
+                x = entry_of(matrix, j)
+                o.mean[matrix.indices[j]] += bend * x
+                o.diagonal[matrix.indices[j]] += bend * x * x
         else:
             for j in range(o.d):
                 x = bend * X[l * o.d + j]
@@ -729,7 +613,7 @@ cdef void centered_row(
 ) noexcept nogil:
     """Copy a row less the means, with an intercept that is penalized, times root."""
     cdef Py_ssize_t j
-    copy_row(o, i, row)
+    copy_row(&o.matrix, i, row)
     if o.r > o.d:
         row[o.d] = 1.0
     for j in range(o.d):
@@ -856,7 +740,7 @@ cdef void to_dual(Problem* o, double* b, double* dual) noexcept nogil:
     scale_columns(o)
     while i < o.n:
         m, u = min(o.block, o.n - i), dual + i * k
-        X = block_of_rows(o, i, m) if o.indices == NULL else NULL
+        X = block_of_rows(&o.matrix, i, m, o.rows)
         forward(o, X, i, <int> m, u)
         of_block(o, i, m, u)
         i += m
