@@ -9,7 +9,14 @@ from .bundle_regression_cv import BMRMRegressorCV
 from .certification import dual_gap
 from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
-from .inference import CoefficientErrors, standard_errors
+from .inference import (
+    CoefficientErrors,
+    FitStatistics,
+    LikelihoodRatioTest,
+    fit_statistics,
+    likelihood_ratio_test,
+    standard_errors,
+)
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
@@ -35,8 +42,10 @@ __all__ = [
     "CoefficientErrors",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
+    "FitStatistics",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
+    "LikelihoodRatioTest",
     "LinearChainCRF",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
@@ -48,6 +57,8 @@ __all__ = [
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
     "dual_gap",
+    "fit_statistics",
+    "likelihood_ratio_test",
     "linear_model",
     "losses",
     "metrics",

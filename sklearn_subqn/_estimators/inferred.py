@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,7 @@ _OF_NUMBERS = (
 )
 _LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
 _QUANTILES = ("quantile", "absolute_error")
+_COMMON_DENSITY = ("fisher", "HC0", "HC1", "bootstrap")
 _KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
 
 # Penalties that are not a weighted sum of squares of coefficients.
@@ -130,34 +131,21 @@ def coefficient_errors(
         The training data of the model.
     options : ErrorOptions
     """
-    name = _loss_name(own)
-    kind = _kind(name, options)
-    _check_options(options, kind, name)
+    kind = _kind(loss_name(own), options)
+    _check_options(options, kind, loss_name(own))
     if kind == "bootstrap" and is_collection(X):
         raise ValueError("kind='bootstrap' is not supported for data in blocks.")
-    counts = options.weights == "frequency"
-    coef = given["coef_"]
-    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
-    classes, names = given.get("classes_"), given.get("feature_names_in_")
-    data = FittedData(own, coef, classes, names, counts)
-    own = data.own
-    _check_model(own, given)
-    blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
-    spec = Spec(
-        coef,
-        np.broadcast_to(np.ravel(given["intercept_"]), len(coef)).astype(np.float64),
-        None if data.joint else _loss(own, name),
-        bool(own.fit_intercept),
-        variance_power(own) if name in _OF_NUMBERS else None,
-        _levels(own, name, len(coef)),
-        (),
-        kind in ("fisher", "HC0", "HC1", "bootstrap") and name in _QUANTILES,
-        kind == "fisher",
-        counts,
-        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
+    model = read_model(own, given, X, y, sample_weight, options)
+    _check_penalty(model.own, given)
+    own, name, spec, blocks = model.own, model.name, model.spec, model.blocks
+    spec = replace(
+        spec,
+        common_density=kind in _COMMON_DENSITY and name in _QUANTILES,
+        expected=kind == "fisher",
     )
     if spec.levels:
         spec = replace(spec, widths=_widths(blocks, spec, kind))
+    classes, names = given.get("classes_"), given.get("feature_names_in_")
     by_names = _names(own, spec, classes, names, options)
     sums = blocks.each(partial(_sums, name=name, spec=spec))
     moments = summed(each for each, _ in sums)
@@ -186,7 +174,107 @@ def coefficient_errors(
     return assembled(spec, by_names, found, kind, exact)
 
 
-def _loss_name(own: Any) -> str:
+class FittedModel(NamedTuple):
+    """A model with its loss and training data.
+
+    Attributes
+    ----------
+    own : LinearEstimator
+        Unfitted estimator whose parameters define the objective.
+    given : dict
+        Result of ``fitted_attributes``.
+    name : str
+        Name of the loss, "" for a user's own loss.
+    spec : Spec
+        The model, with observed second derivatives.
+    blocks : Blocks
+        The rows of positive weight.
+    """
+
+    own: Any
+    given: dict[str, Any]
+    name: str
+    spec: Spec
+    blocks: Blocks
+
+    @property
+    def is_likelihood(self) -> bool:
+        """Whether the loss is a log-likelihood, up to terms without scores."""
+        return self.name in _LIKELIHOODS
+
+    @property
+    def power(self) -> float | None:
+        """The power of the mean in variances, None for classes."""
+        return 0.0 if self.name == "squared_error" else self.spec.power
+
+    @property
+    def is_penalized(self) -> bool:
+        """Whether the objective has a penalty."""
+        return bool(_l1_share(self.own)) or bool(
+            _strengths(self.own, self.given, 1.0).any()
+        )
+
+
+def read_model(
+    own: Any,
+    given: dict[str, Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    options: ErrorOptions,
+) -> FittedModel:
+    """Return a model with its data; see ``coefficient_errors`` for the parameters."""
+    name, counts = loss_name(own), options.weights == "frequency"
+    coef = given["coef_"]
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
+    classes, names = given.get("classes_"), given.get("feature_names_in_")
+    data = FittedData(own, coef, classes, names, counts)
+    own = data.own
+    _check_model(own, given)
+    blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
+    spec = Spec(
+        coef,
+        np.broadcast_to(np.ravel(given["intercept_"]), len(coef)).astype(np.float64),
+        None if data.joint else _loss(own, name),
+        bool(own.fit_intercept),
+        variance_power(own) if name in _OF_NUMBERS else None,
+        _levels(own, name, len(coef)),
+        (),
+        False,
+        False,
+        counts,
+        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
+    )
+    return FittedModel(own, given, name, spec, blocks)
+
+
+def likelihood_terms(model: FittedModel) -> list[Covariance]:
+    """Return covariances by expected derivatives, for degrees of freedom.
+
+    Coefficients that an L1 norm made zero are no parameters. Quantiles have one
+    parameter for each independent feature.
+    """
+    own, given, name, spec, blocks = model
+    quantiles = bool(spec.levels)
+    unit = replace(
+        spec,
+        expected=True,
+        common_density=quantiles,
+        widths=(1.0,) * len(spec.levels),
+    )
+    moments = summed(blocks.each(partial(block_moments, spec=unit)))
+    # The dispersion of quantiles is not used.
+    options = ErrorOptions(dispersion=1.0 if quantiles else None)
+    zeros = np.asarray(spec.coef == 0.0) & (_l1_share(own) > 0.0)
+    if spec.joint:
+        zeros = np.all(zeros, axis=0, keepdims=True)
+    return [
+        _covariance(own, spec, each, problem, name, "fisher", options, given, zeros)
+        for problem, each in enumerate(moments)
+    ]
+
+
+def loss_name(own: Any) -> str:
     """Return the name of a loss with standard errors, "" for a user's own loss."""
     # Classifiers without ``loss`` have probabilities only if they minimize the log
     # loss.
@@ -267,7 +355,7 @@ def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
 
 
 def _check_model(own: Any, given: dict[str, Any]) -> None:
-    """Raise for models without standard errors; warn of penalties."""
+    """Raise for models whose rows have no likelihood or derivatives of their own."""
     if "scale_" in given:
         raise ValueError(
             "Standard errors of Huber's loss are those of a given scale: fit "
@@ -280,6 +368,10 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
             "samples otherwise for each class, for which there are no standard errors: "
             "take BMRMClassifier with the same loss."
         )
+
+
+def _check_penalty(own: Any, given: dict[str, Any]) -> None:
+    """Raise for penalties and bounds without standard errors; warn of penalties."""
     names = "coef_bounds", "coef_constraints"
     bounded = any(getattr(own, name, None) is not None for name in names)
     if getattr(own, "positive", False) or bounded:
@@ -288,7 +380,7 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
         )
     if not np.any(_strengths(own, given, 1.0)):
         return
-    if own._l1_share() or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:
+    if _l1_share(own) or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:
         raise ValueError(
             "Coefficients with this penalty have no standard errors, as some of them "
             "are zero by it: choose features by it, and fit these to other samples "
@@ -303,6 +395,11 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
     )
 
 
+def _l1_share(own: Any) -> float:
+    """Return the share of the L1 norm in the penalty."""
+    return 1.0 if getattr(own, "penalty", "l2") == "l1" else float(own._l1_share())
+
+
 def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     """Return the second derivatives of the penalty, of shape (problems or 1, d or 1).
 
@@ -315,7 +412,8 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     """
     if hasattr(own, "C"):
         free = np.isinf(own.C) or getattr(own, "penalty", "l2") is None
-        return np.atleast_2d(0.0 if free else 1.0 / float(own.C))
+        strength = 0.0 if free else (1.0 - _l1_share(own)) / float(own.C)
+        return np.atleast_2d(strength)
     alpha = given.get("alpha_", own.alpha)
     if isinstance(alpha, str):
         raise ValueError(
@@ -329,6 +427,7 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     if not own._has_squares():
         # The squares of an elastic net contain the squares of penalty factors.
         factors = factors**2
+    total *= 1.0 - _l1_share(own)
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 

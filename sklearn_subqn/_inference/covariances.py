@@ -43,6 +43,9 @@ class Covariance(NamedTuple):
         Number of rows less the number of estimates with a variance.
     newton : ndarray of shape (p,)
         Newton's step to the optimum, from the same derivatives.
+    df : float
+        Degrees of freedom of the model: the trace of (H + P)^-1 H, without a penalty
+        the number of estimates with a variance.
     """
 
     covariance: Floats
@@ -52,6 +55,7 @@ class Covariance(NamedTuple):
     dispersion: float
     df_resid: float
     newton: Floats
+    df: float
 
 
 def covariances(
@@ -125,8 +129,12 @@ def covariances(
         of_kept = linalg.cho_factor(values[np.ix_(kept, kept)])
         shares = linalg.cho_solve(of_kept, values[np.ix_(kept, others)])
         recombine[np.ix_(kept, others)] = shares * sizes[others] / sizes[kept][:, None]
+    free = float(len(used))
+    if penalty.any():
+        shares = penalty[inner] / units[used] / units[used][:, None]
+        free -= float(np.trace(linalg.cho_solve(factor, shares)))
     known = determined, fixed
-    return Covariance(covariance, recombine, *known, scale, df_resid, newton)
+    return Covariance(covariance, recombine, *known, scale, df_resid, newton, free)
 
 
 def _in_units(matrix: Floats) -> tuple[Floats, Floats]:
