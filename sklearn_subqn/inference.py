@@ -80,6 +80,8 @@ def standard_errors(
         - "HC0": by the products of the residuals, whatever their variances (the
           sandwich of Huber 1967 and White 1980); of quantiles with one density;
         - "HC1": the same times n / (n - p) with p coefficients;
+        - "HC2", "HC3": by residuals divided by 1 - h, or by its square, with leverages
+          h of the samples (MacKinnon and White 1985), for one score per sample;
         - "cluster": likewise for sums of rows with the same name in ``groups``
           (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G clusters;
         - "powell": for quantiles, with densities of residuals at zero in each row by a
@@ -88,8 +90,10 @@ def standard_errors(
           each starting at the previous solution;
         - "auto": "cluster" with ``groups``; else "powell" for quantiles, "fisher" for
           likelihoods, and "HC0" for other losses.
-    groups : array-like of shape (n_samples,), default=None
-        Names of at least two clusters: rows of the same cluster may be correlated.
+    groups : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        Names of at least two clusters: rows of the same cluster may be correlated. With
+        two columns, rows that share a cluster of either may be correlated (Cameron,
+        Gelbach and Miller 2011).
         Clusters in which all rows have weight zero are ignored.
     offset : float or array-like of shape (n_samples,), default=None
         The offsets of the fit.
@@ -173,7 +177,11 @@ def standard_errors(
     Generalized Linear Models, Biometrika 73. J. L. Powell (1991), Estimation of
     Monotonic Regression Models under Quantile Restrictions. P. Hall, S. J. Sheather
     (1988), On the Distribution of a Studentized Quantile, JRSS B 50. D. B. Rubin
-    (1981), The Bayesian Bootstrap, Annals of Statistics 9.
+    (1981), The Bayesian Bootstrap, Annals of Statistics 9. J. G. MacKinnon, H. White
+    (1985), Some Heteroskedasticity-Consistent Covariance Matrix Estimators with
+    Improved Finite Sample Properties, Journal of Econometrics 29. A. C. Cameron, J. B.
+    Gelbach, D. L. Miller (2011), Robust Inference with Multiway Clustering, Journal of
+    Business and Economic Statistics 29.
 
     Examples
     --------

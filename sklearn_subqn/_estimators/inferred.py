@@ -64,8 +64,12 @@ _OF_NUMBERS = (
 )
 _LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
 _QUANTILES = ("quantile", "absolute_error")
+# Inequalities with a slack below a billionth of their terms count as equalities.
+_TOUCHING = 1e-9
+
 _COMMON_DENSITY = ("fisher", "HC0", "HC1", "bootstrap")
-_KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
+_LEVERED = {"HC2": 1.0, "HC3": 2.0}
+_KINDS = ("auto", "fisher", "HC0", "HC1", *_LEVERED, "cluster", "powell", "bootstrap")
 
 # Penalties that are not a weighted sum of squares of coefficients.
 _WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
@@ -147,6 +151,8 @@ def coefficient_errors(
         spec = replace(spec, widths=_widths(blocks, spec, kind))
     classes, names = given.get("classes_"), given.get("feature_names_in_")
     by_names = _names(own, spec, classes, names, options)
+    if kind in _LEVERED:
+        spec = with_leverages(model._replace(spec=spec), options, _LEVERED[kind])
     sums = blocks.each(partial(_sums, name=name, spec=spec))
     moments = summed(each for each, _ in sums)
     alone = not _strengths(own, given, 1.0).any()
@@ -210,9 +216,7 @@ class FittedModel(NamedTuple):
     @property
     def is_penalized(self) -> bool:
         """Whether the objective has a penalty."""
-        return bool(_l1_share(self.own)) or bool(
-            _strengths(self.own, self.given, 1.0).any()
-        )
+        return bool(_strengths(self.own, self.given, 1.0).any())
 
 
 def read_model(
@@ -246,6 +250,20 @@ def read_model(
         blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
     )
     return FittedModel(own, given, name, spec, blocks)
+
+
+def with_leverages(model: FittedModel, options: ErrorOptions, power: float) -> Spec:
+    """Return a model whose products of first derivatives are divided by leverages."""
+    own, given, name, spec, blocks = model
+    if spec.joint:
+        raise ValueError("HC2 and HC3 are for losses of one score per sample.")
+    free = np.zeros(spec.coef.shape, dtype=bool)
+    found = [
+        _covariance(own, spec, each, i, name, "HC0", options, given, free)
+        for i, each in enumerate(summed(blocks.each(partial(block_moments, spec=spec))))
+    ]
+    inverses = tuple(each.inverse for each in found)
+    return replace(spec, inverses=inverses, leverage_power=power)
 
 
 def likelihood_terms(model: FittedModel) -> list[Covariance]:
@@ -329,6 +347,8 @@ def _kind(name: str, options: ErrorOptions) -> str:
             "kind='fisher' needs a loss that is a likelihood, as those of "
             f"{known} are; take 'HC0' or 'HC1'."
         )
+    if kind in _LEVERED and name in _QUANTILES:
+        raise ValueError(f"kind={kind!r} is not for quantiles; take 'powell' or 'HC1'.")
     if options.groups is not None and kind not in ("cluster", "bootstrap"):
         raise ValueError(f"groups are for kind='cluster' or 'bootstrap'; got {kind!r}.")
     if kind == "cluster" and options.groups is None:
@@ -371,12 +391,20 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
 
 
 def _check_penalty(own: Any, given: dict[str, Any]) -> None:
-    """Raise for penalties and bounds without standard errors; warn of penalties."""
-    names = "coef_bounds", "coef_constraints"
-    bounded = any(getattr(own, name, None) is not None for name in names)
-    if getattr(own, "positive", False) or bounded:
+    """Raise for penalties and active bounds; warn of penalties."""
+    coef = np.asarray(given["coef_"])
+    bounds, constraints = own._bounds(), own._constraints()
+    active = bounds is not None and bool(
+        np.any((coef <= bounds[0]) | (coef >= bounds[1]))
+    )
+    if constraints is not None:
+        A, b = constraints
+        slack = b - np.atleast_2d(coef) @ A.T
+        active |= bool(np.any(slack <= _TOUCHING * (np.abs(coef) @ np.abs(A).T + 1.0)))
+    if active:
         raise ValueError(
-            "Coefficients with bounds or constraints have no standard errors."
+            "Coefficients that are at bounds or constraints have no standard errors, "
+            "nor have the others beside them: leave out features at a bound."
         )
     if not np.any(_strengths(own, given, 1.0)):
         return
@@ -401,7 +429,7 @@ def _l1_share(own: Any) -> float:
 
 
 def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
-    """Return the second derivatives of the penalty, of shape (problems or 1, d or 1).
+    """Return the strengths of the penalty, of shape (problems or 1, d or 1).
 
     Parameters
     ----------
@@ -412,8 +440,7 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     """
     if hasattr(own, "C"):
         free = np.isinf(own.C) or getattr(own, "penalty", "l2") is None
-        strength = 0.0 if free else (1.0 - _l1_share(own)) / float(own.C)
-        return np.atleast_2d(strength)
+        return np.atleast_2d(0.0 if free else 1.0 / float(own.C))
     alpha = given.get("alpha_", own.alpha)
     if isinstance(alpha, str):
         raise ValueError(
@@ -427,7 +454,6 @@ def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
     if not own._has_squares():
         # The squares of an elastic net contain the squares of penalty factors.
         factors = factors**2
-    total *= 1.0 - _l1_share(own)
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 
@@ -514,7 +540,7 @@ def _covariance(
     """Return the covariance of the parameters of a problem, for centered features."""
     k, d = spec.coef.shape
     q = d + spec.fit_intercept
-    strengths = _strengths(own, given, moments.total)
+    strengths = (1.0 - _l1_share(own)) * _strengths(own, given, moments.total)
     diagonal = np.zeros(q)
     diagonal[:d] = strengths[min(problem, len(strengths) - 1)]
     penalty = np.diag(diagonal)

@@ -14,6 +14,9 @@ from .._checks import check_matrix, check_number
 from .._core import lapack
 from .._solving.solution import Floats
 
+# Columns of a table that hold numbers.
+_NUMBERS = ("estimate", "std_error", "t", "z", "p_value", "lower", "upper")
+
 #: Name of the intercept among the features of a table.
 INTERCEPT = "(intercept)"
 
@@ -39,7 +42,7 @@ class WaldTest(NamedTuple):
     p_value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
@@ -106,6 +109,24 @@ class CoefficientErrors:
     dropped: list[Any]
     resamples: Floats | None = None
 
+    def __repr__(self) -> str:
+        columns = self.columns()
+        lines = [
+            [
+                name,
+                *(f"{each:.4g}" if name in _NUMBERS else str(each) for each in column),
+            ]
+            for name, column in columns.items()
+        ]
+        widths = [max(map(len, column)) for column in lines]
+        rows = (
+            "  ".join(
+                each.rjust(width) for each, width in zip(row, widths, strict=True)
+            )
+            for row in zip(*lines, strict=True)
+        )
+        return "\n".join([*rows, f"Standard errors: {self.kind}"])
+
     @property
     def std_errors(self) -> Floats:
         """Square roots of the variances."""
@@ -138,13 +159,19 @@ class CoefficientErrors:
         width = self._distribution().ppf(0.5 + 0.5 * level) * self.std_errors
         return np.column_stack([self.estimates - width, self.estimates + width])
 
-    def columns(self, level: float = 0.95) -> dict[str, Any]:
+    def columns(
+        self, level: float = 0.95, exponentiate: bool = False
+    ) -> dict[str, Any]:
         """Return the columns of ``table`` as arrays by their names.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level: probability that an interval covers the true coefficient.
+        exponentiate : bool, default=False
+            Whether to return exponentials of estimates and ends of intervals: odds
+            ratios of the log loss, rate ratios of Poisson regression. Standard errors
+            are multiplied by them (the delta method); tests remain about coefficients.
 
         Returns
         -------
@@ -160,24 +187,33 @@ class CoefficientErrors:
         columns: dict[str, Any] = {"feature": self.features}
         if self.outputs is not None and self.output_name is not None:
             columns[self.output_name] = self.outputs
-        low, high = self.intervals(level).T
+        shown = [self.estimates, *self.intervals(level).T]
+        errors = self.std_errors
+        if exponentiate:
+            shown = [np.exp(each) for each in shown]
+            errors = errors * shown[0]
+        estimates, low, high = shown
         return {
             **columns,
-            "estimate": self.estimates,
-            "std_error": self.std_errors,
+            "estimate": estimates,
+            "std_error": errors,
             "t" if self.uses_t else "z": statistic,
             "p_value": 2.0 * self._distribution().sf(np.abs(statistic)),
             "lower": low,
             "upper": high,
         }
 
-    def table(self, level: float = 0.95) -> Any:
+    def table(self, level: float = 0.95, exponentiate: bool = False) -> Any:
         """Return estimates, errors, tests and intervals as a table.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level: probability that an interval covers the true coefficient.
+        exponentiate : bool, default=False
+            Whether to return exponentials of estimates and ends of intervals: odds
+            ratios of the log loss, rate ratios of Poisson regression. Standard errors
+            are multiplied by them (the delta method); tests remain about coefficients.
 
         Returns
         -------
@@ -193,7 +229,7 @@ class CoefficientErrors:
         ValueError
             If the level is not between 0 and 1.
         """
-        columns = self.columns(level)
+        columns = self.columns(level, exponentiate)
         try:
             import pandas as pd
         except ImportError as error:
@@ -212,7 +248,9 @@ class CoefficientErrors:
             The functions to test: a coefficient by the name of its feature; a linear
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
-            name is a tuple (feature, output).
+            name is a tuple (feature, output). A name that is no feature but the start
+            of names before an underscore, as "region" of "region_south", is the whole
+            factor: all coefficients of it that have a standard error.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -284,6 +322,7 @@ class CoefficientErrors:
             hypotheses = np.ravel(hypotheses).tolist()
         if not isinstance(hypotheses, list):
             hypotheses = [hypotheses]
+        hypotheses = [part for each in hypotheses for part in self._parts(each)]
         matrix = np.zeros((len(hypotheses), p))
         for row, each in zip(matrix, hypotheses, strict=True):
             terms = each if isinstance(each, Mapping) else {each: 1.0}
@@ -292,11 +331,31 @@ class CoefficientErrors:
                 row[self._place(name)] += factor
         return matrix
 
-    def _place(self, name: Any) -> int:
+    @property
+    def _known(self) -> list[Any]:
+        """Names of the coefficients, with outputs if there are several."""
         features = self.features.tolist()
-        known = features
-        if self.outputs is not None:
-            known = list(zip(features, self.outputs.tolist(), strict=True))
+        if self.outputs is None:
+            return features
+        return list(zip(features, self.outputs.tolist(), strict=True))
+
+    def _parts(self, name: Any) -> list[Any]:
+        """Return the determined coefficients of a factor; other names as they are."""
+        known = self._known
+        if isinstance(name, Mapping) or name in known:
+            return [name]
+        factor, *output = name if isinstance(name, tuple) else (name,)
+        determined = np.isfinite(np.diag(self.covariance))
+        parts = [
+            each
+            for each, has in zip(known, determined, strict=True)
+            for feature, *its_output in [each if self.outputs is not None else (each,)]
+            if has and its_output == output and str(feature).startswith(f"{factor}_")
+        ]
+        return parts or [name]
+
+    def _place(self, name: Any) -> int:
+        known = self._known
         if known.count(name) != 1:
             shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
             number = "no" if name not in known else "more than one"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy import special
+from scipy import sparse, special
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import (
@@ -16,6 +16,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     fit_statistics,
     likelihood_ratio_test,
+    standard_errors,
 )
 from sklearn_subqn.linear_model import LogisticRegression
 
@@ -168,3 +169,96 @@ def test_losses_without_a_likelihood():
     model = BMRMRegressor(1e-2, loss="huber").fit(X, SCORES)
     with pytest.raises(ValueError, match="no likelihood"):
         fit_statistics(model, X, SCORES)
+
+
+@pytest.mark.parametrize("kind", ["HC2", "HC3"])
+def test_sandwiches_with_leverages(kind):
+    sm = pytest.importorskip("statsmodels.api")
+    y = TARGETS["squared_error"]
+    peer = sm.OLS(y, ONES).fit(cov_type=kind)
+    found = standard_errors(fitted("squared_error"), X, y, kind=kind)
+    assert_allclose(found.std_errors, peer.bse, rtol=1e-8)
+    again = standard_errors(fitted("squared_error"), sparse.csr_array(X), y, kind=kind)
+    assert_allclose(again.std_errors, found.std_errors, rtol=1e-7)
+
+
+def test_leverages_of_log_losses():
+    model = fitted("log_loss")
+    p = model.predict_proba(X)[:, 1]
+    rows = ONES * np.sqrt(p * (1.0 - p))[:, None]
+    inverse = np.linalg.inv(rows.T @ rows)
+    h = ((rows @ inverse) * rows).sum(axis=1)
+    scores = ONES * ((LABELS - p) / (1.0 - h))[:, None]
+    expected = np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
+    found = standard_errors(model, X, LABELS, kind="HC3")
+    assert_allclose(found.std_errors, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_clusters_in_two_ways(loss):
+    sm = pytest.importorskip("statsmodels.api")
+    groups = RNG.integers(0, [12, 15], (N, 2))
+    peer = (sm.OLS if loss == "squared_error" else sm.Poisson)(TARGETS[loss], ONES)
+    peer = peer.fit(**({} if loss == "squared_error" else {"disp": 0}))
+    sandwich = sm.stats.sandwich_covariance
+    expected = sandwich.cov_cluster_2groups(peer, groups)[0]
+    found = standard_errors(fitted(loss), X, TARGETS[loss], groups=groups)
+    assert_allclose(found.covariance, expected, rtol=1e-5, atol=1e-12)
+    named = pd.DataFrame(groups).astype(str)
+    again = standard_errors(fitted(loss), X, TARGETS[loss], groups=named)
+    assert_allclose(again.covariance, found.covariance, rtol=1e-12)
+
+
+def test_whole_factors():
+    region = RNG.choice(["north", "south", "west"], N)
+    frame = pd.get_dummies(
+        pd.DataFrame({"region": region, "age": X[:, 0]}), dtype=float
+    )
+    y = TARGETS["squared_error"]
+    model = BMRMRegressor(0, loss="squared_error", tol=1e-10).fit(frame, y)
+    with pytest.warns(UserWarning, match="combinations"):
+        errors = standard_errors(model, frame, y)
+    test = errors.wald_test("region")
+    assert test == errors.wald_test(["region_north", "region_south"])
+    assert test.df == 2
+    small = BMRMRegressor(0, loss="squared_error", tol=1e-10).fit(frame[["age"]], y)
+    rss = [
+        ((m.predict(f) - y) ** 2).sum()
+        for m, f in ((small, frame[["age"]]), (model, frame))
+    ]
+    assert_allclose(test.statistic, (rss[0] / rss[1] - 1.0) / 2.0 * (N - 4), rtol=1e-6)
+    with pytest.raises(ValueError, match="no coefficient 'regio'"):
+        errors.wald_test("regio")
+
+
+def test_exponentials_and_prints():
+    errors = standard_errors(fitted("log_loss"), X, LABELS)
+    plain, odds = errors.columns(), errors.columns(exponentiate=True)
+    for name in ("estimate", "lower", "upper"):
+        assert_allclose(odds[name], np.exp(plain[name]))
+    assert_allclose(odds["std_error"], plain["std_error"] * np.exp(plain["estimate"]))
+    assert_allclose(odds["p_value"], plain["p_value"])
+    lines = repr(errors).splitlines()
+    assert len(lines) == 6
+    assert lines[1].split()[:2] == ["(intercept)", f"{errors.estimates[0]:.4g}"]
+
+
+@pytest.mark.filterwarnings("ignore:The model has a penalty")
+@pytest.mark.parametrize(
+    ("inner", "active"),
+    [
+        ({"coef_bounds": (-2.0, 2.0)}, {"coef_bounds": (-0.1, 0.1)}),
+        (
+            {"coef_constraints": (np.ones((1, 3)), [5.0])},
+            {"coef_constraints": (np.ones((1, 3)), [0.1])},
+        ),
+    ],
+)
+def test_bounds_that_are_not_active(inner, active):
+    y = TARGETS["squared_error"]
+    model = BMRMRegressor(1e-3, loss="squared_error", tol=1e-10)
+    expected = standard_errors(model.fit(X, y), X, y).std_errors
+    found = standard_errors(model.set_params(**inner).fit(X, y), X, y).std_errors
+    assert_allclose(found, expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="bounds or constraints"):
+        standard_errors(model.set_params(**active).fit(X, y), X, y)
