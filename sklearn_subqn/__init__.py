@@ -15,6 +15,7 @@ from .inference import (
     LikelihoodRatioTest,
     fit_statistics,
     likelihood_ratio_test,
+    marginal_effects,
     standard_errors,
 )
 from .logistic import L1LogisticOWLQN
@@ -61,6 +62,7 @@ __all__ = [
     "likelihood_ratio_test",
     "linear_model",
     "losses",
+    "marginal_effects",
     "metrics",
     "minimize",
     "progress",

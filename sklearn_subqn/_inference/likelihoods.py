@@ -125,3 +125,33 @@ def weighted_quantile(values: Floats, level: float, weights: Floats) -> float:
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     return float(values[order[np.searchsorted(below, level * below[-1])]])
+
+
+def mean_derivatives(power: float | None, scores: Floats) -> tuple[Floats, Floats]:
+    """Return first and second derivatives of the means of each row by its scores.
+
+    Parameters
+    ----------
+    power : float or None
+    scores : ndarray of shape (n, k)
+
+    Returns
+    -------
+    first : ndarray of shape (n, k, k)
+    second : ndarray of shape (n, k, k, k)
+    """
+    k = scores.shape[1]
+    if k > 1:
+        p, eye = special.softmax(scores, axis=1), np.eye(k)
+        first = np.einsum("ic,cl->icl", p, eye) - p[:, :, None] * p[:, None, :]
+        second = np.einsum("icm,cl->iclm", first, eye)
+        second -= np.einsum("icm,il->iclm", first, p)
+        second -= np.einsum("ic,ilm->iclm", p, first)
+        return first, second
+    mean = means(power, scores)
+    if power is None:
+        slope = mean * (1.0 - mean)
+        bend = slope * (1.0 - 2.0 * mean)
+    else:
+        slope = bend = mean
+    return slope[:, :, None], bend[:, :, None, None]

@@ -16,6 +16,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     fit_statistics,
     likelihood_ratio_test,
+    marginal_effects,
     standard_errors,
 )
 from sklearn_subqn.linear_model import LogisticRegression
@@ -262,3 +263,37 @@ def test_bounds_that_are_not_active(inner, active):
     assert_allclose(found, expected, rtol=1e-4)
     with pytest.raises(ValueError, match="bounds or constraints"):
         standard_errors(model.set_params(**active).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("kind", ["Logit", "MNLogit", "Poisson"])
+@pytest.mark.parametrize("at", ["overall", "mean"])
+def test_marginal_effects(kind, at):
+    sm = pytest.importorskip("statsmodels.api")
+    y = {"Logit": LABELS, "MNLogit": CLASSES, "Poisson": TARGETS["poisson"]}[kind]
+    peer = getattr(sm, kind)(y, ONES).fit(disp=0, maxiter=100).get_margeff(at=at)
+    if kind == "Poisson":
+        model = fitted("poisson")
+    else:
+        model = LogisticRegression(C=np.inf, tol=1e-11).fit(X, y)
+    found = marginal_effects(model, X, y, at=at)
+    k = 3 if kind == "MNLogit" else 1
+    ours = [
+        each.reshape(k, 3).T.squeeze() for each in (found.estimates, found.std_errors)
+    ]
+    assert_allclose(ours[0], peer.margeff, rtol=1e-5)
+    assert_allclose(ours[1], peer.margeff_se, rtol=1e-5)
+    again = marginal_effects(model, sparse.csr_array(X), y, at=at)
+    assert_allclose(again.std_errors, found.std_errors, rtol=1e-6)
+    assert "(intercept)" not in found.features
+
+
+def test_marginal_effects_are_derivatives():
+    data = {"sample_weight": WEIGHTS, "offset": OFFSET}
+    model = fitted("gamma", **data)
+    found = marginal_effects(model, X, TARGETS["gamma"], kind="HC0", **data)
+    step = np.array([1e-5, 0.0, 0.0])
+    high, low = (model.predict(X + s, offset=OFFSET) for s in (step, -step))
+    expected = np.average((high - low) / 2e-5, weights=WEIGHTS)
+    assert_allclose(found.estimates[0], expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="coefficients"):
+        marginal_effects(fitted("squared_error"), X, TARGETS["squared_error"])
