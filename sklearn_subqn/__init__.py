@@ -14,8 +14,10 @@ from .inference import (
     FitStatistics,
     LikelihoodRatioTest,
     fit_statistics,
+    leverages,
     likelihood_ratio_test,
     marginal_effects,
+    residuals,
     standard_errors,
 )
 from .logistic import L1LogisticOWLQN
@@ -59,6 +61,7 @@ __all__ = [
     "SubLBFGSLinearSVCCV",
     "dual_gap",
     "fit_statistics",
+    "leverages",
     "likelihood_ratio_test",
     "linear_model",
     "losses",
@@ -67,5 +70,6 @@ __all__ = [
     "minimize",
     "progress",
     "ranking",
+    "residuals",
     "standard_errors",
 ]

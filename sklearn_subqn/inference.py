@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._certified.other_objectives import has_objective, last_step, objective_of
 from ._checks import check_option
+from ._estimators.diagnostics import leverages_of, residuals_of
 from ._estimators.fit_statistics import (
     FitStatistics,
     LikelihoodRatioTest,
@@ -26,14 +27,17 @@ from ._estimators.inferred import (
 from ._estimators.marginal_effects import effects_of
 from ._estimators.offsets import warn_of_missing_offset
 from ._inference import CoefficientErrors
+from ._solving.solution import Floats
 
 __all__ = [
     "CoefficientErrors",
     "FitStatistics",
     "LikelihoodRatioTest",
     "fit_statistics",
+    "leverages",
     "likelihood_ratio_test",
     "marginal_effects",
+    "residuals",
     "standard_errors",
 ]
 
@@ -530,3 +534,138 @@ def marginal_effects(
             "coefficients."
         )
     return effects_of(read, found, at)
+
+
+def residuals(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    kind: str = "deviance",
+    offset: Any = None,
+    weights: str = "precision",
+    random_state: Any = None,
+) -> Floats:
+    """Return the residuals of samples.
+
+    Parameters
+    ----------
+    model : estimator instance
+        Fitted estimator as in :func:`standard_errors`, of the log loss of two classes,
+        squared errors, or a Poisson, gamma or Tweedie regression of one target.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        Targets of the samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The sample weights of the fit. Samples of weight zero are left out.
+    kind : {"response", "pearson", "deviance", "quantile"}, default="deviance"
+        "response": y less its expected value. "pearson": the same divided by the
+        standard deviation, without the dispersion. "deviance": signed roots of the
+        deviances. "quantile": normal scores of the distribution functions at y, drawn
+        at random within steps, which are independent and standard normal if the model
+        is true (Dunn and Smyth 1996).
+    offset : float or array-like of shape (n_samples,), default=None
+        The offsets of the fit.
+    weights : {"precision", "frequency"}, default="precision"
+        Meaning of ``sample_weight``, as in :func:`standard_errors`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the quantile residuals of classes, counts and zeros.
+
+    Returns
+    -------
+    residuals : ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    TypeError
+        If the objective of the model is unknown.
+    ValueError
+        If the loss is no likelihood of one score per sample, or data are invalid.
+
+    See Also
+    --------
+    leverages : How much each sample determines its own prediction.
+
+    References
+    ----------
+    P. McCullagh, J. A. Nelder (1989), Generalized Linear Models, section 2.4. P. K.
+    Dunn, G. K. Smyth (1996), Randomized Quantile Residuals, Journal of Computational
+    and Graphical Statistics 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, residuals
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> z = residuals(model, X, y, kind="quantile")
+    >>> round(float(abs(z).max()), 1)
+    2.9
+    """
+    check_option("kind", kind, ("response", "pearson", "deviance", "quantile"))
+    read = _read(model, X, y, sample_weight, offset, weights)
+    return residuals_of(read, kind, random_state)
+
+
+def leverages(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    weights: str = "precision",
+) -> Floats:
+    """Return the leverages of samples, the diagonal of the hat matrix.
+
+    A leverage says how much a sample determines its own prediction. Without a penalty
+    leverages sum to the number of coefficients, with one to the effective number.
+
+    Parameters
+    ----------
+    model : estimator instance
+        Fitted estimator as in :func:`standard_errors`, of the log loss of two classes,
+        squared errors, or a Poisson, gamma or Tweedie regression of one target.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        Targets of the samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The sample weights of the fit. Samples of weight zero are left out.
+    offset : float or array-like of shape (n_samples,), default=None
+        The offsets of the fit.
+    weights : {"precision", "frequency"}, default="precision"
+        Meaning of ``sample_weight``, as in :func:`standard_errors`.
+
+    Returns
+    -------
+    leverages : ndarray of shape (n_samples,)
+        Numbers between 0 and 1, by expected second derivatives as R's ``hatvalues``.
+
+    Raises
+    ------
+    TypeError
+        If the objective of the model is unknown.
+    ValueError
+        If the loss is no likelihood of one score per sample, or data are invalid.
+
+    See Also
+    --------
+    residuals : How far samples are from their predictions.
+
+    References
+    ----------
+    D. Pregibon (1981), Logistic Regression Diagnostics, Annals of Statistics 9.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, leverages
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> round(float(leverages(model, X, y).sum()), 6)
+    11.0
+    """
+    return leverages_of(_read(model, X, y, sample_weight, offset, weights))

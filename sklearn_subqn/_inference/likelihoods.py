@@ -155,3 +155,41 @@ def mean_derivatives(power: float | None, scores: Floats) -> tuple[Floats, Float
     else:
         slope = bend = mean
     return slope[:, :, None], bend[:, :, None, None]
+
+
+def distribution(
+    power: float | None, mean: Floats, targets: Floats, scale: Floats
+) -> tuple[Floats, Floats]:
+    """Return probabilities of values below the targets, and of values up to them.
+
+    Parameters
+    ----------
+    power : float or None
+    mean : ndarray of shape (n,)
+    targets : ndarray of shape (n,)
+        Signs of two classes, or numbers.
+    scale : ndarray of shape (n,)
+        Dispersion of each row.
+    """
+    if power is None:
+        event = targets > 0.0
+        return np.where(event, 1.0 - mean, 0.0), np.where(event, 1.0, 1.0 - mean)
+    if power == 0.0:
+        below = special.ndtr((targets - mean) / np.sqrt(scale))
+        return below, below
+    if power == 1.0:
+        up = special.pdtr(targets, mean)
+        below = special.pdtr(np.maximum(targets - 1.0, 0.0), mean)
+        return np.where(targets >= 1.0, below, 0.0), up
+    if power == 2.0:
+        below = special.gammainc(1.0 / scale, targets / (mean * scale))
+        return below, below
+    # A sum of a Poisson number of gamma variables (Jørgensen 1987).
+    a, b = power - 1.0, 2.0 - power
+    rate, unit = mean**b / (scale * b), scale * a * mean**a
+    up = np.exp(-rate)
+    most = rate.max()
+    for number in range(1, int(most + 10.0 * np.sqrt(most) + 20.0)):
+        share = np.exp(special.xlogy(number, rate) - rate - special.gammaln(number + 1))
+        up = up + share * special.gammainc(number * b / a, targets / unit)
+    return np.where(targets > 0.0, up, 0.0), up

@@ -8,15 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy import sparse, special
+from scipy import sparse, special, stats
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRegressor,
     fit_statistics,
+    leverages,
     likelihood_ratio_test,
     marginal_effects,
+    residuals,
     standard_errors,
 )
 from sklearn_subqn.linear_model import LogisticRegression
@@ -297,3 +299,47 @@ def test_marginal_effects_are_derivatives():
     assert_allclose(found.estimates[0], expected, rtol=1e-6)
     with pytest.raises(ValueError, match="coefficients"):
         marginal_effects(fitted("squared_error"), X, TARGETS["squared_error"])
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+def test_residuals_and_leverages_are_those_of_statsmodels(loss):
+    peer, y = theirs(loss, var_weights=WEIGHTS), TARGETS[loss]
+    data = {"sample_weight": WEIGHTS}
+    model = fitted(loss, **data)
+    expected = {
+        "response": peer.resid_response,
+        "pearson": peer.resid_pearson,
+        "deviance": peer.resid_deviance,
+    }
+    for kind, each in expected.items():
+        found = residuals(model, X, y, kind=kind, **data)
+        assert_allclose(found, each, rtol=1e-5, atol=1e-5)
+    hat = peer.get_hat_matrix_diag(observed=False)
+    assert_allclose(leverages(model, X, y, **data), hat, rtol=1e-5)
+    assert_allclose(leverages(model, sparse.csr_array(X), y, **data), hat, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", TARGETS)
+def test_quantile_residuals_are_normal(loss):
+    model, y = fitted(loss), TARGETS[loss]
+    found = [residuals(model, X, y, kind="quantile", random_state=i) for i in (0, 0, 1)]
+    assert_allclose(found[0], found[1])
+    if loss in ("log_loss", "poisson"):
+        assert stats.kstest(found[0], "norm").pvalue > 0.01
+        assert not np.allclose(found[0], found[2])
+    if loss == "squared_error":
+        scale = fit_statistics(model, X, y).dispersion
+        assert_allclose(found[0], (y - model.predict(X)) / np.sqrt(scale))
+    if loss == "gamma":
+        scale = fit_statistics(model, X, y).dispersion
+        theirs = stats.gamma(1.0 / scale, scale=model.predict(X) * scale)
+        assert_allclose(stats.norm.cdf(found[0]), theirs.cdf(y), rtol=1e-6)
+    if loss == "tweedie":
+        # Differences of the distribution function are integrals of the density.
+        from sklearn_subqn._inference.likelihoods import distribution, log_likelihoods
+
+        grid = np.linspace(0.5, 0.6, 2001)
+        ones = np.ones(len(grid))
+        density = np.exp(log_likelihoods(1.5, 0.1 * ones, grid, ones, 0.8))
+        up = distribution(1.5, np.exp(0.1) * ones, grid, 0.8 * ones)[1]
+        assert_allclose(up[-1] - up[0], np.trapezoid(density, grid), rtol=1e-6)
