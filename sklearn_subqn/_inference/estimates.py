@@ -80,7 +80,8 @@ class CoefficientErrors:
     Attributes
     ----------
     std_errors : ndarray of shape (p,)
-        Square roots of the variances, NaN where there is no estimate.
+        Square roots of the variances, NaN where there is no estimate, and where a
+        variance of two-way clusters, a difference, is negative.
 
     See Also
     --------
@@ -130,7 +131,8 @@ class CoefficientErrors:
     @property
     def std_errors(self) -> Floats:
         """Square roots of the variances."""
-        return np.sqrt(np.diag(self.covariance))
+        variances = np.diag(self.covariance)
+        return np.sqrt(np.where(variances < 0.0, np.nan, variances))
 
     def _distribution(self) -> Any:
         return stats.t(self.df_resid) if self.uses_t else stats.norm()
@@ -275,11 +277,12 @@ class CoefficientErrors:
                 f"shape {values.shape}."
             )
         used = matrix.any(axis=0)
-        unknown = used & np.isnan(np.diag(self.covariance))
+        unknown = used & np.isnan(self.std_errors)
         if unknown.any():
             raise ValueError(
                 f"There are no standard errors of {self.features[unknown].tolist()}, "
-                "which depend on other features, or are not bounded by the samples."
+                "which depend on other features, are not bounded by the samples, or "
+                "have a negative variance by two-way clusters."
             )
         covariance = self.covariance[np.ix_(used, used)]
         if np.isnan(covariance).any():
@@ -345,7 +348,7 @@ class CoefficientErrors:
         if isinstance(name, Mapping) or name in known:
             return [name]
         factor, *output = name if isinstance(name, tuple) else (name,)
-        determined = np.isfinite(np.diag(self.covariance))
+        determined = np.isfinite(self.std_errors)
         parts = [
             each
             for each, has in zip(known, determined, strict=True)
