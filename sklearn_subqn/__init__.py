@@ -13,12 +13,14 @@ from .inference import (
     CoefficientErrors,
     FitStatistics,
     LikelihoodRatioTest,
+    TweedieProfile,
     fit_statistics,
     leverages,
     likelihood_ratio_test,
     marginal_effects,
     residuals,
     standard_errors,
+    tweedie_power,
 )
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
@@ -59,6 +61,7 @@ __all__ = [
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
+    "TweedieProfile",
     "dual_gap",
     "fit_statistics",
     "leverages",
@@ -72,4 +75,5 @@ __all__ = [
     "ranking",
     "residuals",
     "standard_errors",
+    "tweedie_power",
 ]

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from .._inference import Spec, TargetedRows
 from .._inference.likelihoods import (
@@ -199,3 +199,32 @@ def compared(small: FittedModel, large: FittedModel) -> LikelihoodRatioTest:
         )
     statistic = max(float(statistic), 0.0)
     return LikelihoodRatioTest(statistic, df, float(stats.chi2.sf(statistic, df)))
+
+
+class TweedieProfile(NamedTuple):
+    """The power of a Tweedie regression with the largest likelihood.
+
+    Attributes
+    ----------
+    power : float
+        Power of the mean to which variances are proportional.
+    dispersion : float
+        Dispersion with the largest likelihood for this power.
+    log_likelihood : float
+        Log-likelihood for both, constants included.
+    """
+
+    power: float
+    dispersion: float
+    log_likelihood: float
+
+
+def profile(model: FittedModel) -> TweedieProfile:
+    """Return the likelihood of a Tweedie regression at its best dispersion."""
+    scores, targets, weights, _ = rows_of(model)
+    rows = model, scores[:, 0], targets[:, 0], weights
+    guess = np.log(likelihood_terms(model)[0].dispersion)
+    found = optimize.minimize_scalar(
+        lambda log: -_log_likelihood(*rows, np.exp(log)), (guess - 0.5, guess + 0.5)
+    )
+    return TweedieProfile(model.power or 1.0, float(np.exp(found.x)), -float(found.fun))

@@ -20,6 +20,7 @@ from sklearn_subqn import (
     marginal_effects,
     residuals,
     standard_errors,
+    tweedie_power,
 )
 from sklearn_subqn.linear_model import LogisticRegression
 
@@ -343,3 +344,27 @@ def test_quantile_residuals_are_normal(loss):
         density = np.exp(log_likelihoods(1.5, 0.1 * ones, grid, ones, 0.8))
         up = distribution(1.5, np.exp(0.1) * ones, grid, 0.8 * ones)[1]
         assert_allclose(up[-1] - up[0], np.trapezoid(density, grid), rtol=1e-6)
+
+
+def test_powers_have_the_largest_likelihood():
+    families = pytest.importorskip("statsmodels.api").families
+    counts = RNG.poisson(1.5 * np.exp(0.3 * X[:, 0]))
+    y = RNG.gamma(2.0 * np.maximum(counts, 1)) * (counts > 0)
+    model = BMRMRegressor(0, loss="tweedie", tol=1e-9)
+    found = tweedie_power(model, X, y)
+    assert model.power == 1.5
+
+    def likelihood(power, dispersion):
+        means = BMRMRegressor(0, loss="tweedie", power=power, tol=1e-9).fit(X, y)
+        family = families.Tweedie(families.links.Log(), power, eql=False)
+        return family.loglike(y, means.predict(X), scale=dispersion)
+
+    best = likelihood(found.power, found.dispersion)
+    assert_allclose(best, found.log_likelihood, rtol=1e-8)
+    for factor in (0.97, 1.03):
+        assert likelihood(found.power * factor, found.dispersion) < best
+        assert likelihood(found.power, found.dispersion * factor) < best
+    with pytest.raises(ValueError, match="within 1 and 2"):
+        tweedie_power(model, X, y, powers=(1.0, 1.5))
+    with pytest.raises(ValueError, match="tweedie"):
+        tweedie_power(BMRMRegressor(), X, y)
