@@ -11,9 +11,6 @@ from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
 from .inference import (
     CoefficientErrors,
-    FitStatistics,
-    LikelihoodRatioTest,
-    TweedieProfile,
     fit_statistics,
     leverages,
     likelihood_ratio_test,
@@ -47,10 +44,8 @@ __all__ = [
     "CoefficientErrors",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
-    "FitStatistics",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
-    "LikelihoodRatioTest",
     "LinearChainCRF",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
@@ -61,7 +56,6 @@ __all__ = [
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
-    "TweedieProfile",
     "dual_gap",
     "fit_statistics",
     "leverages",

@@ -34,9 +34,6 @@ from ._solving.solution import Floats
 
 __all__ = [
     "CoefficientErrors",
-    "FitStatistics",
-    "LikelihoodRatioTest",
-    "TweedieProfile",
     "fit_statistics",
     "leverages",
     "likelihood_ratio_test",
@@ -314,7 +311,11 @@ def fit_statistics(
     Returns
     -------
     statistics : FitStatistics
-        Numbers, or arrays with one number for each of several outputs.
+        Named tuple of ``log_likelihood``, ``null_log_likelihood``, ``deviance``,
+        ``null_deviance``, ``d2`` (McFadden's for classes, R¹ for quantiles), ``df``,
+        ``df_resid``, ``dispersion``, ``aic``, ``bic`` and ``n_samples``: numbers, or
+        arrays with one number for each of several outputs. Deviances of quantiles are
+        sums of check losses, and their likelihoods are NaN.
 
     Raises
     ------
@@ -370,6 +371,9 @@ def likelihood_ratio_test(
     weights: str = "precision",
 ) -> LikelihoodRatioTest:
     """Test whether a model fits as well as a larger one that contains it (Wilks 1938).
+
+    A small p-value says that the features which only the larger model has improve the
+    fit by more than chance.
 
     Parameters
     ----------
@@ -554,6 +558,9 @@ def residuals(
 ) -> Floats:
     """Return the residuals of samples.
 
+    Residuals show where a model does not hold: plot them against predictions and
+    features, or quantile residuals against normal quantiles.
+
     Parameters
     ----------
     model : estimator instance
@@ -581,6 +588,7 @@ def residuals(
     Returns
     -------
     residuals : ndarray of shape (n_samples,)
+        One for each sample of positive weight, in their order.
 
     Raises
     ------
