@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
 from scipy import optimize
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
@@ -89,7 +91,8 @@ def standard_errors(
           sandwich of Huber 1967 and White 1980); of quantiles with one density;
         - "HC1": the same times n / (n - p) with p coefficients;
         - "HC2", "HC3": by residuals divided by 1 - h, or by its square, with leverages
-          h of the samples (MacKinnon and White 1985), for one score per sample;
+          h of the samples by observed second derivatives (MacKinnon and White 1985),
+          for one score per sample;
         - "cluster": likewise for sums of rows with the same name in ``groups``
           (Liang and Zeger 1986), times G / (G - 1) (n - 1) / (n - p) for G clusters;
         - "powell": for quantiles, with densities of residuals at zero in each row by a
@@ -100,9 +103,9 @@ def standard_errors(
           likelihoods, and "HC0" for other losses.
     groups : array-like of shape (n_samples,) or (n_samples, 2), default=None
         Names of at least two clusters: rows of the same cluster may be correlated. With
-        two columns, rows that share a cluster of either may be correlated (Cameron,
-        Gelbach and Miller 2011).
-        Clusters in which all rows have weight zero are ignored.
+        two columns, for kind="cluster", rows that share a cluster of either may be
+        correlated (Cameron, Gelbach and Miller 2011). Clusters in which all rows have
+        weight zero are ignored.
     offset : float or array-like of shape (n_samples,), default=None
         The offsets of the fit.
     dispersion : float or "X2", default=None
@@ -271,8 +274,8 @@ def _read(
     read = read_model(own, fitted_attributes(model), X, y, sample_weight, options)
     if not read.is_likelihood and not read.spec.levels:
         raise ValueError(
-            f"loss={read.name!r} is no likelihood: those are the log loss, squared "
-            "errors, and Poisson, gamma and Tweedie deviances."
+            f"loss={read.own.loss!r} is no likelihood. Likelihoods are the log loss, "
+            "squared errors, and Poisson, gamma and Tweedie deviances."
         )
     return read
 
@@ -322,8 +325,9 @@ def fit_statistics(
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood and not of quantiles, the data are invalid, or
-        there are at most as many samples as coefficients.
+        If the loss is no likelihood and not of quantiles, the penalty has other terms,
+        coefficients are at bounds or constraints, the data are invalid, or there are at
+        most as many samples as coefficients.
 
     See Also
     --------
@@ -523,7 +527,7 @@ def marginal_effects(
     """
     check_option("at", at, ("overall", "mean"))
     if errors.get("reference") is not None:
-        raise ValueError("Effects are those of all classes; leave out reference.")
+        raise ValueError("Effects cover all classes; leave out reference.")
     found = standard_errors(
         model,
         X,
@@ -577,7 +581,8 @@ def residuals(
         standard deviation, without the dispersion. "deviance": signed roots of the
         deviances. "quantile": normal scores of the distribution functions at y, drawn
         at random within steps, which are independent and standard normal if the model
-        is true (Dunn and Smyth 1996).
+        is true (Dunn and Smyth 1996). Means of counts with precision weights, such as
+        frequencies per exposure, have the distribution of their totals.
     offset : float or array-like of shape (n_samples,), default=None
         The offsets of the fit.
     weights : {"precision", "frequency"}, default="precision"
@@ -595,7 +600,8 @@ def residuals(
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood of one score per sample, or data are invalid.
+        If the loss is no likelihood of one score per sample, data are invalid, or
+        quantile residuals of Poisson regressions are not of counts.
 
     See Also
     --------
@@ -662,7 +668,8 @@ def leverages(
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood of one score per sample, or data are invalid.
+        If the loss is no likelihood of one score per sample, data are invalid, or the
+        model has no degrees of freedom, see :func:`fit_statistics`.
 
     See Also
     --------
@@ -732,6 +739,11 @@ def tweedie_power(
         If the estimator has another loss, the interval is not within 1 and 2, or the
         data are invalid.
 
+    Warns
+    -----
+    UserWarning
+        If the likelihood is largest at an end of the interval.
+
     See Also
     --------
     fit_statistics : Likelihood for a given power.
@@ -756,8 +768,7 @@ def tweedie_power(
         raise ValueError(
             f'The estimator must be a regressor with loss="tweedie"; got {estimator!r}.'
         )
-    low, high = powers
-    if not 1.0 < low < high < 2.0:
+    if np.shape(powers) != (2,) or not 1.0 < powers[0] < powers[1] < 2.0:
         raise ValueError(f"powers must be an interval within 1 and 2; got {powers!r}.")
     check_number("tol", tol, low=0.0, low_included=False)
     given = {} if offset is None else {"offset": offset}
@@ -769,8 +780,16 @@ def tweedie_power(
 
     found = optimize.minimize_scalar(
         lambda power: -profiled(power).log_likelihood,
-        bounds=(low, high),
+        bounds=powers,
         method="bounded",
         options={"xatol": tol},
     )
+    # Bounded searches stop within two tolerances from an end.
+    if min(found.x - powers[0], powers[1] - found.x) < 2.0 * tol:
+        warnings.warn(
+            f"The likelihood is largest at the end {found.x:.4g} of the interval "
+            f"{powers}: search a wider one, or take the gamma or Poisson deviance.",
+            UserWarning,
+            stacklevel=2,
+        )
     return profiled(found.x)

@@ -19,6 +19,9 @@ from .._solving.solution import Floats
 from .fit_statistics import rows_of, statistics_of
 from .inferred import FittedModel, likelihood_terms
 
+# Counts divided by exposures, and multiplied by them again, are whole to rounding.
+_WHOLE = 1e-9
+
 
 def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
     """Return residuals of a likelihood of one score, of shape (n,)."""
@@ -29,7 +32,7 @@ def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
     differences = (y > 0.0 if power is None else y) - mean
     if kind == "response":
         return np.asarray(differences)
-    # Of frequencies, each row stands for several with the same residual.
+    # With frequencies, a row is repeated, and each copy has the same residual.
     precision = np.ones(len(weights)) if model.spec.counts else weights
     if kind == "pearson":
         variances = mean * (1.0 - mean) if power is None else mean**power
@@ -39,6 +42,13 @@ def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
         sizes = np.maximum(deviances(power, z, y), 0.0)
         return np.asarray(np.sign(differences) * np.sqrt(precision * sizes))
     dispersion = statistics_of(model).dispersion
+    if power == 1.0:
+        counts = precision * y
+        if np.any(np.abs(counts - np.rint(counts)) > _WHOLE * (counts + 1.0)):
+            raise ValueError(
+                "Quantile residuals of Poisson regressions need counts: y, multiplied "
+                "by the weights unless these are frequencies, must be whole numbers."
+            )
     low, high = distribution(power, mean, y, dispersion / precision)
     shares = check_random_state(random_state).uniform(size=len(low))
     tiny = np.finfo(np.float64).tiny
@@ -73,7 +83,7 @@ def _check_one_score(model: FittedModel) -> DualLoss:
     loss = model.spec.loss
     if not model.is_likelihood or loss is None or model.spec.n_problems > 1:
         raise ValueError(
-            "Residuals and leverages are those of likelihoods with one score per "
-            "sample: two classes, or one target."
+            "Residuals and leverages need a likelihood with one score per sample: two "
+            "classes, or one target."
         )
     return loss

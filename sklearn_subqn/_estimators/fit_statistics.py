@@ -41,7 +41,7 @@ class FitStatistics(NamedTuple):
         quantiles.
     df : float
         Degrees of freedom of the model with its intercept; with a penalty of squares
-        the effective ones.
+        the effective ones, except for quantiles.
     df_resid : float
         Number of samples less ``df``.
     dispersion : float
@@ -174,7 +174,7 @@ def compared(small: FittedModel, large: FittedModel) -> LikelihoodRatioTest:
             f"{small.name!r} and {large.name!r}."
         )
     if not small.is_likelihood or any(each.spec.n_problems > 1 for each in both):
-        raise ValueError("A likelihood ratio is that of one output of a likelihood.")
+        raise ValueError("Likelihood ratios need a likelihood with one output.")
     if any(each.is_penalized for each in both):
         raise ValueError(
             "Likelihood ratios need models without a penalty: fit them with alpha=0."

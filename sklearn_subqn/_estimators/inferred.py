@@ -71,8 +71,8 @@ _COMMON_DENSITY = ("fisher", "HC0", "HC1", "bootstrap")
 _LEVERED = {"HC2": 1.0, "HC3": 2.0}
 _KINDS = ("auto", "fisher", "HC0", "HC1", *_LEVERED, "cluster", "powell", "bootstrap")
 
-# Penalties that are not a weighted sum of squares of coefficients.
-_WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
+# Penalties that are not a weighted sum of squares and absolute values of coefficients.
+_OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy")
 
 # With fewer than 50 samples beyond a quantile in the outer fifths, kernel-based
 # intervals cover the true coefficients in less than 92 % of samples with normal or
@@ -140,7 +140,8 @@ def coefficient_errors(
     if kind == "bootstrap" and is_collection(X):
         raise ValueError("kind='bootstrap' is not supported for data in blocks.")
     model = read_model(own, given, X, y, sample_weight, options)
-    _check_penalty(model.own, given)
+    _check_active(model)
+    _check_penalty(model)
     own, name, spec, blocks = model.own, model.name, model.spec, model.blocks
     spec = replace(
         spec,
@@ -271,8 +272,20 @@ def likelihood_terms(model: FittedModel) -> list[Covariance]:
 
     Coefficients that an L1 norm made zero are no parameters. Quantiles have one
     parameter for each independent feature.
+
+    Raises
+    ------
+    ValueError
+        If bounds or constraints are active, or the penalty has other terms than squares
+        and absolute values.
     """
+    _check_active(model)
     own, given, name, spec, blocks = model
+    if model.is_penalized and getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
+        raise ValueError(
+            f"The degrees of freedom of penalty={own.penalty!r} are unknown: fit with "
+            "squares or an L1 norm."
+        )
     quantiles = bool(spec.levels)
     unit = replace(
         spec,
@@ -390,25 +403,30 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
         )
 
 
-def _check_penalty(own: Any, given: dict[str, Any]) -> None:
-    """Raise for penalties and active bounds; warn of penalties."""
-    coef = np.asarray(given["coef_"])
-    bounds, constraints = own._bounds(), own._constraints()
+def _check_active(model: FittedModel) -> None:
+    """Raise for coefficients at bounds or constraints."""
+    coef = model.spec.coef
+    bounds, constraints = model.own._bounds(), model.own._constraints()
     active = bounds is not None and bool(
         np.any((coef <= bounds[0]) | (coef >= bounds[1]))
     )
     if constraints is not None:
         A, b = constraints
-        slack = b - np.atleast_2d(coef) @ A.T
+        slack = b - coef @ A.T
         active |= bool(np.any(slack <= _TOUCHING * (np.abs(coef) @ np.abs(A).T + 1.0)))
     if active:
         raise ValueError(
-            "Coefficients that are at bounds or constraints have no standard errors, "
-            "nor have the others beside them: leave out features at a bound."
+            "Models with coefficients at bounds or constraints have no standard "
+            "errors, degrees of freedom or leverages: leave out features at a bound."
         )
-    if not np.any(_strengths(own, given, 1.0)):
+
+
+def _check_penalty(model: FittedModel) -> None:
+    """Raise for penalties that make coefficients zero; warn of the others."""
+    if not model.is_penalized:
         return
-    if _l1_share(own) or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:
+    own = model.own
+    if _l1_share(own) or getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
         raise ValueError(
             "Coefficients with this penalty have no standard errors, as some of them "
             "are zero by it: choose features by it, and fit these to other samples "

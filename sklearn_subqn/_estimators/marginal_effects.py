@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from .._core.memory import COPY_SIZE
 from .._inference import CoefficientErrors, Spec, TargetedRows
 from .._inference.estimates import INTERCEPT
 from .._inference.likelihoods import mean_derivatives
@@ -77,6 +79,19 @@ def _sums(
     block: TargetedRows, spec: Spec, at: str, power: float | None
 ) -> tuple[Floats, ...]:
     """Return the sum of weights, and weighted sums of rows or of derivatives."""
+    n, k = len(block.weights), len(spec.coef)
+    size = max(1, COPY_SIZE // k**3)
+    parts = []
+    for first in range(0, max(n, 1), size):
+        rows = slice(first, first + size)
+        part: list[Any] = [each if each is None else each[rows] for each in block]
+        parts.append(_sums_of_rows(TargetedRows(*part), spec, at, power))
+    return tuple(sum(each) for each in zip(*parts, strict=True))
+
+
+def _sums_of_rows(
+    block: TargetedRows, spec: Spec, at: str, power: float | None
+) -> tuple[Floats, ...]:
     X, weights = block.X, block.weights
     total = weights.sum()
     if at == "mean":

@@ -154,7 +154,7 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
         return scale * moments.hessian
     if kind == "cluster":
         total = np.zeros_like(moments.hessian)
-        # Of two ways to group, the clusters of pairs count negatively.
+        # Clusters of pairs belong to both ways to group, and are subtracted once.
         for way, sign in enumerate((1.0, 1.0, -1.0)):
             members = [v for key, v in moments.clusters.items() if key[0] == way]
             sums, g = np.array(members), len(members)

@@ -250,9 +250,9 @@ class CoefficientErrors:
             The functions to test: a coefficient by the name of its feature; a linear
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
-            name is a tuple (feature, output). A name that is no feature but the start
-            of names before an underscore, as "region" of "region_south", is the whole
-            factor: all coefficients of it that have a standard error.
+            name is a tuple (feature, output). A name that ends with a star, such as
+            "region_*" for a whole factor, stands for all features whose names start so,
+            except those that are combinations of other features.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -304,9 +304,14 @@ class CoefficientErrors:
                 "follow from the others, and give at least one."
             )
         differences = (matrix @ self.estimates[used] - values) / sizes
-        statistic = float(
-            differences @ linalg.solve(joint, differences, assume_a="pos")
-        )
+        try:
+            solved = linalg.solve(joint, differences, assume_a="pos")
+        except linalg.LinAlgError as error:
+            raise ValueError(
+                "The covariance by two-way clusters is not positive definite: test "
+                "fewer hypotheses, or cluster one way."
+            ) from error
+        statistic = float(differences @ solved)
         if self.uses_t:
             statistic /= rank
             p_value = stats.f.sf(statistic, rank, self.df_resid)
@@ -343,17 +348,19 @@ class CoefficientErrors:
         return list(zip(features, self.outputs.tolist(), strict=True))
 
     def _parts(self, name: Any) -> list[Any]:
-        """Return the determined coefficients of a factor; other names as they are."""
+        """Return the coefficients of a name with a star; other names as they are."""
         known = self._known
         if isinstance(name, Mapping) or name in known:
             return [name]
-        factor, *output = name if isinstance(name, tuple) else (name,)
-        determined = np.isfinite(self.std_errors)
+        start, *output = name if isinstance(name, tuple) else (name,)
+        if not str(start).endswith("*"):
+            return [name]
         parts = [
             each
-            for each, has in zip(known, determined, strict=True)
+            for each in known
             for feature, *its_output in [each if self.outputs is not None else (each,)]
-            if has and its_output == output and str(feature).startswith(f"{factor}_")
+            if its_output == output and str(feature).startswith(str(start)[:-1])
+            if feature not in (INTERCEPT, *self.dropped)
         ]
         return parts or [name]
 
@@ -363,6 +370,7 @@ class CoefficientErrors:
             shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
             number = "no" if name not in known else "more than one"
             raise ValueError(
-                f"There is {number} coefficient {name!r}; there are {shown}."
+                f"There is {number} coefficient {name!r}; there are {shown}. A name "
+                "with a star, such as 'region_*', is a whole factor."
             )
         return known.index(name)

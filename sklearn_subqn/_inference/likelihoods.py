@@ -178,9 +178,10 @@ def distribution(
         below = special.ndtr((targets - mean) / np.sqrt(scale))
         return below, below
     if power == 1.0:
-        up = special.pdtr(targets, mean)
-        below = special.pdtr(np.maximum(targets - 1.0, 0.0), mean)
-        return np.where(targets >= 1.0, below, 0.0), up
+        # A mean of counts, such as a frequency per exposure, is known by its total.
+        counts, rate = np.rint(targets / scale), mean / scale
+        below = special.pdtr(np.maximum(counts - 1.0, 0.0), rate)
+        return np.where(counts > 0.0, below, 0.0), special.pdtr(counts, rate)
     if power == 2.0:
         below = special.gammainc(1.0 / scale, targets / (mean * scale))
         return below, below

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -222,7 +223,7 @@ def test_whole_factors():
     model = BMRMRegressor(0, loss="squared_error", tol=1e-10).fit(frame, y)
     with pytest.warns(UserWarning, match="combinations"):
         errors = standard_errors(model, frame, y)
-    test = errors.wald_test("region")
+    test = errors.wald_test("region_*")
     assert test == errors.wald_test(["region_north", "region_south"])
     assert test.df == 2
     small = BMRMRegressor(0, loss="squared_error", tol=1e-10).fit(frame[["age"]], y)
@@ -231,8 +232,10 @@ def test_whole_factors():
         for m, f in ((small, frame[["age"]]), (model, frame))
     ]
     assert_allclose(test.statistic, (rss[0] / rss[1] - 1.0) / 2.0 * (N - 4), rtol=1e-6)
-    with pytest.raises(ValueError, match="no coefficient 'regio'"):
-        errors.wald_test("regio")
+    assert errors.wald_test("age*") == errors.wald_test("age")
+    for name in ("region", "city_*"):
+        with pytest.raises(ValueError, match=f"no coefficient '{re.escape(name)}'"):
+            errors.wald_test(name)
 
 
 def test_exponentials_and_prints():
@@ -264,8 +267,32 @@ def test_bounds_that_are_not_active(inner, active):
     expected = standard_errors(model.fit(X, y), X, y).std_errors
     found = standard_errors(model.set_params(**inner).fit(X, y), X, y).std_errors
     assert_allclose(found, expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="bounds or constraints"):
-        standard_errors(model.set_params(**active).fit(X, y), X, y)
+    model.set_params(**active).fit(X, y)
+    for function in (standard_errors, fit_statistics, leverages):
+        with pytest.raises(ValueError, match="bounds or constraints"):
+            function(model, X, y)
+
+
+def test_penalties_without_degrees_of_freedom():
+    y = TARGETS["squared_error"]
+    model = BMRMRegressor(
+        1e-2, loss="squared_error", penalty="quadratic", penalty_matrix=np.eye(3)
+    ).fit(X, y)
+    for function in (fit_statistics, leverages):
+        with pytest.raises(ValueError, match="degrees of freedom of penalty"):
+            function(model, X, y)
+
+
+def test_frequencies_per_exposure_have_residuals_of_counts():
+    counts, data = TARGETS["poisson"], {"sample_weight": WEIGHTS}
+    kind = {"kind": "quantile", "random_state": 0}
+    model = BMRMRegressor(0, loss="poisson", tol=1e-9).fit(X, counts / WEIGHTS, **data)
+    found = residuals(model, X, counts / WEIGHTS, **data, **kind)
+    offset = {"offset": np.log(WEIGHTS)}
+    expected = residuals(fitted("poisson", **offset), X, counts, **offset, **kind)
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="need counts"):
+        residuals(model, X, counts + 0.5, **kind)
 
 
 @pytest.mark.parametrize("kind", ["Logit", "MNLogit", "Poisson"])
@@ -364,6 +391,8 @@ def test_powers_have_the_largest_likelihood():
     for factor in (0.97, 1.03):
         assert likelihood(found.power * factor, found.dispersion) < best
         assert likelihood(found.power, found.dispersion * factor) < best
+    with pytest.warns(UserWarning, match="end 1.2 of the interval"):
+        tweedie_power(model, X, y, powers=(1.1, 1.2))
     with pytest.raises(ValueError, match="within 1 and 2"):
         tweedie_power(model, X, y, powers=(1.0, 1.5))
     with pytest.raises(ValueError, match="tweedie"):
