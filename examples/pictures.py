@@ -11,18 +11,21 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from quickstart import make_unscaled
+from scipy.special import erfinv
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import (
+    BMRMRegressor,
     CoefficientPathDisplay,
     ConvergenceDisplay,
     L1LogisticOWLQN,
     L1LogisticOWLQNCV,
     PathScoreDisplay,
     SubLBFGSLinearSVC,
+    residuals,
 )
 
 
@@ -101,11 +104,30 @@ def proven_search():
     return fig
 
 
+def quantile_residuals():
+    """Return a figure of residuals of counts, of a true and of a false model."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    means = np.exp(0.5 + 0.3 * X[:, 0])
+    samples = {
+        "Poisson counts": rng.poisson(means),
+        "Overdispersed counts": rng.poisson(means * rng.gamma(1.5, 1 / 1.5, 1000)),
+    }
+    fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.8), layout="constrained")
+    for ax, (title, y) in zip(axes, samples.items(), strict=True):
+        model = BMRMRegressor(0, loss="poisson", tol=1e-8).fit(X, y)
+        z = np.sort(residuals(model, X, y, kind="quantile", random_state=0))
+        normal = np.sqrt(2.0) * erfinv(2.0 * (np.arange(1000) + 0.5) / 1000 - 1.0)
+        ax.plot(normal, z, ".", [-4, 4], [-4, 4], "k--")
+        ax.set(title=title, xlabel="Normal quantile", ylabel="Quantile residual")
+    return fig
+
+
 def main():
     """Write all of them to the folder named on the command line."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (convergence, paths, proven_search):
+    for draw in (convergence, paths, proven_search, quantile_residuals):
         draw().savefig(folder / f"{draw.__name__}.png", dpi=100)
 
 

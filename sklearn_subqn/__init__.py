@@ -9,7 +9,16 @@ from .bundle_regression_cv import BMRMRegressorCV
 from .certification import dual_gap
 from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
-from .inference import CoefficientErrors, standard_errors
+from .inference import (
+    CoefficientErrors,
+    fit_statistics,
+    leverages,
+    likelihood_ratio_test,
+    marginal_effects,
+    residuals,
+    standard_errors,
+    tweedie_power,
+)
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
@@ -48,11 +57,17 @@ __all__ = [
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
     "dual_gap",
+    "fit_statistics",
+    "leverages",
+    "likelihood_ratio_test",
     "linear_model",
     "losses",
+    "marginal_effects",
     "metrics",
     "minimize",
     "progress",
     "ranking",
+    "residuals",
     "standard_errors",
+    "tweedie_power",
 ]

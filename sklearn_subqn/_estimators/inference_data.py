@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 
@@ -108,13 +109,13 @@ class FittedData:
             )
         offset = self.own._checked_offset(offset, n, self._classes)
         if groups is not None:
-            _, groups = names_of_rows("groups", groups, n)
+            groups = _clusters(groups, n)
         rows: tuple[Any, ...] = X, targets, weights, offset, groups
         used = weights > 0.0
         if not used.all():
             rows = tuple(each if each is None else each[used] for each in rows)
         block = TargetedRows(*rows)
-        if groups is not None and len(np.unique(block.groups)) == 1:
+        if block.groups is not None and np.any(np.ptp(block.groups, axis=0) == 0):
             raise ValueError(
                 "groups must name at least two clusters with positive weight; got one."
             )
@@ -187,6 +188,15 @@ class FittedData:
             )
         shape = len(y), self._n_outputs
         return np.asarray(np.broadcast_to(targets, shape), dtype=np.float64)
+
+
+def _clusters(groups: Any, n: int) -> npt.NDArray[np.intp]:
+    """Return numbers of clusters, one column or two and one of their pairs."""
+    given = np.asarray(groups) if np.ndim(groups) == 2 else groups
+    if np.ndim(given) != 2 or given.shape[1] != 2:
+        return names_of_rows("groups", given, n)[1][:, None]
+    a, b = (names_of_rows("groups", given[:, way], n)[1] for way in range(2))
+    return np.column_stack([a, b, a * (b.max() + 1) + b])
 
 
 class Blocks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +64,15 @@ _OF_NUMBERS = (
 )
 _LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
 _QUANTILES = ("quantile", "absolute_error")
-_KINDS = ("auto", "fisher", "HC0", "HC1", "cluster", "powell", "bootstrap")
+# Inequalities with a slack below a billionth of their terms count as equalities.
+_TOUCHING = 1e-9
 
-# Penalties that are not a weighted sum of squares of coefficients.
-_WITHOUT_ERRORS = ("l1", "lp", "quadratic", "entropy", "normalized_entropy")
+_COMMON_DENSITY = ("fisher", "HC0", "HC1", "bootstrap")
+_LEVERED = {"HC2": 1.0, "HC3": 2.0}
+_KINDS = ("auto", "fisher", "HC0", "HC1", *_LEVERED, "cluster", "powell", "bootstrap")
+
+# Penalties that are not a weighted sum of squares and absolute values of coefficients.
+_OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy")
 
 # With fewer than 50 samples beyond a quantile in the outer fifths, kernel-based
 # intervals cover the true coefficients in less than 92 % of samples with normal or
@@ -130,35 +135,25 @@ def coefficient_errors(
         The training data of the model.
     options : ErrorOptions
     """
-    name = _loss_name(own)
-    kind = _kind(name, options)
-    _check_options(options, kind, name)
+    kind = _kind(loss_name(own), options)
+    _check_options(options, kind, loss_name(own))
     if kind == "bootstrap" and is_collection(X):
         raise ValueError("kind='bootstrap' is not supported for data in blocks.")
-    counts = options.weights == "frequency"
-    coef = given["coef_"]
-    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
-    classes, names = given.get("classes_"), given.get("feature_names_in_")
-    data = FittedData(own, coef, classes, names, counts)
-    own = data.own
-    _check_model(own, given)
-    blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
-    spec = Spec(
-        coef,
-        np.broadcast_to(np.ravel(given["intercept_"]), len(coef)).astype(np.float64),
-        None if data.joint else _loss(own, name),
-        bool(own.fit_intercept),
-        variance_power(own) if name in _OF_NUMBERS else None,
-        _levels(own, name, len(coef)),
-        (),
-        kind in ("fisher", "HC0", "HC1", "bootstrap") and name in _QUANTILES,
-        kind == "fisher",
-        counts,
-        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
+    model = read_model(own, given, X, y, sample_weight, options)
+    _check_active(model)
+    _check_penalty(model)
+    own, name, spec, blocks = model.own, model.name, model.spec, model.blocks
+    spec = replace(
+        spec,
+        common_density=kind in _COMMON_DENSITY and name in _QUANTILES,
+        expected=kind == "fisher",
     )
     if spec.levels:
         spec = replace(spec, widths=_widths(blocks, spec, kind))
+    classes, names = given.get("classes_"), given.get("feature_names_in_")
     by_names = _names(own, spec, classes, names, options)
+    if kind in _LEVERED:
+        spec = with_leverages(model._replace(spec=spec), options, _LEVERED[kind])
     sums = blocks.each(partial(_sums, name=name, spec=spec))
     moments = summed(each for each, _ in sums)
     alone = not _strengths(own, given, 1.0).any()
@@ -186,7 +181,131 @@ def coefficient_errors(
     return assembled(spec, by_names, found, kind, exact)
 
 
-def _loss_name(own: Any) -> str:
+class FittedModel(NamedTuple):
+    """A model with its loss and training data.
+
+    Attributes
+    ----------
+    own : LinearEstimator
+        Unfitted estimator whose parameters define the objective.
+    given : dict
+        Result of ``fitted_attributes``.
+    name : str
+        Name of the loss, "" for a user's own loss.
+    spec : Spec
+        The model, with observed second derivatives.
+    blocks : Blocks
+        The rows of positive weight.
+    """
+
+    own: Any
+    given: dict[str, Any]
+    name: str
+    spec: Spec
+    blocks: Blocks
+
+    @property
+    def is_likelihood(self) -> bool:
+        """Whether the loss is a log-likelihood, up to terms without scores."""
+        return self.name in _LIKELIHOODS
+
+    @property
+    def power(self) -> float | None:
+        """The power of the mean in variances, None for classes."""
+        return 0.0 if self.name == "squared_error" else self.spec.power
+
+    @property
+    def is_penalized(self) -> bool:
+        """Whether the objective has a penalty."""
+        return bool(_strengths(self.own, self.given, 1.0).any())
+
+
+def read_model(
+    own: Any,
+    given: dict[str, Any],
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    options: ErrorOptions,
+) -> FittedModel:
+    """Return a model with its data; see ``coefficient_errors`` for the parameters."""
+    name, counts = loss_name(own), options.weights == "frequency"
+    coef = given["coef_"]
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
+    classes, names = given.get("classes_"), given.get("feature_names_in_")
+    data = FittedData(own, coef, classes, names, counts)
+    own = data.own
+    _check_model(own, given)
+    blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
+    spec = Spec(
+        coef,
+        np.broadcast_to(np.ravel(given["intercept_"]), len(coef)).astype(np.float64),
+        None if data.joint else _loss(own, name),
+        bool(own.fit_intercept),
+        variance_power(own) if name in _OF_NUMBERS else None,
+        _levels(own, name, len(coef)),
+        (),
+        False,
+        False,
+        counts,
+        blocks.shift if own.fit_intercept else np.zeros(coef.shape[1]),
+    )
+    return FittedModel(own, given, name, spec, blocks)
+
+
+def with_leverages(model: FittedModel, options: ErrorOptions, power: float) -> Spec:
+    """Return a model whose products of first derivatives are divided by leverages."""
+    own, given, name, spec, blocks = model
+    if spec.joint:
+        raise ValueError("HC2 and HC3 are for losses of one score per sample.")
+    free = np.zeros(spec.coef.shape, dtype=bool)
+    found = [
+        _covariance(own, spec, each, i, name, "HC0", options, given, free)
+        for i, each in enumerate(summed(blocks.each(partial(block_moments, spec=spec))))
+    ]
+    inverses = tuple(each.inverse for each in found)
+    return replace(spec, inverses=inverses, leverage_power=power)
+
+
+def likelihood_terms(model: FittedModel) -> list[Covariance]:
+    """Return covariances by expected derivatives, for degrees of freedom.
+
+    Coefficients that an L1 norm made zero are no parameters. Quantiles have one
+    parameter for each independent feature.
+
+    Raises
+    ------
+    ValueError
+        If bounds or constraints are active, or the penalty has other terms than squares
+        and absolute values.
+    """
+    _check_active(model)
+    own, given, name, spec, blocks = model
+    if model.is_penalized and getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
+        raise ValueError(
+            f"The degrees of freedom of penalty={own.penalty!r} are unknown: fit with "
+            "squares or an L1 norm."
+        )
+    quantiles = bool(spec.levels)
+    unit = replace(
+        spec,
+        expected=True,
+        common_density=quantiles,
+        widths=(1.0,) * len(spec.levels),
+    )
+    moments = summed(blocks.each(partial(block_moments, spec=unit)))
+    # The dispersion of quantiles is not used.
+    options = ErrorOptions(dispersion=1.0 if quantiles else None)
+    zeros = np.asarray(spec.coef == 0.0) & (_l1_share(own) > 0.0)
+    if spec.joint:
+        zeros = np.all(zeros, axis=0, keepdims=True)
+    return [
+        _covariance(own, spec, each, problem, name, "fisher", options, given, zeros)
+        for problem, each in enumerate(moments)
+    ]
+
+
+def loss_name(own: Any) -> str:
     """Return the name of a loss with standard errors, "" for a user's own loss."""
     # Classifiers without ``loss`` have probabilities only if they minimize the log
     # loss.
@@ -241,6 +360,8 @@ def _kind(name: str, options: ErrorOptions) -> str:
             "kind='fisher' needs a loss that is a likelihood, as those of "
             f"{known} are; take 'HC0' or 'HC1'."
         )
+    if kind in _LEVERED and name in _QUANTILES:
+        raise ValueError(f"kind={kind!r} is not for quantiles; take 'powell' or 'HC1'.")
     if options.groups is not None and kind not in ("cluster", "bootstrap"):
         raise ValueError(f"groups are for kind='cluster' or 'bootstrap'; got {kind!r}.")
     if kind == "cluster" and options.groups is None:
@@ -267,7 +388,7 @@ def _check_options(options: ErrorOptions, kind: str, name: str) -> None:
 
 
 def _check_model(own: Any, given: dict[str, Any]) -> None:
-    """Raise for models without standard errors; warn of penalties."""
+    """Raise for models whose rows have no likelihood or derivatives of their own."""
     if "scale_" in given:
         raise ValueError(
             "Standard errors of Huber's loss are those of a given scale: fit "
@@ -280,15 +401,32 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
             "samples otherwise for each class, for which there are no standard errors: "
             "take BMRMClassifier with the same loss."
         )
-    names = "coef_bounds", "coef_constraints"
-    bounded = any(getattr(own, name, None) is not None for name in names)
-    if getattr(own, "positive", False) or bounded:
+
+
+def _check_active(model: FittedModel) -> None:
+    """Raise for coefficients at bounds or constraints."""
+    coef = model.spec.coef
+    bounds, constraints = model.own._bounds(), model.own._constraints()
+    active = bounds is not None and bool(
+        np.any((coef <= bounds[0]) | (coef >= bounds[1]))
+    )
+    if constraints is not None:
+        A, b = constraints
+        slack = b - coef @ A.T
+        active |= bool(np.any(slack <= _TOUCHING * (np.abs(coef) @ np.abs(A).T + 1.0)))
+    if active:
         raise ValueError(
-            "Coefficients with bounds or constraints have no standard errors."
+            "Models with coefficients at bounds or constraints have no standard "
+            "errors, degrees of freedom or leverages: leave out features at a bound."
         )
-    if not np.any(_strengths(own, given, 1.0)):
+
+
+def _check_penalty(model: FittedModel) -> None:
+    """Raise for penalties that make coefficients zero; warn of the others."""
+    if not model.is_penalized:
         return
-    if own._l1_share() or getattr(own, "penalty", "l2") in _WITHOUT_ERRORS:
+    own = model.own
+    if _l1_share(own) or getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
         raise ValueError(
             "Coefficients with this penalty have no standard errors, as some of them "
             "are zero by it: choose features by it, and fit these to other samples "
@@ -303,8 +441,13 @@ def _check_model(own: Any, given: dict[str, Any]) -> None:
     )
 
 
+def _l1_share(own: Any) -> float:
+    """Return the share of the L1 norm in the penalty."""
+    return 1.0 if getattr(own, "penalty", "l2") == "l1" else float(own._l1_share())
+
+
 def _strengths(own: Any, given: dict[str, Any], total: float) -> Floats:
-    """Return the second derivatives of the penalty, of shape (problems or 1, d or 1).
+    """Return the strengths of the penalty, of shape (problems or 1, d or 1).
 
     Parameters
     ----------
@@ -415,7 +558,7 @@ def _covariance(
     """Return the covariance of the parameters of a problem, for centered features."""
     k, d = spec.coef.shape
     q = d + spec.fit_intercept
-    strengths = _strengths(own, given, moments.total)
+    strengths = (1.0 - _l1_share(own)) * _strengths(own, given, moments.total)
     diagonal = np.zeros(q)
     diagonal[:d] = strengths[min(problem, len(strengths) - 1)]
     penalty = np.diag(diagonal)

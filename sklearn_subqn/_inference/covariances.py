@@ -43,6 +43,11 @@ class Covariance(NamedTuple):
         Number of rows less the number of estimates with a variance.
     newton : ndarray of shape (p,)
         Newton's step to the optimum, from the same derivatives.
+    inverse : ndarray of shape (p, p)
+        (H + P)^-1 of the estimates with a variance, otherwise zeros.
+    df : float
+        Degrees of freedom of the model: the trace of (H + P)^-1 H, without a penalty
+        the number of estimates with a variance.
     """
 
     covariance: Floats
@@ -52,6 +57,8 @@ class Covariance(NamedTuple):
     dispersion: float
     df_resid: float
     newton: Floats
+    inverse: Floats
+    df: float
 
 
 def covariances(
@@ -73,7 +80,7 @@ def covariances(
     gradient : ndarray of shape (p,)
         First derivatives of loss and penalty.
     kind : str
-        "fisher", "HC0", "HC1" or "cluster".
+        "fisher", "HC0", "HC1", "HC2", "HC3" or "cluster".
     order : ndarray of shape (p,)
         The order in which columns are tested for linear dependence on earlier columns.
     dispersion : float or None
@@ -125,8 +132,12 @@ def covariances(
         of_kept = linalg.cho_factor(values[np.ix_(kept, kept)])
         shares = linalg.cho_solve(of_kept, values[np.ix_(kept, others)])
         recombine[np.ix_(kept, others)] = shares * sizes[others] / sizes[kept][:, None]
-    known = determined, fixed
-    return Covariance(covariance, recombine, *known, scale, df_resid, newton)
+    inverse = np.zeros((p, p))
+    inverse[inner] = linalg.cho_solve(factor, np.eye(len(used)))
+    inverse = inverse / units / units[:, None]
+    df = len(used) - float((inverse * penalty).sum())
+    known = determined, fixed, scale, df_resid, newton, inverse, df
+    return Covariance(covariance, recombine, *known)
 
 
 def _in_units(matrix: Floats) -> tuple[Floats, Floats]:
@@ -142,10 +153,15 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
     if kind == "fisher":
         return scale * moments.hessian
     if kind == "cluster":
-        sums = np.array(list(moments.clusters.values()))
-        g = len(sums)
-        factor = g / (g - 1.0) * (n - 1.0) / df_resid
-        return np.asarray(factor * (sums.T @ sums))
+        total = np.zeros_like(moments.hessian)
+        # Clusters of pairs belong to both ways to group, and are subtracted once.
+        for way, sign in enumerate((1.0, 1.0, -1.0)):
+            members = [v for key, v in moments.clusters.items() if key[0] == way]
+            sums, g = np.array(members), len(members)
+            if g:
+                factor = sign * g / (g - 1.0) * (n - 1.0) / df_resid
+                total += factor * (sums.T @ sums)
+        return total
     return moments.squares * (n / df_resid if kind == "HC1" else 1.0)
 
 

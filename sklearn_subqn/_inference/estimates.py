@@ -14,6 +14,9 @@ from .._checks import check_matrix, check_number
 from .._core import lapack
 from .._solving.solution import Floats
 
+# Columns of a table that hold numbers.
+_NUMBERS = ("estimate", "std_error", "t", "z", "p_value", "lower", "upper")
+
 #: Name of the intercept among the features of a table.
 INTERCEPT = "(intercept)"
 
@@ -39,7 +42,7 @@ class WaldTest(NamedTuple):
     p_value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
@@ -77,7 +80,8 @@ class CoefficientErrors:
     Attributes
     ----------
     std_errors : ndarray of shape (p,)
-        Square roots of the variances, NaN where there is no estimate.
+        Square roots of the variances, NaN where there is no estimate, and where a
+        variance of two-way clusters, a difference, is negative.
 
     See Also
     --------
@@ -106,10 +110,29 @@ class CoefficientErrors:
     dropped: list[Any]
     resamples: Floats | None = None
 
+    def __repr__(self) -> str:
+        columns = self.columns()
+        lines = [
+            [
+                name,
+                *(f"{each:.4g}" if name in _NUMBERS else str(each) for each in column),
+            ]
+            for name, column in columns.items()
+        ]
+        widths = [max(map(len, column)) for column in lines]
+        rows = (
+            "  ".join(
+                each.rjust(width) for each, width in zip(row, widths, strict=True)
+            )
+            for row in zip(*lines, strict=True)
+        )
+        return "\n".join([*rows, f"Standard errors: {self.kind}"])
+
     @property
     def std_errors(self) -> Floats:
         """Square roots of the variances."""
-        return np.sqrt(np.diag(self.covariance))
+        variances = np.diag(self.covariance)
+        return np.sqrt(np.where(variances < 0.0, np.nan, variances))
 
     def _distribution(self) -> Any:
         return stats.t(self.df_resid) if self.uses_t else stats.norm()
@@ -138,13 +161,19 @@ class CoefficientErrors:
         width = self._distribution().ppf(0.5 + 0.5 * level) * self.std_errors
         return np.column_stack([self.estimates - width, self.estimates + width])
 
-    def columns(self, level: float = 0.95) -> dict[str, Any]:
+    def columns(
+        self, level: float = 0.95, exponentiate: bool = False
+    ) -> dict[str, Any]:
         """Return the columns of ``table`` as arrays by their names.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level: probability that an interval covers the true coefficient.
+        exponentiate : bool, default=False
+            Whether to return exponentials of estimates and ends of intervals: odds
+            ratios of the log loss, rate ratios of Poisson regression. Standard errors
+            are multiplied by them (the delta method); tests remain about coefficients.
 
         Returns
         -------
@@ -160,24 +189,33 @@ class CoefficientErrors:
         columns: dict[str, Any] = {"feature": self.features}
         if self.outputs is not None and self.output_name is not None:
             columns[self.output_name] = self.outputs
-        low, high = self.intervals(level).T
+        shown = [self.estimates, *self.intervals(level).T]
+        errors = self.std_errors
+        if exponentiate:
+            shown = [np.exp(each) for each in shown]
+            errors = errors * shown[0]
+        estimates, low, high = shown
         return {
             **columns,
-            "estimate": self.estimates,
-            "std_error": self.std_errors,
+            "estimate": estimates,
+            "std_error": errors,
             "t" if self.uses_t else "z": statistic,
             "p_value": 2.0 * self._distribution().sf(np.abs(statistic)),
             "lower": low,
             "upper": high,
         }
 
-    def table(self, level: float = 0.95) -> Any:
+    def table(self, level: float = 0.95, exponentiate: bool = False) -> Any:
         """Return estimates, errors, tests and intervals as a table.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level: probability that an interval covers the true coefficient.
+        exponentiate : bool, default=False
+            Whether to return exponentials of estimates and ends of intervals: odds
+            ratios of the log loss, rate ratios of Poisson regression. Standard errors
+            are multiplied by them (the delta method); tests remain about coefficients.
 
         Returns
         -------
@@ -193,7 +231,7 @@ class CoefficientErrors:
         ValueError
             If the level is not between 0 and 1.
         """
-        columns = self.columns(level)
+        columns = self.columns(level, exponentiate)
         try:
             import pandas as pd
         except ImportError as error:
@@ -212,7 +250,9 @@ class CoefficientErrors:
             The functions to test: a coefficient by the name of its feature; a linear
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
-            name is a tuple (feature, output).
+            name is a tuple (feature, output). A name that ends with a star, such as
+            "region_*" for a whole factor, stands for all features whose names start so,
+            except those that are combinations of other features.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -237,11 +277,12 @@ class CoefficientErrors:
                 f"shape {values.shape}."
             )
         used = matrix.any(axis=0)
-        unknown = used & np.isnan(np.diag(self.covariance))
+        unknown = used & np.isnan(self.std_errors)
         if unknown.any():
             raise ValueError(
                 f"There are no standard errors of {self.features[unknown].tolist()}, "
-                "which depend on other features, or are not bounded by the samples."
+                "which depend on other features, are not bounded by the samples, or "
+                "have a negative variance by two-way clusters."
             )
         covariance = self.covariance[np.ix_(used, used)]
         if np.isnan(covariance).any():
@@ -263,9 +304,14 @@ class CoefficientErrors:
                 "follow from the others, and give at least one."
             )
         differences = (matrix @ self.estimates[used] - values) / sizes
-        statistic = float(
-            differences @ linalg.solve(joint, differences, assume_a="pos")
-        )
+        try:
+            solved = linalg.solve(joint, differences, assume_a="pos")
+        except linalg.LinAlgError as error:
+            raise ValueError(
+                "The covariance by two-way clusters is not positive definite: test "
+                "fewer hypotheses, or cluster one way."
+            ) from error
+        statistic = float(differences @ solved)
         if self.uses_t:
             statistic /= rank
             p_value = stats.f.sf(statistic, rank, self.df_resid)
@@ -284,6 +330,7 @@ class CoefficientErrors:
             hypotheses = np.ravel(hypotheses).tolist()
         if not isinstance(hypotheses, list):
             hypotheses = [hypotheses]
+        hypotheses = [part for each in hypotheses for part in self._parts(each)]
         matrix = np.zeros((len(hypotheses), p))
         for row, each in zip(matrix, hypotheses, strict=True):
             terms = each if isinstance(each, Mapping) else {each: 1.0}
@@ -292,15 +339,38 @@ class CoefficientErrors:
                 row[self._place(name)] += factor
         return matrix
 
-    def _place(self, name: Any) -> int:
+    @property
+    def _known(self) -> list[Any]:
+        """Names of the coefficients, with outputs if there are several."""
         features = self.features.tolist()
-        known = features
-        if self.outputs is not None:
-            known = list(zip(features, self.outputs.tolist(), strict=True))
+        if self.outputs is None:
+            return features
+        return list(zip(features, self.outputs.tolist(), strict=True))
+
+    def _parts(self, name: Any) -> list[Any]:
+        """Return the coefficients of a name with a star; other names as they are."""
+        known = self._known
+        if isinstance(name, Mapping) or name in known:
+            return [name]
+        start, *output = name if isinstance(name, tuple) else (name,)
+        if not str(start).endswith("*"):
+            return [name]
+        parts = [
+            each
+            for each in known
+            for feature, *its_output in [each if self.outputs is not None else (each,)]
+            if its_output == output and str(feature).startswith(str(start)[:-1])
+            if feature not in (INTERCEPT, *self.dropped)
+        ]
+        return parts or [name]
+
+    def _place(self, name: Any) -> int:
+        known = self._known
         if known.count(name) != 1:
             shown = ", ".join(map(repr, known[:5])) + (", ..." if known[5:] else "")
             number = "no" if name not in known else "more than one"
             raise ValueError(
-                f"There is {number} coefficient {name!r}; there are {shown}."
+                f"There is {number} coefficient {name!r}; there are {shown}. A name "
+                "with a star, such as 'region_*', is a whole factor."
             )
         return known.index(name)

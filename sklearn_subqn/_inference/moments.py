@@ -15,6 +15,10 @@ from .._core.rows.second_moments import SecondMoments
 from .._solving.solution import Floats
 from . import terms
 
+# A row with a leverage of one is fitted exactly, so that its residual is zero; the
+# smallest positive difference keeps 0 / 0 away.
+_FREE = 1e-12
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -42,6 +46,11 @@ class Spec:
     shift : ndarray of shape (d,)
         Numbers subtracted from the features, which avoids cancellation in products;
         zeros without an intercept.
+    inverses : tuple of ndarray of shape (q, q)
+        Inverse second derivatives for each problem, from which leverages h of the rows
+        follow; empty without leverages.
+    leverage_power : float
+        Products of first derivatives are divided by 1 - h to this power.
     """
 
     coef: Floats
@@ -55,6 +64,8 @@ class Spec:
     expected: bool
     counts: bool
     shift: Floats
+    inverses: tuple[Floats, ...] = ()
+    leverage_power: float = 0.0
 
     @property
     def joint(self) -> bool:
@@ -76,8 +87,8 @@ class TargetedRows(NamedTuple):
         Signs of classes, numbers, or one column of class numbers.
     weights : ndarray of shape (n,)
     offset : ndarray of shape (n,) or None
-    groups : ndarray of shape (n,) or None
-        Numbers of the clusters of rows.
+    groups : ndarray of shape (n, 1) or (n, 3), or None
+        Numbers of the clusters of rows; with two ways to group, also those of pairs.
     """
 
     X: Any
@@ -108,7 +119,8 @@ class RowMoments(NamedTuple):
         The sum of squared Pearson residuals, the sum of weights, and the number of
         rows.
     clusters : dict
-        Sums of first derivatives over the rows of each cluster.
+        Sums of first derivatives over the rows of each cluster, by the column of the
+        groups and the number.
     """
 
     hessian: Floats
@@ -118,7 +130,7 @@ class RowMoments(NamedTuple):
     chi_square: float
     total: float
     n: float
-    clusters: dict[int, Floats]
+    clusters: dict[tuple[int, int], Floats]
 
     def __add__(self, other: Any) -> RowMoments:
         clusters = dict(self.clusters)
@@ -163,7 +175,9 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
         args = design, design.gram(weights), weights, groups, spec
         targets = block.targets[rows].T.copy()
         part = [
-            _moments(_terms(spec, problem, scores[rows], targets[problem]), *args)
+            _moments(
+                _terms(spec, problem, scores[rows], targets[problem]), *args, problem
+            )
             for problem in range(spec.n_problems)
         ]
         totals = summed([totals, part]) if totals else part
@@ -194,12 +208,19 @@ def _moments(
     weights: Floats,
     groups: Any,
     spec: Spec,
+    problem: int,
 ) -> RowMoments:
     slopes = found.slopes
     m, q = slopes.shape[1], design.n_params
     # With frequencies, a weight of two means two rows; otherwise it halves the
     # variance.
     squared = weights if spec.counts else weights**2
+    if spec.inverses:
+        curvatures = found.curvatures[:, 0, 0]
+        if not spec.counts:
+            curvatures = weights * curvatures
+        free = 1.0 - curvatures * quadratic_forms(design, spec.inverses[problem])
+        squared = squared / np.maximum(free, _FREE) ** spec.leverage_power
     hessian, squares = np.zeros((m, q, m, q)), np.zeros((m, q, m, q))
     gradient = np.zeros((m, q))
     for a in range(m):
@@ -211,15 +232,16 @@ def _moments(
                 product = _gram(design, squared * slopes[:, a] * slopes[:, b])
                 squares[a, :, b], squares[b, :, a] = product, product.T
     n = float(weights.sum()) if spec.counts else float(len(weights))
-    clusters: dict[int, Floats] = {}
-    if groups is not None:
-        names, codes = np.unique(groups, return_inverse=True)
+    clusters: dict[tuple[int, int], Floats] = {}
+    for way in range(0 if groups is None else groups.shape[1]):
+        names, codes = np.unique(groups[:, way], return_inverse=True)
         members = sparse.csr_array(
             (np.ones(len(codes)), (codes, np.arange(len(codes)))),
             shape=(len(names), len(codes)),
         )
         sums = [_of_clusters(design, members, weights * slopes[:, a]) for a in range(m)]
-        clusters = dict(zip(names.tolist(), np.hstack(sums), strict=True))
+        keys = ((way, name) for name in names.tolist())
+        clusters.update(zip(keys, np.hstack(sums), strict=True))
     return RowMoments(
         hessian.reshape(m * q, m * q),
         squares.reshape(m * q, m * q),
@@ -230,6 +252,19 @@ def _moments(
         n,
         clusters,
     )
+
+
+def quadratic_forms(design: SecondMoments, matrix: Floats) -> Floats:
+    """Return xᵀ M x for each row x, with the intercept last, of shape (n,)."""
+    n, size = design.X.shape[0], max(1, COPY_SIZE // max(design.n_params, 1))
+    forms = np.empty(n)
+    for first in range(0, n, size):
+        rows = design.X[first : first + size]
+        rows = rows.toarray() if sparse.issparse(rows) else rows
+        if design.fit_intercept:
+            rows = np.column_stack([rows, np.ones(len(rows))])
+        forms[first : first + size] = ((rows @ matrix) * rows).sum(axis=1)
+    return forms
 
 
 def _gram(design: SecondMoments, weights: Floats) -> Floats:

@@ -35,11 +35,11 @@ def mean_deviances(
         each = {"sample_weight": weights, "power": power}
         return np.array([mean_tweedie_deviance(*pair, **each) for pair in columns])
     with np.errstate(over="ignore"):
-        deviances = 2.0 * _half_deviances(y, expected, power)
+        deviances = 2.0 * half_deviances(y, expected, power)
     return np.asarray(np.average(deviances, axis=0, weights=weights))
 
 
-def _half_deviances(y: Floats, mu: Floats, p: float) -> Floats:
+def half_deviances(y: Floats, mu: Floats, p: float) -> Floats:
     """Return half the unit deviances of Jørgensen (1987), for p >= 1."""
     if p == 1.0:
         return np.asarray(special.xlogy(y, y / mu) - y + mu)

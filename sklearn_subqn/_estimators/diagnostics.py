@@ -1,0 +1,89 @@
+"""Residuals and leverages of the samples of a fit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import special
+from sklearn.utils import check_random_state
+
+from .._core.losses import DualLoss
+from .._core.rows.second_moments import SecondMoments
+from .._inference import Spec, TargetedRows
+from .._inference.likelihoods import deviances, distribution, means
+from .._inference.moments import quadratic_forms
+from .._inference.terms import one_score
+from .._solving.solution import Floats
+from .fit_statistics import rows_of, statistics_of
+from .inferred import FittedModel, likelihood_terms
+
+# Counts divided by exposures, and multiplied by them again, are whole to rounding.
+_WHOLE = 1e-9
+
+
+def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
+    """Return residuals of a likelihood of one score, of shape (n,)."""
+    _check_one_score(model)
+    scores, targets, weights, _ = (each.T for each in rows_of(model))
+    z, y, power = scores[0], targets[0], model.power
+    mean = means(power, z)
+    differences = (y > 0.0 if power is None else y) - mean
+    if kind == "response":
+        return np.asarray(differences)
+    # With frequencies, a row is repeated, and each copy has the same residual.
+    precision = np.ones(len(weights)) if model.spec.counts else weights
+    if kind == "pearson":
+        variances = mean * (1.0 - mean) if power is None else mean**power
+        return np.asarray(differences * np.sqrt(precision / variances))
+    if kind == "deviance":
+        # Rounding may make zero deviances negative.
+        sizes = np.maximum(deviances(power, z, y), 0.0)
+        return np.asarray(np.sign(differences) * np.sqrt(precision * sizes))
+    dispersion = statistics_of(model).dispersion
+    if power == 1.0:
+        counts = precision * y
+        if np.any(np.abs(counts - np.rint(counts)) > _WHOLE * (counts + 1.0)):
+            raise ValueError(
+                "Quantile residuals of Poisson regressions need counts: y, multiplied "
+                "by the weights unless these are frequencies, must be whole numbers."
+            )
+    low, high = distribution(power, mean, y, dispersion / precision)
+    shares = check_random_state(random_state).uniform(size=len(low))
+    tiny = np.finfo(np.float64).tiny
+    levels = np.clip(low + shares * (high - low), tiny, np.nextafter(1.0, 0.0))
+    return np.asarray(special.ndtri(levels))
+
+
+def leverages_of(model: FittedModel) -> Floats:
+    """Return the leverages of the rows of a likelihood of one score, of shape (n,)."""
+    loss, spec = _check_one_score(model), model.spec
+    inverse = likelihood_terms(model)[0].inverse
+    parts = model.blocks.each(
+        partial(_leverages, spec=spec, loss=loss, inverse=inverse)
+    )
+    return np.concatenate(parts)
+
+
+def _leverages(
+    block: TargetedRows, spec: Spec, loss: DualLoss, inverse: Floats
+) -> Floats:
+    X = block.X - spec.shift if isinstance(block.X, np.ndarray) else block.X
+    design = SecondMoments(X, fit_intercept=spec.fit_intercept)
+    scores, targets = block.scores(spec)[:, 0].copy(), block.targets[:, 0].copy()
+    terms = one_score(loss, spec.power, scores, targets, expected=True)
+    precision = np.ones(len(scores)) if spec.counts else block.weights
+    curvatures = terms.curvatures[:, 0, 0]
+    return np.asarray(precision * curvatures * quadratic_forms(design, inverse))
+
+
+def _check_one_score(model: FittedModel) -> DualLoss:
+    """Return the loss of a likelihood of one score per row; raise for other models."""
+    loss = model.spec.loss
+    if not model.is_likelihood or loss is None or model.spec.n_problems > 1:
+        raise ValueError(
+            "Residuals and leverages need a likelihood with one score per sample: two "
+            "classes, or one target."
+        )
+    return loss
