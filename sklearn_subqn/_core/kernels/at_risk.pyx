@@ -1,0 +1,303 @@
+"""Sums over the rows at risk at event times, and back from the times to the rows.
+
+Times are numbered, stratum after stratum and ascending in each; ``origins`` has the
+first one of each time's stratum. Row j is at risk at the times ``entries[j]`` to its
+last one. Rows are sorted by their last time: those of time t are ``starts[t]`` to
+``starts[t + 1] - 1``. The weight of a row in sums is s exp(z). Sums are scaled by their
+largest exponential, so that no scores overflow. Where rows enter later than the first
+time of their stratum, a tree of intervals of times holds them (Bentley 1977), since
+differences of running sums would cancel.
+"""
+
+from .standard cimport INFINITY, exp, log
+
+
+cdef inline double rescale(double *scale, double x, double *sums, Py_ssize_t w) noexcept nogil:
+    """Return exp(x - scale), where sums are rescaled for a scale of at least x."""
+    cdef Py_ssize_t c
+    cdef double factor
+    if x <= scale[0]:
+        return exp(x - scale[0]) if x > -INFINITY else 0.0
+    factor = exp(scale[0] - x)
+    for c in range(w):
+        sums[c] *= factor
+    scale[0] = x
+    return 1.0
+
+
+cdef inline void add(
+    double *scale, double *sums, double x, const double *values, double factor, Py_ssize_t w
+) noexcept nogil:
+    """Add factor * exp(x) * values to scaled sums; ones where values are missing."""
+    cdef Py_ssize_t c
+    factor *= rescale(scale, x, sums, w)
+    for c in range(w):
+        sums[c] += factor * values[c] if values is not NULL else factor
+
+
+cdef check(
+    const double[::1] scores,
+    const double[::1] weights,
+    const Py_ssize_t[::1] entries,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] origins,
+    double[:, ::1] tree,
+    Py_ssize_t w,
+):
+    cdef Py_ssize_t n = scores.shape[0], m = origins.shape[0], t, j, late = 0
+    if weights.shape[0] != n or entries.shape[0] != n or starts.shape[0] != m + 1:
+        raise ValueError("Arrays of rows, or of times, differ in length.")
+    if starts[0] != 0 or starts[m] != n:
+        raise ValueError(f"Starts of times must rise from 0 to {n}.")
+    for t in range(m):
+        if starts[t] > starts[t + 1] or not 0 <= origins[t] <= t:
+            raise ValueError("Times must rise, and strata begin before they end.")
+        for j in range(starts[t], starts[t + 1]):
+            if not origins[t] <= entries[j] <= t:
+                raise ValueError("Rows must enter in their stratum, not after they end.")
+            late |= entries[j] > origins[t]
+    if late and (tree.shape[0] != 2 * m or tree.shape[1] != w + 1):
+        raise ValueError("Late entries need a tree of two nodes for each time.")
+    return bool(late)
+
+
+def log_sums(
+    const double[::1] scores,
+    const double[::1] weights,
+    const Py_ssize_t[::1] entries,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] origins,
+    double[:, ::1] tree,
+    double[::1] out,
+):
+    """Write the logarithms of the sums of s exp(z) over the rows at risk.
+
+    Parameters
+    ----------
+    scores, weights, entries : (n,)
+        Weights are positive.
+    starts : (m + 1,)
+    origins : (m,)
+    tree : (2 m, 2), or anything where no rows enter late
+        Overwritten.
+    out : (m,)
+    """
+    cdef Py_ssize_t m = origins.shape[0], t, j
+    cdef double scale = -INFINITY, total = 0.0, node
+    if out.shape[0] != m:
+        raise ValueError("One result for each time.")
+    cdef bint late = check(scores, weights, entries, starts, origins, tree, 1)
+    with nogil:
+        if late:
+            collect(scores, weights, entries, starts, origins, tree, NULL, 1)
+        for t in range(m - 1, -1, -1):
+            if t == m - 1 or origins[t + 1] == t + 1:
+                scale, total = -INFINITY, 0.0
+            for j in range(starts[t], starts[t + 1]):
+                if entries[j] == origins[t]:
+                    add(&scale, &total, scores[j], NULL, weights[j], 1)
+            out[t] = scale + log(total) if total > 0.0 else -INFINITY
+            if late and tree[m + t, 1] > 0.0:
+                node = tree[m + t, 0] + log(tree[m + t, 1])
+                if node > out[t]:
+                    out[t] = node + log(1.0 + exp(out[t] - node))
+                else:
+                    out[t] += log(1.0 + exp(node - out[t]))
+
+
+cdef void clear(double[:, ::1] tree) noexcept nogil:
+    cdef Py_ssize_t i, c
+    for i in range(tree.shape[0]):
+        tree[i, 0] = -INFINITY
+        for c in range(1, tree.shape[1]):
+            tree[i, c] = 0.0
+
+
+cdef void collect(
+    const double[::1] scores,
+    const double[::1] weights,
+    const Py_ssize_t[::1] entries,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] origins,
+    double[:, ::1] tree,
+    const double *values,
+    Py_ssize_t w,
+) noexcept nogil:
+    """Write the sums over late rows to the leaves of the tree, times m to 2 m - 1."""
+    cdef Py_ssize_t m = origins.shape[0], t, j, a, b, i
+    cdef const double *row = NULL
+    clear(tree)
+    for t in range(m):
+        for j in range(starts[t], starts[t + 1]):
+            if entries[j] == origins[t]:
+                continue
+            if values is not NULL:
+                row = values + j * w
+            a, b = entries[j] + m, t + 1 + m
+            while a < b:
+                if a & 1:
+                    add(&tree[a, 0], &tree[a, 1], scores[j], row, weights[j], w)
+                    a += 1
+                if b & 1:
+                    b -= 1
+                    add(&tree[b, 0], &tree[b, 1], scores[j], row, weights[j], w)
+                a >>= 1
+                b >>= 1
+    for i in range(2, 2 * m):
+        a = i >> 1
+        if tree[a, 0] > -INFINITY:
+            add(&tree[i, 0], &tree[i, 1], tree[a, 0], &tree[a, 1], 1.0, w)
+
+
+def means(
+    const double[::1] scores,
+    const double[::1] weights,
+    const Py_ssize_t[::1] entries,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] origins,
+    double[:, ::1] tree,
+    const double[::1] logs,
+    const double[:, ::1] values,
+    double[::1] sums,
+    double[:, ::1] out,
+):
+    """Write the means of values over the rows at risk, weighted by s exp(z).
+
+    Parameters
+    ----------
+    scores, weights, entries, starts, origins
+        As of ``log_sums``.
+    tree : (2 m, w + 1), or anything where no rows enter late
+        Overwritten.
+    logs : (m,)
+        What ``log_sums`` writes.
+    values : (n, w)
+    sums : (w,)
+        Overwritten.
+    out : (m, w)
+    """
+    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c
+    cdef double scale = -INFINITY, factor
+    if values.shape[0] != scores.shape[0] or logs.shape[0] != m:
+        raise ValueError("Values are of rows, and logarithms of times.")
+    if out.shape[0] != m or out.shape[1] != w or sums.shape[0] != w:
+        raise ValueError("Results must have a row for each time.")
+    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
+    if not w or not m:
+        return
+    with nogil:
+        if late:
+            collect(scores, weights, entries, starts, origins, tree, &values[0, 0], w)
+        for t in range(m - 1, -1, -1):
+            if t == m - 1 or origins[t + 1] == t + 1:
+                scale = -INFINITY
+                for c in range(w):
+                    sums[c] = 0.0
+            for j in range(starts[t], starts[t + 1]):
+                if entries[j] == origins[t]:
+                    add(&scale, &sums[0], scores[j], &values[j, 0], weights[j], w)
+            factor = exp(scale - logs[t])
+            for c in range(w):
+                out[t, c] = factor * sums[c]
+            if late and tree[m + t, 0] > -INFINITY:
+                factor = exp(tree[m + t, 0] - logs[t])
+                for c in range(w):
+                    out[t, c] += factor * tree[m + t, 1 + c]
+
+
+def spread(
+    const double[::1] scores,
+    const double[::1] weights,
+    const Py_ssize_t[::1] entries,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] origins,
+    double[:, ::1] tree,
+    const double[::1] logs,
+    const Py_ssize_t[::1] events,
+    const double[:, ::1] values,
+    const double[:, ::1] own,
+    double[::1] sums,
+    double[:, ::1] out,
+):
+    """Write s exp(z) times the sums of values / exp(logs) over a row's times at risk.
+
+    The first ``events[t]`` rows of time t take ``own[t]`` in place of ``values[t]`` at
+    this time.
+
+    Parameters
+    ----------
+    scores, weights, entries, starts, origins
+        As of ``log_sums``.
+    tree : (2 m, w + 1), or anything where no rows enter late
+        Overwritten.
+    logs : (m,)
+        What ``log_sums`` writes.
+    events : (m,)
+    values, own : (m, w)
+    sums : (w,)
+        Overwritten.
+    out : (n, w)
+    """
+    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c, i, a, b, last
+    cdef double scale = -INFINITY, factor
+    if values.shape[0] != m or own.shape[0] != m or own.shape[1] != w:
+        raise ValueError("Values are of times.")
+    if logs.shape[0] != m or events.shape[0] != m or sums.shape[0] != w:
+        raise ValueError("Logarithms are of times.")
+    if out.shape[0] != scores.shape[0] or out.shape[1] != w:
+        raise ValueError("Results must have a row for each row.")
+    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
+    for t in range(m):
+        if not 0 <= events[t] <= starts[t + 1] - starts[t]:
+            raise ValueError("Events are rows of their time.")
+    if not w or not m:
+        return
+    with nogil:
+        if late:
+            clear(tree)
+            for t in range(m):
+                add(&tree[m + t, 0], &tree[m + t, 1], -logs[t], &values[t, 0], 1.0, w)
+            for i in range(2 * m - 1, 1, -1):
+                a = i >> 1
+                if tree[i, 0] > -INFINITY:
+                    add(&tree[a, 0], &tree[a, 1], tree[i, 0], &tree[i, 1], 1.0, w)
+        for t in range(m):
+            if origins[t] == t:
+                scale = -INFINITY
+                for c in range(w):
+                    sums[c] = 0.0
+            # Events of a time come before it is added, since they have a value of their
+            # own.
+            for j in range(starts[t], starts[t + 1]):
+                last = t if j < starts[t] + events[t] else t + 1
+                if j == starts[t] + events[t]:
+                    add(&scale, &sums[0], -logs[t], &values[t, 0], 1.0, w)
+                factor = weights[j] * exp(scores[j] - logs[t]) if last == t else 0.0
+                for c in range(w):
+                    out[j, c] = factor * own[t, c]
+                if entries[j] == origins[t]:
+                    factor = weights[j] * exp(scores[j] + scale)
+                    for c in range(w):
+                        out[j, c] += factor * sums[c]
+                    continue
+                a, b = entries[j] + m, last + m
+                while a < b:
+                    if a & 1:
+                        add_node(&tree[a, 0], scores[j], weights[j], &out[j, 0], w)
+                        a += 1
+                    if b & 1:
+                        b -= 1
+                        add_node(&tree[b, 0], scores[j], weights[j], &out[j, 0], w)
+                    a >>= 1
+                    b >>= 1
+            if starts[t] + events[t] == starts[t + 1]:
+                add(&scale, &sums[0], -logs[t], &values[t, 0], 1.0, w)
+
+
+cdef inline void add_node(
+    const double *node, double score, double weight, double *out, Py_ssize_t w
+) noexcept nogil:
+    cdef Py_ssize_t c
+    cdef double factor = weight * exp(score + node[0])
+    for c in range(w):
+        out[c] += factor * node[1 + c]
