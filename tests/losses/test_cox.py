@@ -53,7 +53,7 @@ def by_definition(z, time, event, s, entry, strata, offset, ties):
     return total
 
 
-@pytest.mark.parametrize("ties, late, strata", KINDS)
+@pytest.mark.parametrize(("ties", "late", "strata"), KINDS)
 def test_value_and_derivatives(ties, late, strata):
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -83,7 +83,7 @@ def test_value_and_derivatives(ties, late, strata):
         np.testing.assert_allclose(matrix, direct, atol=1e-13)
 
 
-@pytest.mark.parametrize("ties, late, strata", KINDS)
+@pytest.mark.parametrize(("ties", "late", "strata"), KINDS)
 def test_bounds(ties, late, strata):
     """The conjugate at a gradient is no less than <u, z> - R(z) anywhere."""
     rng = np.random.default_rng(1)

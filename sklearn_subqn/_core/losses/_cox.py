@@ -275,17 +275,19 @@ class AtRisk:
         return 1.0 - self.cuts * self.shares[self.parts]
 
     @cached_property
-    def _heights(self) -> Floats:
-        """The logarithms in R of each part."""
+    def _rests(self) -> Floats:
+        """The logarithms in R of each part, less that of A."""
         W = self.event_weights[self.parts]
-        logs = np.log(self._left / (W * (1.0 - self.cuts)))
-        return self.logs[self.parts] + logs
+        rests: Floats = np.log(self._left / (W * (1.0 - self.cuts)))
+        return rests
 
     @cached_property
     def value(self) -> float:
-        has_event = self.times.has_event
-        own = self.times.weights[has_event] @ self.z[has_event]
-        return max(float(self.part_weights @ self._heights - own), 0.0)
+        times, has_event = self.times, self.times.has_event
+        # Differences by events, so that large scores cancel before they are summed.
+        heights = np.repeat(self.logs, times.events) - self.z[has_event]
+        value = times.weights[has_event] @ heights + self.part_weights @ self._rests
+        return max(float(value), 0.0)
 
     @cached_property
     def hazards(self) -> tuple[Floats, Floats]:
@@ -297,7 +299,7 @@ class AtRisk:
         return self._by_times(each), self._by_times(each * (1.0 - self.cuts))
 
     @cached_property
-    def _expected(self) -> Floats:
+    def expected(self) -> Floats:
         """What rows at risk add to the gradient, by order; not negative."""
         return self.spread(*(x[:, np.newaxis] for x in self.hazards))[:, 0]
 
@@ -331,23 +333,24 @@ class AtRisk:
 
     @cached_property
     def gradient(self) -> Floats:
-        u = self._expected - np.where(self.times.has_event, self.times.weights, 0.0)
+        u = self.expected - np.where(self.times.has_event, self.times.weights, 0.0)
         return self.unsorted(u)
 
     @cached_property
     def sizes(self) -> Floats:
         """Sizes of the terms of the gradient, of shape (n,)."""
-        u = self._expected + np.where(self.times.has_event, self.times.weights, 0.0)
+        u = self.expected + np.where(self.times.has_event, self.times.weights, 0.0)
         return self.unsorted(u)
 
     @cached_property
     def conjugate(self) -> tuple[float, float]:
         """R*(u) of the gradient u, and the sum of the sizes of its terms."""
-        v, W, heights = self._expected, self.part_weights, self._heights
-        size = v @ np.abs(self.z) + W @ (np.abs(heights) + 1.0)
-        # Logarithms of the sums cancel in the heights.
-        size += W @ np.abs(self.logs[self.parts]) + v.sum() * abs(self.center)
-        return float(v @ self.z - W @ heights), float(size)
+        v, W, rests = self.expected, self.part_weights, self._rests
+        logs = self.logs[self.parts]
+        # Scores were shifted, and logarithms are of numbers near one.
+        shift = abs(self.center) * v.sum()
+        size = v @ np.abs(self.z) + W @ (np.abs(logs) + np.abs(rests) + 1.0) + shift
+        return float(v @ self.z - W @ (logs + rests)), float(size)
 
     @cached_property
     def curvature(self) -> CoxCurvature:
@@ -368,11 +371,6 @@ class AtRisk:
         b = self.means_of_events(values)
         at_risk -= p1 * b
         return self.spread(at_risk, at_risk - p1 * a + p2 * b)
-
-    @property
-    def expected(self) -> Floats:
-        """The sums of q W / d, by order."""
-        return self._expected
 
 
 class CoxCurvature(Curvature):
