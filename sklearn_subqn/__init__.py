@@ -20,6 +20,7 @@ from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
 from .ranker_cv import BMRMRankerCV
 from .structured import StructuredSVM
+from .survival import CoxRegression
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -35,6 +36,7 @@ __all__ = [
     "CoefficientErrors",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
+    "CoxRegression",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
     "LinearChainCRF",

@@ -403,9 +403,14 @@ class CoxCurvature(Curvature):
         sums, d, n = self._sums, design.n_features, design.n_rows
         matrix = np.zeros((d, d))
         width = max(1, min(d, COPY_SIZE // max(n, 1)))
+        # Rows that are changed on use are copied in blocks.
+        height = n if hasattr(design.X, "T") else max(1, COPY_SIZE // max(d, 1))
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))
             part = np.asarray(design.dense_columns(columns), dtype=np.float64)
             coupled = sums.unsorted(sums.coupled(part[sums.times.order]))
-            matrix[:, columns] = 0.5 * (design.X.T @ coupled)
+            for b in range(0, n, height):
+                some = slice(b, min(b + height, n))
+                X = design.X if height >= n else design.rows(np.arange(n)[some]).X
+                matrix[:, columns] += 0.5 * (X.T @ coupled[some])
         return matrix
