@@ -62,7 +62,8 @@ class Survival(NamedTuple):
             (signed,) = map(_numbers, columns)
             return cls(np.abs(signed), signed >= 0.0)
         *times, event = columns
-        entry, time = (None, *map(_numbers, times))[-2:]
+        time = _numbers(times[-1])
+        entry = _numbers(times[0]) if len(times) > 1 else None
         if time.min(initial=0.0) < 0.0:
             raise ValueError("Times must not be negative.")
         if entry is not None and np.any(entry >= time):

@@ -195,6 +195,30 @@ class Cox(Loss):
             size += float(np.abs(sums.gradient) @ np.abs(self._offset))
         return conjugate + sums.rounding * size
 
+    def conjugate_near(
+        self,
+        dual: Floats,
+        scores: Floats,
+        dscores: Floats,
+        targets: Any,
+        weights: Floats,
+    ) -> float:
+        """Return R*(u) - <R'' dz, z> + <dz, R'' dz>, which R*(u - R'' dz) is at most.
+
+        Each distribution q over rows at risk becomes q (1 - e) with e = dz - <q, dz>,
+        a distribution if no two entries of dz differ by more than one. Its relative
+        entropy has terms (1 - e) ln(1 - e) <= -e + e².
+        """
+        if float(np.ptp(dscores)) > 1.0:
+            return np.inf
+        product = self.curvature(scores, targets, weights).apply(dscores)
+        height = self.conjugate_at(dual, scores, targets, weights)
+        center = self.at(scores, weights).center
+        more = product @ dscores - product @ (scores - center)
+        size = np.abs(product) @ (np.abs(dscores) + np.abs(scores - center))
+        charge = self.at(scores, weights).rounding
+        return height + float(more + charge * (size + 4.0 * np.ptp(scores) * charge))
+
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
