@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from ._certified.other_objectives import has_objective, last_step, objective_of
 from ._estimators.inferred import ErrorOptions, coefficient_errors, fitted_attributes
 from ._estimators.offsets import warn_of_missing_offset
+from ._estimators.survival_errors import hazard_errors
 from ._inference import CoefficientErrors
+from .survival import CoxRegression
 
 __all__ = ["CoefficientErrors", "standard_errors"]
 
@@ -27,6 +29,7 @@ def standard_errors(
     offset: Any = None,
     dispersion: float | str | None = None,
     weights: str = "precision",
+    strata: Any = None,
     reference: Any = None,
     feature_names: Any = None,
     estimator: Any = None,
@@ -36,7 +39,9 @@ def standard_errors(
 ) -> CoefficientErrors:
     """Return the standard errors of the coefficients of a linear model.
 
-    For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
+    For Cox's model, with the partial likelihood's second derivatives for "fisher" and
+    the score residuals of Lin and Wei (1989) for other kinds, and for models of squared
+    errors, the log loss, Poisson, gamma and Tweedie regressions,
     quantiles, and other losses that are sums of smooth functions of one score per
     sample, such as the squared hinge and Huber's loss.
 
@@ -82,6 +87,8 @@ def standard_errors(
         Meaning of ``sample_weight``. "precision": a sample with weight 2 has half the
         variance of a sample with weight 1, like a mean over two years. "frequency": a
         sample with weight 2 stands for two equal samples.
+    strata : array-like of shape (n_samples,), default=None
+        The strata of the fit of a :class:`CoxRegression`.
     reference : class, default=None
         For the multinomial log loss: the class from which differences are taken. By
         default the coefficients sum to zero over classes.
@@ -202,4 +209,8 @@ def standard_errors(
         random_state=random_state,
     )
     fitted = fitted_attributes(model)
+    if isinstance(estimator, CoxRegression):
+        return hazard_errors(estimator, fitted, X, y, sample_weight, strata, options)
+    if strata is not None:
+        raise ValueError("strata are those of a CoxRegression.")
     return coefficient_errors(estimator, fitted, X, y, sample_weight, options)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from ._checks import (
     check_offset,
@@ -21,6 +22,7 @@ from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
+from ._estimators.survival_errors import ProportionalityTest, proportionality
 from ._estimators.survival_targets import Survival
 from ._problems import LinearProblems
 from ._solving.callbacks import with_callbacks
@@ -134,6 +136,9 @@ class CoxRegression(BundleEstimator):
     al. (1982), Evaluating the Yield of Medical Tests, JAMA 247. H. Uno et al. (2011),
     On the C-statistics for Evaluating Overall Adequacy of Risk Prediction Procedures
     with Censored Survival Data, Statistics in Medicine 30.
+
+    P. Grambsch, T. Therneau (1994), Proportional Hazards Tests and Diagnostics Based on
+    Weighted Residuals, Biometrika 81.
 
     Examples
     --------
@@ -393,6 +398,37 @@ class CoxRegression(BundleEstimator):
             _, groups = names_of_rows("strata", strata, n)
         return concordance(data, scores, s, groups, uno=weights == "uno")
 
+    def proportionality_test(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        strata: Any = None,
+        offset: Any = None,
+        transform: str = "rank",
+    ) -> ProportionalityTest:
+        """Test whether hazards stay proportional, by Schoenfeld's residuals.
+
+        Parameters
+        ----------
+        X, y, sample_weight, strata, offset
+            The training data.
+        transform : {"rank", "identity", "log"}, default="rank"
+            The function of time with which coefficients may change.
+
+        Returns
+        -------
+        test : ProportionalityTest
+            A named tuple of ``features``, their ``statistics`` and ``p_values``, the
+            ``statistic`` and ``p_value`` of all together, ``residuals`` and ``times``.
+        """
+        check_option("transform", transform, ("rank", "identity", "log"))
+        check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
+        check_is_fitted(self)
+        given = X, y, sample_weight, strata, offset, transform
+        return proportionality(self, dict(vars(self)), *given)
+
     def _strata_of(self, strata: Any, scores: Floats) -> npt.NDArray[np.intp]:
         """Return the number of the stratum of each row."""
         if self.strata_ is None:
@@ -425,7 +461,17 @@ class CoxRegression(BundleEstimator):
         **others: Any,
     ) -> LinearProblems:
         X = self._check_X(X, reset=True)
-        n = X.shape[0]
+        weights, loss, self.strata_ = self._likelihood(
+            X.shape[0], y, sample_weight, strata, offset
+        )
+        event = np.asarray(loss.event, dtype=np.float64)
+        model = self._linear_model()
+        return LinearProblems(model, X, [event], DualLoss(loss), weights, single=True)
+
+    def _likelihood(
+        self, n: int, y: Any, sample_weight: Any, strata: Any, offset: Any
+    ) -> tuple[Floats, Cox, npt.NDArray[Any] | None]:
+        """Return the weights of n rows, their loss, and the names of strata."""
         data = Survival.of(y, n)
         weights = check_sample_weight(sample_weight, n)
         if not np.any(data.event & (weights > 0.0)):
@@ -434,16 +480,8 @@ class CoxRegression(BundleEstimator):
         if strata is not None:
             names, groups = names_of_rows("strata", strata, n)
         added = None if offset is None else check_offset(offset, n)
-        self.strata_ = names
         loss = Cox(data.time, data.event, self.ties, data.entry, groups, added)
-        return self._problems(X, data.event.astype(np.float64), weights, loss)
-
-    def _problems(
-        self, X: Any, target: Floats, weights: Floats, loss: Cox
-    ) -> LinearProblems:
-        return LinearProblems(
-            self._linear_model(), X, [target], DualLoss(loss), weights, single=True
-        )
+        return weights, loss, names
 
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_subqn import CoxRegression
+from sklearn_subqn import CoxRegression, standard_errors
 
 
 def survival_data(n=200, d=3, seed=0):
@@ -192,3 +192,69 @@ def test_monotone_likelihoods_are_not_called_proven():
     x = -TIME[:, np.newaxis]
     with pytest.warns(ConvergenceWarning):
         CoxRegression(0, tol=1e-6).fit(x, (TIME, np.ones(len(x))))
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("data", SEVERAL.values(), ids=SEVERAL)
+def test_standard_errors_are_those_of_statsmodels(ties, data):
+    models = pytest.importorskip("statsmodels.api")
+    peer = models.PHReg(TIME, X, status=EVENT.astype(int), ties=ties, **data)
+    given = {k: v for k, v in data.items() if k != "entry"}
+    model = CoxRegression(0, ties=ties, tol=1e-10).fit(X, targets(data), **given)
+    errors = standard_errors(model, X, targets(data), **given)
+    np.testing.assert_allclose(errors.std_errors, peer.fit(disp=0).bse, rtol=1e-7)
+    if ties == "breslow" and "entry" not in data:
+        groups = np.arange(len(X)) // 4
+        robust = standard_errors(model, X, targets(data), groups=groups, **given)
+        # Here with a factor for few clusters, of which there are 50.
+        factor = np.sqrt(50 / 49 * (len(X) - 1) / (len(X) - 3))
+        others = peer.fit(disp=0, groups=groups).bse
+        np.testing.assert_allclose(robust.std_errors, factor * others, rtol=1e-7)
+
+
+def test_weights_as_frequencies_have_the_errors_of_repeated_rows():
+    weights = np.random.default_rng(4).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    model = CoxRegression(0, ties="breslow", tol=1e-10).fit(X, (TIME, EVENT), weights)
+    for kind in ("fisher", "HC0", "HC1"):
+        found = standard_errors(
+            model, X, (TIME, EVENT), weights, kind=kind, weights="frequency"
+        )
+        repeated = standard_errors(model, X[rows], (TIME[rows], EVENT[rows]), kind=kind)
+        np.testing.assert_allclose(found.std_errors, repeated.std_errors, rtol=1e-9)
+
+
+def test_proportionality_by_its_definition():
+    model = CoxRegression(0, ties="breslow", tol=1e-10).fit(X, (TIME, EVENT))
+    test = model.proportionality_test(X, (TIME, EVENT), transform="identity")
+    risk = np.exp(X @ model.coef_)
+    order = np.flatnonzero(EVENT)[np.argsort(TIME[EVENT], kind="stable")]
+    np.testing.assert_array_equal(test.times, TIME[order])
+    expected = []
+    for i in order:
+        share = risk * (TIME[i] <= TIME)
+        expected.append(X[i] - share @ X / share.sum())
+    summed = {t: np.sum(np.array(expected)[TIME[order] == t], 0) for t in TIME[order]}
+    for t, total in summed.items():
+        np.testing.assert_allclose(
+            test.residuals[test.times == t].sum(0), total, atol=1e-12
+        )
+    g = TIME[order] - TIME[order].mean()
+    total, d = g @ np.array(expected), len(order)
+    covariance = standard_errors(model, X, (TIME, EVENT)).covariance
+    whole = d * total @ covariance @ total / (g @ g)
+    assert test.statistic == pytest.approx(whole)
+    each = d * (covariance @ total) ** 2 / np.diag(covariance) / (g @ g)
+    np.testing.assert_allclose(test.statistics, each)
+
+
+def test_effects_that_fade_are_found():
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 2, (2000, 2)).astype(float)
+    # The hazard ratio of the first feature is e before the time 0.5, and 1 thereafter.
+    early = rng.exponential(np.exp(-x[:, 0]))
+    time = np.where(early < 0.5, early, 0.5 + rng.exponential(size=len(x)))
+    y = time, np.ones(len(x))
+    model = CoxRegression(0, tol=1e-9).fit(x, y)
+    test = model.proportionality_test(x, y)
+    assert test.p_values[0] < 1e-6 < 1e-2 < test.p_values[1]

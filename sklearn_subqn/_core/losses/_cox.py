@@ -161,6 +161,7 @@ class Cox(Loss):
         offset: Floats | None = None,
     ) -> None:
         self._data = time, event, entry, strata
+        self.event = event
         self._efron, self._offset = ties == "efron", offset
         self._plan: tuple[Floats, EventTimes] | None = None
         self._last: tuple[Floats, AtRisk] | None = None
@@ -395,6 +396,32 @@ class AtRisk:
         b = self.means_of_events(values)
         at_risk -= p1 * b
         return self.spread(at_risk, at_risk - p1 * a + p2 * b)
+
+    def means_at_events(self, values: Floats) -> Floats:
+        """Return for each time the means that events are compared with, of values.
+
+        These are over the rows at risk, by Efron's likelihood on average of its parts.
+        """
+        a = self.means(values)
+        if not self._efron:
+            return a
+        d = self.times.events[:, np.newaxis]
+        shares = (x / self._left for x in (1.0, self.cuts))
+        first, second = (self._by_times(x)[:, np.newaxis] / d for x in shares)
+        means: Floats = first * a - second * self.means_of_events(values)
+        return means
+
+    def derivatives(self, values: Floats) -> Floats:
+        """Return the terms of rows in the gradient by coefficients, of features.
+
+        Those are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
+        """
+        own = np.repeat(
+            self.means_at_events(values), np.diff(self.times.starts), axis=0
+        )
+        weights = np.where(self.times.has_event, self.times.weights, 0.0)
+        terms = self.expected[:, np.newaxis] * values - self.coupled(values)
+        return np.asarray(terms - weights[:, np.newaxis] * (values - own))
 
 
 class CoxCurvature(Curvature):
