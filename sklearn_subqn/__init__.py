@@ -21,6 +21,7 @@ from .ranker import BMRMRanker
 from .ranker_cv import BMRMRankerCV
 from .structured import StructuredSVM
 from .survival import CoxRegression
+from .survival_cv import CoxRegressionCV
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -37,6 +38,7 @@ __all__ = [
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
     "CoxRegression",
+    "CoxRegressionCV",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
     "LinearChainCRF",

@@ -307,6 +307,7 @@ class CoxRegression(BundleEstimator):
             If strata are missing or unknown, or times are no numbers.
         """
         check_same_rows(X, strata=strata)
+        check_is_fitted(self, "baseline_cumulative_hazard_")
         scores = np.asarray(self.predict(X, offset), dtype=np.float64)
         baseline = np.atleast_2d(self.baseline_cumulative_hazard_)
         if times is not None:

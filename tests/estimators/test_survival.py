@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_subqn import CoxRegression, standard_errors
+from sklearn_subqn import CoxRegression, CoxRegressionCV, standard_errors
 
 
 def survival_data(n=200, d=3, seed=0):
@@ -258,3 +258,45 @@ def test_effects_that_fade_are_found():
     model = CoxRegression(0, tol=1e-9).fit(x, y)
     test = model.proportionality_test(x, y)
     assert test.p_values[0] < 1e-6 < 1e-2 < test.p_values[1]
+
+
+def log_likelihood(coef, rows, **given):
+    """Return the partial likelihood's logarithm by Breslow, without ties."""
+    scores = X[rows] @ coef
+    time, event = given["time"][rows], EVENT[rows]
+    return sum(
+        scores[i] - np.log(np.exp(scores[time >= time[i]]).sum())
+        for i in np.flatnonzero(event)
+    )
+
+
+def test_search_scores_are_those_of_separate_fits():
+    rng = np.random.default_rng(6)
+    time = TIME + 1e-3 * rng.random(len(X))
+    y, n = (time, EVENT), len(X)
+    folds = [(np.arange(n) % 3 != k, np.arange(n) % 3 == k) for k in range(3)]
+    folds = [tuple(map(np.flatnonzero, fold)) for fold in folds]
+    alphas = [1.0, 1e-2]
+    options = {"cv": folds, "tol": 1e-10}
+    search = CoxRegressionCV(alphas, **options).fit(X, y)
+    by_order = CoxRegressionCV(alphas, scoring="concordance", **options).fit(X, y)
+    for k, (train, test) in enumerate(folds):
+        of_fold = []
+        for j, alpha in enumerate(alphas):
+            fit = CoxRegression(alpha, tol=1e-10).fit(
+                X[train], (time[train], EVENT[train])
+            )
+            score = fit.score(X[test], (time[test], EVENT[test]))
+            assert by_order.scores_path_[k, j] == pytest.approx(score)
+            of_fold.append(
+                log_likelihood(fit.coef_, np.arange(n), time=time)
+                - log_likelihood(fit.coef_, train, time=time)
+            )
+        # Up to a constant of the fold.
+        found = n * np.diff(search.scores_path_[k])
+        np.testing.assert_allclose(found, np.diff(of_fold), rtol=1e-6)
+    assert (search.gaps_path_ <= 1e-10).all()
+    best = CoxRegression(search.alpha_, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(search.coef_, best.coef_, atol=1e-8)
+    hazards = [m.baseline_cumulative_hazard_ for m in (search, best)]
+    np.testing.assert_allclose(*hazards, rtol=1e-7)
