@@ -413,8 +413,16 @@ class CoxRegression(BundleEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight, strata, offset
-            The training data.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The training samples.
+        y : array-like, structured array, data frame or tuple of arrays
+            Times and events, as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The sample weights of the fit.
+        strata : array-like of shape (n_samples,), default=None
+            The strata of the fit.
+        offset : float or array-like of shape (n_samples,), default=None
+            The offsets of the fit.
         transform : {"rank", "identity", "log"}, default="rank"
             The function of time with which coefficients may change.
 

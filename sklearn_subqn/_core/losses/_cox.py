@@ -312,7 +312,10 @@ class AtRisk:
         # Differences by events, so that large scores cancel before they are summed.
         heights = np.repeat(self.logs, times.events) - self.z[has_event]
         value = times.weights[has_event] @ heights + self.part_weights @ self._rests
-        return max(float(value), 0.0)
+        sizes = np.abs(self.logs[self.parts]) + np.abs(self._rests) + 1.0
+        # Values that are rounding errors are those of the infimum.
+        is_zero = value <= EPS * float(self.part_weights @ sizes)
+        return 0.0 if is_zero else float(value)
 
     @cached_property
     def hazards(self) -> tuple[Floats, Floats]:

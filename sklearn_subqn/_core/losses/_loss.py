@@ -359,8 +359,12 @@ class Loss(OfDuals):
 
         Parameters
         ----------
-        dual, scores, dscores : ndarray of shape (n,)
-            u, z and dz.
+        dual : ndarray of shape (n,)
+            The gradient u.
+        scores : ndarray of shape (n,)
+            Scores z of the rows.
+        dscores : ndarray of shape (n,)
+            The direction dz.
         targets : ndarray of shape (n,)
             Targets, as ``fit`` hands them over.
         weights : ndarray of shape (n,)
