@@ -105,6 +105,28 @@ def test_bounds(ties, late, strata):
                 assert below <= loss.value(other, event, s) + 1e-12 * size
 
 
+@pytest.mark.parametrize(("ties", "late", "strata"), KINDS)
+def test_conjugate_near_a_gradient(ties, late, strata):
+    """No scores prove the conjugate there to be larger, and a maximizer comes close."""
+    rng = np.random.default_rng(4)
+    for size, step in ((1.0, 0.5), (1.0, 1e-3), (30.0, 0.1), (30.0, 1e-6)):
+        *data, offset = problem(rng, 12, late, strata)
+        time, event, s, entry, groups = data
+        loss = Cox(time, event, ties, entry, groups, offset)
+        z, p = size * rng.normal(size=12), 7.0 + step * rng.random(12)
+        u = loss.subgradient(z, event, s)
+        height = loss.conjugate_near(u, z, p, event, s)
+        there = u - loss.curvature(z, event, s).apply(p)
+        # The maximizer is one step back, up to terms of higher order.
+        others = [z - share * p for share in np.linspace(0.0, 2.0, 9)]
+        others += [z + size * rng.normal(size=12) for _ in range(20)]
+        below = max(there @ x - loss.value(x, event, s) for x in others)
+        assert below <= height + 1e-12 * size
+        bend = p @ loss.curvature(z, event, s).apply(p)
+        assert height - below <= bend + 1e-11 * (1.0 + size * size)
+        assert loss.conjugate_near(u, z, 3.0 * p / step, event, s) == np.inf
+
+
 def test_infimum_is_zero_for_scores_that_fall_with_time():
     rng = np.random.default_rng(2)
     for ties in ("breslow", "efron"):

@@ -9,7 +9,7 @@ time of their stratum, a tree of intervals of times holds them (Bentley 1977), s
 differences of running sums would cancel.
 """
 
-from .standard cimport INFINITY, exp, log
+from .standard cimport INFINITY, exp
 
 
 cdef inline double rescale(double *scale, double x, double *sums, Py_ssize_t w) noexcept nogil:
@@ -28,11 +28,11 @@ cdef inline double rescale(double *scale, double x, double *sums, Py_ssize_t w) 
 cdef inline void add(
     double *scale, double *sums, double x, const double *values, double factor, Py_ssize_t w
 ) noexcept nogil:
-    """Add factor * exp(x) * values to scaled sums; ones where values are missing."""
+    """Add factor * exp(x) * values to scaled sums."""
     cdef Py_ssize_t c
     factor *= rescale(scale, x, sums, w)
     for c in range(w):
-        sums[c] += factor * values[c] if values is not NULL else factor
+        sums[c] += factor * values[c]
 
 
 cdef check(
@@ -61,16 +61,18 @@ cdef check(
     return bool(late)
 
 
-def log_sums(
+def sums(
     const double[::1] scores,
     const double[::1] weights,
     const Py_ssize_t[::1] entries,
     const Py_ssize_t[::1] starts,
     const Py_ssize_t[::1] origins,
     double[:, ::1] tree,
-    double[::1] out,
+    const double[:, ::1] values,
+    double[::1] scales,
+    double[:, ::1] out,
 ):
-    """Write the logarithms of the sums of s exp(z) over the rows at risk.
+    """Write the sums of s exp(z) times values over the rows at risk at each time.
 
     Parameters
     ----------
@@ -78,31 +80,38 @@ def log_sums(
         Weights are positive.
     starts : (m + 1,)
     origins : (m,)
-    tree : (2 m, 2), or anything where no rows enter late
+    tree : (2 m, w + 1), or anything where no rows enter late
         Overwritten.
-    out : (m,)
+    values : (n, w)
+    scales : (m,)
+        Overwritten by the logarithms of factors of the sums.
+    out : (m, w)
+        Overwritten by the sums without these factors.
     """
-    cdef Py_ssize_t m = origins.shape[0], t, j
-    cdef double scale = -INFINITY, total = 0.0, node
-    if out.shape[0] != m:
-        raise ValueError("One result for each time.")
-    cdef bint late = check(scores, weights, entries, starts, origins, tree, 1)
+    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j
+    if values.shape[0] != scores.shape[0] or scales.shape[0] != m:
+        raise ValueError("Each row needs values, and each time a scale.")
+    if out.shape[0] != m or out.shape[1] != w:
+        raise ValueError("Results must have a row for each time.")
+    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
+    if not w or not m:
+        return
     with nogil:
-        if late:
-            collect(scores, weights, entries, starts, origins, tree, NULL, 1)
         for t in range(m - 1, -1, -1):
             if t == m - 1 or origins[t + 1] == t + 1:
-                scale, total = -INFINITY, 0.0
+                scales[t] = -INFINITY
+                out[t, :] = 0.0
+            else:
+                scales[t] = scales[t + 1]
+                out[t, :] = out[t + 1, :]
             for j in range(starts[t], starts[t + 1]):
                 if entries[j] == origins[t]:
-                    add(&scale, &total, scores[j], NULL, weights[j], 1)
-            out[t] = scale + log(total) if total > 0.0 else -INFINITY
-            if late and tree[m + t, 1] > 0.0:
-                node = tree[m + t, 0] + log(tree[m + t, 1])
-                if node > out[t]:
-                    out[t] = node + log(1.0 + exp(out[t] - node))
-                else:
-                    out[t] += log(1.0 + exp(node - out[t]))
+                    add(&scales[t], &out[t, 0], scores[j], &values[j, 0], weights[j], w)
+        if late:
+            collect(scores, weights, entries, starts, origins, tree, values)
+            for t in range(m):
+                if tree[m + t, 0] > -INFINITY:
+                    add(&scales[t], &out[t, 0], tree[m + t, 0], &tree[m + t, 1], 1.0, w)
 
 
 cdef void clear(double[:, ::1] tree) noexcept nogil:
@@ -120,19 +129,17 @@ cdef void collect(
     const Py_ssize_t[::1] starts,
     const Py_ssize_t[::1] origins,
     double[:, ::1] tree,
-    const double *values,
-    Py_ssize_t w,
+    const double[:, ::1] values,
 ) noexcept nogil:
     """Write the sums over late rows to the leaves of the tree, times m to 2 m - 1."""
-    cdef Py_ssize_t m = origins.shape[0], t, j, a, b, i
-    cdef const double *row = NULL
+    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, a, b, i
+    cdef const double *row
     clear(tree)
     for t in range(m):
         for j in range(starts[t], starts[t + 1]):
             if entries[j] == origins[t]:
                 continue
-            if values is not NULL:
-                row = values + j * w
+            row = &values[j, 0]
             a, b = entries[j] + m, t + 1 + m
             while a < b:
                 if a & 1:
@@ -149,62 +156,6 @@ cdef void collect(
             add(&tree[i, 0], &tree[i, 1], tree[a, 0], &tree[a, 1], 1.0, w)
 
 
-def means(
-    const double[::1] scores,
-    const double[::1] weights,
-    const Py_ssize_t[::1] entries,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] origins,
-    double[:, ::1] tree,
-    const double[::1] logs,
-    const double[:, ::1] values,
-    double[::1] sums,
-    double[:, ::1] out,
-):
-    """Write the means of values over the rows at risk, weighted by s exp(z).
-
-    Parameters
-    ----------
-    scores, weights, entries, starts, origins
-        As of ``log_sums``.
-    tree : (2 m, w + 1), or anything where no rows enter late
-        Overwritten.
-    logs : (m,)
-        What ``log_sums`` writes.
-    values : (n, w)
-    sums : (w,)
-        Overwritten.
-    out : (m, w)
-    """
-    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c
-    cdef double scale = -INFINITY, factor
-    if values.shape[0] != scores.shape[0] or logs.shape[0] != m:
-        raise ValueError("Values are of rows, and logarithms of times.")
-    if out.shape[0] != m or out.shape[1] != w or sums.shape[0] != w:
-        raise ValueError("Results must have a row for each time.")
-    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
-    if not w or not m:
-        return
-    with nogil:
-        if late:
-            collect(scores, weights, entries, starts, origins, tree, &values[0, 0], w)
-        for t in range(m - 1, -1, -1):
-            if t == m - 1 or origins[t + 1] == t + 1:
-                scale = -INFINITY
-                for c in range(w):
-                    sums[c] = 0.0
-            for j in range(starts[t], starts[t + 1]):
-                if entries[j] == origins[t]:
-                    add(&scale, &sums[0], scores[j], &values[j, 0], weights[j], w)
-            factor = exp(scale - logs[t])
-            for c in range(w):
-                out[t, c] = factor * sums[c]
-            if late and tree[m + t, 0] > -INFINITY:
-                factor = exp(tree[m + t, 0] - logs[t])
-                for c in range(w):
-                    out[t, c] += factor * tree[m + t, 1 + c]
-
-
 def spread(
     const double[::1] scores,
     const double[::1] weights,
@@ -216,7 +167,7 @@ def spread(
     const Py_ssize_t[::1] events,
     const double[:, ::1] values,
     const double[:, ::1] own,
-    double[::1] sums,
+    double[::1] running,
     double[:, ::1] out,
 ):
     """Write s exp(z) times the sums of values / exp(logs) over a row's times at risk.
@@ -227,29 +178,29 @@ def spread(
     Parameters
     ----------
     scores, weights, entries, starts, origins
-        As of ``log_sums``.
+        See ``sums``.
     tree : (2 m, w + 1), or anything where no rows enter late
         Overwritten.
     logs : (m,)
-        What ``log_sums`` writes.
+        Logarithms of the sums of s exp(z) at each time.
     events : (m,)
     values, own : (m, w)
-    sums : (w,)
+    running : (w,)
         Overwritten.
     out : (n, w)
     """
     cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c, i, a, b, last
     cdef double scale = -INFINITY, factor
     if values.shape[0] != m or own.shape[0] != m or own.shape[1] != w:
-        raise ValueError("Values are of times.")
-    if logs.shape[0] != m or events.shape[0] != m or sums.shape[0] != w:
-        raise ValueError("Logarithms are of times.")
+        raise ValueError("Each time needs values.")
+    if logs.shape[0] != m or events.shape[0] != m or running.shape[0] != w:
+        raise ValueError("Each time needs a logarithm and a number of events.")
     if out.shape[0] != scores.shape[0] or out.shape[1] != w:
         raise ValueError("Results must have a row for each row.")
     cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
     for t in range(m):
         if not 0 <= events[t] <= starts[t + 1] - starts[t]:
-            raise ValueError("Events are rows of their time.")
+            raise ValueError("Times cannot have more events than rows.")
     if not w or not m:
         return
     with nogil:
@@ -265,20 +216,19 @@ def spread(
             if origins[t] == t:
                 scale = -INFINITY
                 for c in range(w):
-                    sums[c] = 0.0
-            # Events of a time come before it is added, since they have a value of their
-            # own.
+                    running[c] = 0.0
+            # Events have a value of their own, so that their time is added after them.
             for j in range(starts[t], starts[t + 1]):
                 last = t if j < starts[t] + events[t] else t + 1
                 if j == starts[t] + events[t]:
-                    add(&scale, &sums[0], -logs[t], &values[t, 0], 1.0, w)
+                    add(&scale, &running[0], -logs[t], &values[t, 0], 1.0, w)
                 factor = weights[j] * exp(scores[j] - logs[t]) if last == t else 0.0
                 for c in range(w):
                     out[j, c] = factor * own[t, c]
                 if entries[j] == origins[t]:
                     factor = weights[j] * exp(scores[j] + scale)
                     for c in range(w):
-                        out[j, c] += factor * sums[c]
+                        out[j, c] += factor * running[c]
                     continue
                 a, b = entries[j] + m, last + m
                 while a < b:
@@ -291,7 +241,7 @@ def spread(
                     a >>= 1
                     b >>= 1
             if starts[t] + events[t] == starts[t + 1]:
-                add(&scale, &sums[0], -logs[t], &values[t, 0], 1.0, w)
+                add(&scale, &running[0], -logs[t], &values[t, 0], 1.0, w)
 
 
 cdef inline void add_node(

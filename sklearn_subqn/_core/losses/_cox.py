@@ -210,15 +210,18 @@ class Cox(Loss):
         a distribution if no two entries of dz differ by more than one. Its relative
         entropy has terms (1 - e) ln(1 - e) <= -e + e².
         """
-        if float(np.ptp(dscores)) > 1.0:
+        spread = float(np.ptp(dscores))
+        if not spread <= 1.0:
             return np.inf
-        product = self.curvature(scores, targets, weights).apply(dscores)
+        sums = self.at(scores, weights)
+        # Constants change nothing, and smaller numbers round less.
+        step = dscores - dscores.min()
+        product = sums.curvature.apply(step)
+        far = step - (scores - sums.center)
+        # The product is a difference of two terms, each at most this.
+        size = spread * float(sums.unsorted(sums.expected) @ np.abs(far))
         height = self.conjugate_at(dual, scores, targets, weights)
-        center = self.at(scores, weights).center
-        more = product @ dscores - product @ (scores - center)
-        size = np.abs(product) @ (np.abs(dscores) + np.abs(scores - center))
-        charge = self.at(scores, weights).rounding
-        return height + float(more + charge * (size + 4.0 * np.ptp(scores) * charge))
+        return height + float(product @ far) + 4.0 * sums.rounding * size
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
@@ -259,9 +262,8 @@ class AtRisk:
         # Only differences count within a stratum, and small numbers round less.
         self.center = float(np.median(z)) if z.size else 0.0
         self.z = z - self.center
-        self._largest = float(np.abs(self.z).max(initial=0.0))
-        self.logs = np.empty(len(times.times))
-        kernel.log_sums(self.z, *times.rows, times.tree(1), self.logs)
+        scales, totals = self._sums(np.ones((len(z), 1)))
+        self.logs = scales + np.log(totals[:, 0])
         # One entry for each event, or for each time: its number, and c_k.
         self.event_weights = times.sums_of_events(times.weights)
         self._efron = efron and bool(times.events.max(initial=0) > 1)
@@ -276,10 +278,13 @@ class AtRisk:
             self.cuts = places / d[self.parts]
             self.part_weights = (self.event_weights / d)[self.parts]
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """By which share sums of positive numbers may be off."""
-        return running_rounding(len(self.z)) + 8.0 * EPS * (self._largest + 16.0)
+        largest = max(np.abs(x).max(initial=0.0) for x in (self.z, self.logs))
+        share = running_rounding(len(self.z)) + 8.0 * EPS * (largest + 16.0)
+        # Sums that all events have almost left are differences of larger ones.
+        return float(share / self._left.min(initial=1.0))
 
     def _by_times(self, values: Floats) -> Floats:
         """Return the sums of the values of parts over each time."""
@@ -342,11 +347,15 @@ class AtRisk:
 
     def means(self, values: Floats) -> Floats:
         """Return the means over the rows at risk at each time, of values by order."""
+        scales, totals = self._sums(values)
+        return np.exp(scales - self.logs)[:, np.newaxis] * totals
+
+    def _sums(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return logarithms of factors of each time, and sums over rows at risk."""
         times, w = self.times, values.shape[1]
-        out = np.empty((len(self.logs), w))
-        args = times.tree(w), self.logs
-        kernel.means(self.z, *times.rows, *args, values, np.empty(w), out)
-        return out
+        scales, out = np.empty(len(times.times)), np.empty((len(times.times), w))
+        kernel.sums(self.z, *times.rows, times.tree(w), values, scales, out)
+        return scales, out
 
     def means_of_events(self, values: Floats) -> Floats:
         """Return the sums over events of s exp(z) / A times values by order."""

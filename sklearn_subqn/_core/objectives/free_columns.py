@@ -89,10 +89,10 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
 
 
 def _bound_of_step(point: Point) -> float:
-    """Return the lower bound by the dual point that a step of Newton's method leads to.
+    """Return the lower bound at the dual point after a step of Newton's method.
 
-    Where no parameter has a penalty: u - R'' X p has column sums zero for the step p,
-    and the loss knows what R* is there at most.
+    For objectives without a penalty: u - R'' X p has column sums zero for the step p,
+    and the loss has an upper bound of R* there.
     """
     o, n = point.objective, point.objective.n_params
     oracle = o.risk.loss.oracle
@@ -106,14 +106,17 @@ def _bound_of_step(point: Point) -> float:
     data = o.risk.targets, o.risk.weights
     change = o.design.forward(p)
     height = oracle.conjugate_near(point.dual, point.scores, change, *data)
-    # Column sums are rounded; other steps make up for that, at a cost that is linear.
+    # Another step removes the rounding errors of column sums. It changes R* by a linear
+    # and a quadratic term, which are charged twice.
     error = oracle.distance_at(point.dual, point.scores, *data)
     error += rounding(len(change)) * o.risk.dual_norm(point.dual)
     lost = error * o.column_sizes
     rest = np.abs(gradient - hessian.apply(p))
     if np.any(rest > _MOST_ROUNDED * lost):
         return -np.inf
-    return -height - 2.0 * float((rest + lost) @ np.abs(point.w - 2.0 * p))
+    rest += lost
+    moved = np.abs(point.w - 2.0 * p) + np.abs(inverse) @ rest
+    return -height - 2.0 * float(rest @ moved)
 
 
 def is_close(point: Point, bound: float) -> bool:
