@@ -39,11 +39,11 @@ def standard_errors(
 ) -> CoefficientErrors:
     """Return the standard errors of the coefficients of a linear model.
 
-    For Cox's model, with the partial likelihood's second derivatives for "fisher" and
-    the score residuals of Lin and Wei (1989) for other kinds, and for models of squared
-    errors, the log loss, Poisson, gamma and Tweedie regressions,
+    For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
     quantiles, and other losses that are sums of smooth functions of one score per
-    sample, such as the squared hinge and Huber's loss.
+    sample, such as the squared hinge and Huber's loss. Also for Cox's model: "fisher"
+    takes the second derivatives of the partial likelihood, other kinds the score
+    residuals of Lin and Wei (1989).
 
     Parameters
     ----------
@@ -212,5 +212,5 @@ def standard_errors(
     if isinstance(estimator, CoxRegression):
         return hazard_errors(estimator, fitted, X, y, sample_weight, strata, options)
     if strata is not None:
-        raise ValueError("strata are those of a CoxRegression.")
+        raise ValueError("Only a CoxRegression has strata.")
     return coefficient_errors(estimator, fitted, X, y, sample_weight, options)

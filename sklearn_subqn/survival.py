@@ -93,8 +93,10 @@ class CoxRegression(BundleEstimator):
     strata_ : ndarray of shape (n_strata,) or None
         Names of the strata, if there are any.
     baseline_cumulative_hazard_ : ndarray of shape (n_times,) or (n_strata, n_times)
-        Breslow's estimate of the cumulative hazard of a sample with ``<w, x> = 0`` at
-        these times.
+        Breslow's estimate of the cumulative hazard at these times of a sample whose
+        ``<w, x>``, with its offset, is ``baseline_score_``.
+    baseline_score_ : float
+        The weighted mean over the training samples that are at risk at some event.
     alpha_ : float
         Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
@@ -124,8 +126,9 @@ class CoxRegression(BundleEstimator):
     Notes
     -----
     The bound takes the gradient as the dual point, at which Fenchel's and Young's
-    equality gives the conjugate of a sum of logarithms of sums of exponentials, and
-    convexity that of its multiples. One sweep over sorted times gives the value and the
+    equality gives the conjugate of a sum of logarithms of sums of exponentials;
+    convexity bounds the conjugate at its multiples. Without a penalty a step of
+    Newton's method leads from there to a dual point that proves a bound. One sweep over sorted times gives the value and the
     gradient.
 
     References
@@ -166,6 +169,7 @@ class CoxRegression(BundleEstimator):
     event_times_: Floats
     strata_: npt.NDArray[Any] | None
     baseline_cumulative_hazard_: Floats
+    baseline_score_: float
 
     def __init__(
         self,
@@ -316,7 +320,8 @@ class CoxRegression(BundleEstimator):
                 raise ValueError("times must be a list of numbers.")
             places = np.searchsorted(self.event_times_, times, side="right")
             baseline = np.pad(baseline, ((0, 0), (1, 0)))[:, places]
-        return np.exp(scores)[:, np.newaxis] * baseline[self._strata_of(strata, scores)]
+        ratios = np.exp(scores - self.baseline_score_)
+        return ratios[:, np.newaxis] * baseline[self._strata_of(strata, scores)]
 
     def predict_survival_function(
         self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
@@ -339,8 +344,8 @@ class CoxRegression(BundleEstimator):
         probabilities : ndarray of shape (n_samples, n_times)
             Exponentials of minus the cumulative hazards.
         """
-        of = {"strata": strata, "offset": offset}
-        return np.exp(-self.predict_cumulative_hazard(X, times, **of))
+        given = {"strata": strata, "offset": offset}
+        return np.exp(-self.predict_cumulative_hazard(X, times, **given))
 
     def score(
         self,
@@ -368,7 +373,7 @@ class CoxRegression(BundleEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; pairs have their products.
         strata : array-like of shape (n_samples,), default=None
-            Strata, of which only samples of the same one are compared.
+            Names of strata; only samples of the same stratum are compared.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to ``<w, x>``.
         weights : {"harrell", "uno"}, default="harrell"
@@ -384,7 +389,9 @@ class CoxRegression(BundleEstimator):
         Raises
         ------
         ValueError
-            If y or weights are invalid, or no pair is comparable.
+            If y or weights are invalid, no pair is comparable, or an event follows a
+            time at which all samples under observation are censored, so that Uno's
+            weights are infinite.
         """
         check_option("weights", weights, ("harrell", "uno"))
         check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
@@ -431,6 +438,11 @@ class CoxRegression(BundleEstimator):
         test : ProportionalityTest
             A named tuple of ``features``, their ``statistics`` and ``p_values``, the
             ``statistic`` and ``p_value`` of all together, ``residuals`` and ``times``.
+
+        Raises
+        ------
+        ValueError
+            If data or options are invalid, or an event has time zero with "log".
         """
         check_option("transform", transform, ("rank", "identity", "log"))
         check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
@@ -500,12 +512,13 @@ class CoxRegression(BundleEstimator):
         self.event_times_, places = np.unique(times.times, return_inverse=True)
         n_strata = 1 if self.strata_ is None else len(self.strata_)
         steps = np.zeros((n_strata, len(self.event_times_)))
-        # Scores were shifted by their median. Those of a model that has no optimum may
-        # be of any size.
+        mean = float(np.average(sums.z, weights=times.weights))
+        # Scores of a model without an optimum may be of any size.
         with np.errstate(over="ignore"):
-            hazards = sums.event_weights * np.exp(-sums.logs - sums.center)
+            hazards = sums.event_weights * np.exp(mean - sums.logs)
         steps[times.strata, places] = hazards
         hazards = np.cumsum(steps, axis=1)
+        self.baseline_score_ = sums.center + mean
         self.baseline_cumulative_hazard_ = (
             hazards[0] if self.strata_ is None else hazards
         )
@@ -531,7 +544,7 @@ def concordance(
     data : Survival
     scores, weights : ndarray of shape (n,)
     groups : ndarray of int of shape (n,)
-        Only rows of the same one are compared.
+        Only rows of the same group are compared.
     uno : bool
         Whether pairs have the inverse squared probability of not being censored.
     """
@@ -539,7 +552,13 @@ def concordance(
     event = event & (weights > 0.0)
     own = weights.copy()
     if uno:
-        own[event] /= uncensored(data, weights)[event] ** 2
+        kept = uncensored(data, weights)[event]
+        if not kept.all():
+            raise ValueError(
+                "Uno's weights are infinite: an event follows a time at which all "
+                "samples under observation are censored."
+            )
+        own[event] /= kept**2
     n = len(time)
     # Censored rows leave after events at the same time.
     stops = 2 * np.unique(time, return_inverse=True)[1] + ~event

@@ -25,9 +25,11 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Floats, Progress
 from .survival import CoxRegression, concordance
 
-# A grid for squares begins at ten times the mean curvature along a feature, and ends a
-# million times lower, as of BMRMRegressorCV.
+# A grid for squares begins at ten times the mean curvature along a feature, where
+# coefficients are a tenth of those without a penalty.
 _LARGEST = 10.0
+
+# It ends a million times lower, as the grids of BMRMRegressorCV do.
 _SMALLEST_SHARE = 1e-6
 
 
@@ -119,7 +121,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         Proven relative gaps.
     coef_, intercept_, n_features_in_, feature_names_in_
         As in :class:`CoxRegression`, of the final model.
-    event_times_, strata_, baseline_cumulative_hazard_
+    event_times_, strata_, baseline_cumulative_hazard_, baseline_score_
         As in :class:`CoxRegression`, of the final model.
     objective_, dual_gap_, n_iter_, history_, plan_
         As in :class:`CoxRegression`; all but ``n_iter_`` with ``refit=True`` only.
@@ -238,7 +240,9 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         """
         self._check_parameters()
         # An earlier fit with ``refit`` may have set these attributes.
-        forget(self, "event_times_", "baseline_cumulative_hazard_")
+        forget(
+            self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_"
+        )
         check_same_rows(
             X, y=y, sample_weight=sample_weight, groups=groups, strata=strata
         )

@@ -74,7 +74,7 @@ def hazard_errors(
 ) -> CoefficientErrors:
     """Return the standard errors of the coefficients of Cox's model.
 
-    Parameters are as of ``coefficient_errors``, with the strata of the rows.
+    See ``coefficient_errors`` for parameters other than the strata of the rows.
     """
     kind = kind_of("log_loss", options)
     if kind == "bootstrap" or options.dispersion is not None:
@@ -140,10 +140,10 @@ class ProportionalityTest(NamedTuple):
     p_values : ndarray of shape (n_features,)
         Probabilities of statistics at least as large.
     statistic, p_value : float
-        Of all features together.
+        The test of all features together.
     residuals : ndarray of shape (n_events, n_features)
-        Schoenfeld's residuals (1982): features of events less the means of the samples
-        at risk.
+        Schoenfeld's residuals (1982): features of samples with an event, less the means
+        over the samples at risk.
     times : ndarray of shape (n_events,)
         Times of the events.
     """
@@ -177,6 +177,8 @@ def proportionality(
     means = np.repeat(sums.means_at_events(rows.X), times.events, axis=0)
     residuals = rows.X[times.has_event] - means
     at = np.repeat(times.times, times.events)
+    if transform == "log" and not at.all():
+        raise ValueError('transform="log" needs positive times of all events.')
     scale = {"identity": lambda t: t, "log": np.log, "rank": stats.rankdata}[transform]
     g = scale(at)
     weights = rows.weights[times.order][times.has_event]

@@ -19,7 +19,7 @@ _FORMS = (
 
 
 class Survival(NamedTuple):
-    """What is known of the times of samples.
+    """Times, events and entries of samples.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Survival(NamedTuple):
         if n is not None:
             check_consistent_length(np.empty(n), *columns)
         if len(columns) == 1:
-            # One column has the sign of the event, as of xgboost's "survival:cox".
+            # Times of censored rows are negative, as for xgboost's "survival:cox".
             (signed,) = map(_numbers, columns)
             return cls(np.abs(signed), signed >= 0.0)
         *times, event = columns
@@ -72,7 +72,7 @@ class Survival(NamedTuple):
         return cls(time, _events(event), entry)
 
     def take(self, rows: Any) -> Survival:
-        """Return what is known of some of the samples."""
+        """Return the times, events and entries of some of the samples."""
         entry = None if self.entry is None else self.entry[rows]
         return Survival(self.time[rows], self.event[rows], entry)
 

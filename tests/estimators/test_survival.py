@@ -93,6 +93,7 @@ def test_weights_are_repetitions_and_sparse_is_dense(penalty):
         repeated.baseline_cumulative_hazard_,
         rtol=1e-5,
     )
+    assert weighted.baseline_score_ == pytest.approx(repeated.baseline_score_)
     of_sparse = CoxRegression(1e-2, **params)
     of_sparse.fit(sparse.csr_array(X), (TIME, EVENT), weights, strata=STRATA)
     np.testing.assert_allclose(of_sparse.coef_, weighted.coef_, atol=1e-6)
@@ -111,7 +112,10 @@ def test_baseline_and_survival_functions():
     model = CoxRegression(1e-2, ties="breslow").fit(
         X, (TIME, EVENT), strata=STRATA, offset=OFFSET
     )
-    risk = np.exp(X @ model.coef_ + OFFSET)
+    scores = X @ model.coef_ + OFFSET
+    at_risk = [TIME[EVENT & np.equal(STRATA, g)].min() for g in STRATA] <= TIME
+    assert model.baseline_score_ == pytest.approx(scores[at_risk].mean())
+    risk = np.exp(scores - model.baseline_score_)
     for g in range(3):
         at = np.equal(STRATA, g)
         for i, t in enumerate(model.event_times_):
@@ -132,6 +136,10 @@ def test_baseline_and_survival_functions():
     np.testing.assert_allclose(survival, np.exp(-everywhere))
     with pytest.raises(ValueError, match="strata"):
         model.predict_survival_function(X[:5], offset=0)
+    far = CoxRegression(1e-2, tol=1e-9).fit(X + 5000.0, (TIME, EVENT))
+    near = CoxRegression(1e-2, tol=1e-9).fit(X, (TIME, EVENT))
+    curves = [m.predict_survival_function(x) for m, x in ((far, X + 5000.0), (near, X))]
+    np.testing.assert_allclose(*curves, atol=1e-5)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -168,6 +176,10 @@ def test_concordance_by_weights_of_uno():
     swapped = x[[0, 1, 3, 2]]
     assert model.score(swapped, y) == pytest.approx(3.0 / 4.0)
     assert model.score(swapped, y, weights="uno") == pytest.approx(3.0 / 5.25)
+    # Nobody under observation stays uncensored until the next sample enters.
+    late = [0, 1.5, 1.5], [1, 2, 3], [0, 1, 0]
+    with pytest.raises(ValueError, match="infinite"):
+        model.score(x[:3], late, weights="uno")
 
 
 def test_what_is_refused():
@@ -258,6 +270,9 @@ def test_effects_that_fade_are_found():
     model = CoxRegression(0, tol=1e-9).fit(x, y)
     test = model.proportionality_test(x, y)
     assert test.p_values[0] < 1e-6 < 1e-2 < test.p_values[1]
+    time[0] = 0.0
+    with pytest.raises(ValueError, match="positive times"):
+        model.proportionality_test(x, y, transform="log")
 
 
 def log_likelihood(coef, rows, **given):

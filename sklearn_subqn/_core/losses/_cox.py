@@ -8,8 +8,8 @@ weight, and A and B the sums of s exp(z) over the rows at risk at t and over D_t
 
 with c_k = 0 (Breslow 1974, Peto 1972) or c_k = k / d (Efron 1977). This is half of the
 mean deviance from the saturated model: the infimum is zero, which scores approach that
-fall fast enough with time. Each logarithm is that of a sum of exponentials, so that R
-is a maximum of linear functions of z less relative entropies. At the gradient, R*(u) is
+fall fast enough with time. Each logarithm has a sum of exponentials, so that R is a
+maximum of linear functions of z less relative entropies. At the gradient, R*(u) is
 known by the equality of Fenchel and Young, and by convexity R*(c u) <= c R*(u) for c in
 [0, 1], since R*(0) = 0.
 """
@@ -142,7 +142,7 @@ class Cox(Loss):
     entry : ndarray of shape (n,), optional
         Rows are at risk after this time.
     strata : ndarray of shape (n,), optional
-        Numbers of the strata, of which only the rows of the same one are compared.
+        Numbers of the strata; only rows of the same stratum are compared.
     offset : ndarray of shape (n,), optional
         Added to the scores.
     """
@@ -333,7 +333,7 @@ class AtRisk:
 
     @cached_property
     def expected(self) -> Floats:
-        """What rows at risk add to the gradient, by order; not negative."""
+        """The gradient's terms of rows at risk, by order; not negative."""
         return self.spread(*(x[:, np.newaxis] for x in self.hazards))[:, 0]
 
     def spread(self, values: Floats, own: Floats) -> Floats:
@@ -396,7 +396,7 @@ class AtRisk:
     def coupled(self, values: Floats) -> Floats:
         """Return the sum of (W / d) q qᵀ over all parts, times values (m, w) by order.
 
-        Parts have the shares q of rows in the sums of which R has the logarithms.
+        The shares of rows in the sum of a part are q.
         """
         a = self.means(np.ascontiguousarray(values))
         each = self.part_weights / (self._left * self._left)
@@ -410,9 +410,10 @@ class AtRisk:
         return self.spread(at_risk, at_risk - p1 * a + p2 * b)
 
     def means_at_events(self, values: Floats) -> Floats:
-        """Return for each time the means that events are compared with, of values.
+        """Return for each time the means of values over the rows at risk.
 
-        These are over the rows at risk, by Efron's likelihood on average of its parts.
+        Events are compared with these. For Efron's likelihood they are averages over
+        its parts.
         """
         a = self.means(values)
         if not self._efron:
@@ -424,9 +425,9 @@ class AtRisk:
         return means
 
     def derivatives(self, values: Floats) -> Floats:
-        """Return the terms of rows in the gradient by coefficients, of features.
+        """Return the terms of rows in the gradient by coefficients.
 
-        Those are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
+        They are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
         """
         own = np.repeat(
             self.means_at_events(values), np.diff(self.times.starts), axis=0
@@ -437,7 +438,7 @@ class AtRisk:
 
 
 class CoxCurvature(Curvature):
-    """Second derivatives: those of each row less a sum of products of all rows."""
+    """Second derivatives: a diagonal less a sum of products over all rows."""
 
     by_rows = False
 

@@ -354,8 +354,8 @@ class Loss(OfDuals):
     ) -> float:
         """Return R*(u - R''(z) dz) or more, for the gradient u = ``dual`` at z.
 
-        Infinity where that is not known. Losses that are sums of logarithms of sums of
-        exponentials have it.
+        Infinity if no bound is known. Losses that are sums of logarithms of sums of
+        exponentials have this method.
 
         Parameters
         ----------
