@@ -22,6 +22,7 @@ from .ranker_cv import BMRMRankerCV
 from .structured import StructuredSVM
 from .survival import CoxRegression
 from .survival_cv import CoxRegressionCV
+from .survival_display import SurvivalCurvesDisplay
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -51,6 +52,7 @@ __all__ = [
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
+    "SurvivalCurvesDisplay",
     "dual_gap",
     "linear_model",
     "losses",

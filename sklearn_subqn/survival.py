@@ -120,6 +120,8 @@ class CoxRegression(BundleEstimator):
 
     See Also
     --------
+    CoxRegressionCV : The same model with a cross-validated ``alpha``.
+    SurvivalCurvesDisplay : Plots of survival functions.
     BMRMRanker : Scores that order the rows of each query.
     BMRMRegressor : Poisson regression, with offsets for exposures.
 
@@ -128,8 +130,8 @@ class CoxRegression(BundleEstimator):
     The bound takes the gradient as the dual point, at which Fenchel's and Young's
     equality gives the conjugate of a sum of logarithms of sums of exponentials;
     convexity bounds the conjugate at its multiples. Without a penalty a step of
-    Newton's method leads from there to a dual point that proves a bound. One sweep over sorted times gives the value and the
-    gradient.
+    Newton's method leads from there to a dual point that proves a bound. One sweep over
+    sorted times gives the value and the gradient.
 
     References
     ----------

@@ -240,9 +240,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         """
         self._check_parameters()
         # An earlier fit with ``refit`` may have set these attributes.
-        forget(
-            self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_"
-        )
+        forget(self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_")
         check_same_rows(
             X, y=y, sample_weight=sample_weight, groups=groups, strata=strata
         )
