@@ -21,10 +21,12 @@ from sklearn_subqn import (
     BMRMRegressor,
     CoefficientPathDisplay,
     ConvergenceDisplay,
+    CoxRegression,
     L1LogisticOWLQN,
     L1LogisticOWLQNCV,
     PathScoreDisplay,
     SubLBFGSLinearSVC,
+    SurvivalCurvesDisplay,
     residuals,
 )
 
@@ -123,11 +125,24 @@ def quantile_residuals():
     return fig
 
 
+def survival():
+    """Return a figure of survival functions of three samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    until, seen = rng.exponential(np.exp(-X[:, 0])), rng.exponential(2.0, size=1000)
+    model = CoxRegression().fit(X, (np.minimum(until, seen), until <= seen))
+    fig, ax = plt.subplots(figsize=(6.0, 3.5), layout="constrained")
+    names = [f"first feature {x:g}" for x in (-1, 0, 1)]
+    samples = np.outer([-1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0])
+    SurvivalCurvesDisplay.from_estimator(model, samples, names=names, ax=ax)
+    return fig
+
+
 def main():
     """Write all of them to the folder named on the command line."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (convergence, paths, proven_search, quantile_residuals):
+    for draw in (convergence, paths, proven_search, quantile_residuals, survival):
         draw().savefig(folder / f"{draw.__name__}.png", dpi=100)
 
 

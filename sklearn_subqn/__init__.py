@@ -29,6 +29,9 @@ from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
 from .ranker_cv import BMRMRankerCV
 from .structured import StructuredSVM
+from .survival import CoxRegression
+from .survival_cv import CoxRegressionCV
+from .survival_display import SurvivalCurvesDisplay
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -44,6 +47,8 @@ __all__ = [
     "CoefficientErrors",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
+    "CoxRegression",
+    "CoxRegressionCV",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
     "LinearChainCRF",
@@ -56,6 +61,7 @@ __all__ = [
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
+    "SurvivalCurvesDisplay",
     "dual_gap",
     "fit_statistics",
     "leverages",

@@ -31,8 +31,10 @@ from ._estimators.inferred import (
 )
 from ._estimators.marginal_effects import effects_of
 from ._estimators.offsets import warn_of_missing_offset
+from ._estimators.survival_errors import hazard_errors
 from ._inference import CoefficientErrors
 from ._solving.solution import Floats
+from .survival import CoxRegression
 
 __all__ = [
     "CoefficientErrors",
@@ -57,6 +59,7 @@ def standard_errors(
     offset: Any = None,
     dispersion: float | str | None = None,
     weights: str = "precision",
+    strata: Any = None,
     reference: Any = None,
     feature_names: Any = None,
     estimator: Any = None,
@@ -68,7 +71,9 @@ def standard_errors(
 
     For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
     quantiles, and other losses that are sums of smooth functions of one score per
-    sample, such as the squared hinge and Huber's loss.
+    sample, such as the squared hinge and Huber's loss. Also for Cox's model: "fisher"
+    takes the second derivatives of the partial likelihood, other kinds the score
+    residuals of Lin and Wei (1989).
 
     Parameters
     ----------
@@ -117,6 +122,8 @@ def standard_errors(
         Meaning of ``sample_weight``. "precision": a sample with weight 2 has half the
         variance of a sample with weight 1, like a mean over two years. "frequency": a
         sample with weight 2 stands for two equal samples.
+    strata : array-like of shape (n_samples,), default=None
+        The strata of the fit of a :class:`CoxRegression`.
     reference : class, default=None
         For the multinomial log loss: the class from which differences are taken. By
         default the coefficients sum to zero over classes.
@@ -223,6 +230,10 @@ def standard_errors(
         random_state=random_state,
     )
     fitted = fitted_attributes(model)
+    if isinstance(estimator, CoxRegression):
+        return hazard_errors(estimator, fitted, X, y, sample_weight, strata, options)
+    if strata is not None:
+        raise ValueError("Only a CoxRegression has strata.")
     return coefficient_errors(estimator, fitted, X, y, sample_weight, options)
 
 

@@ -10,6 +10,8 @@ from sklearn_subqn import (
     BMRMOutlierDetector,
     BMRMRanker,
     BMRMRegressor,
+    CoxRegression,
+    CoxRegressionCV,
     L1LogisticOWLQNCV,
     LinearChainCRF,
     MultilabelHingeClassifier,
@@ -47,6 +49,12 @@ def predicted(X: Floats, y: Floats) -> None:
     assert_type(BMRMRegressor().fit(X, y).predict(X), AnyArray)
     assert_type(PoissonRegressor().fit(X, y).predict(X), AnyArray)
     assert_type(OnlineLBFGSRegressor().partial_fit(X, y).predict(X), AnyArray)
+    cox = CoxRegression().fit(X, (y, y > 0.0))
+    assert_type(cox, CoxRegression)
+    assert_type(cox.predict(X), AnyArray)
+    assert_type(cox.predict_survival_function(X), Floats)
+    assert_type(cox.score(X, y), float)
+    assert_type(CoxRegressionCV().fit(X, y), CoxRegressionCV)
     ranker = BMRMRanker().fit(X, y, qid=y)
     assert_type(ranker.predict(X), AnyArray)
     assert_type(ranker.dual_gap_, float)

@@ -81,6 +81,8 @@ FITS: dict[str, tuple[str | None, str, dict[str, Any]]] = {
     "BMRMRegressor": ("counts", "offset coef_init", {"loss": "absolute_error"}),
     "BMRMRegressorCV": ("counts", "sample_weight groups", {"alphas": 2, "cv": 2}),
     "BMRMOutlierDetector": (None, "sample_weight", {"nu": 0.2}),
+    "CoxRegression": ("counts", "sample_weight offset", {}),
+    "CoxRegressionCV": ("counts", "sample_weight groups", {"alphas": 2, "cv": 2}),
     "BMRMRanker": ("thirds", "qid query_weight coef_init", {}),
     "BMRMRankerCV": ("thirds", "qid query_weight", {"alphas": 2, "cv": 2}),
     "OnlineLBFGSClassifier": ("signs", "sample_weight", {}),

@@ -16,6 +16,8 @@ from sklearn_subqn import (
     BMRMRankerCV,
     BMRMRegressor,
     BMRMRegressorCV,
+    CoxRegression,
+    CoxRegressionCV,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
@@ -67,6 +69,9 @@ DEFAULT = [
     BMRMRegressor(),
     BMRMRegressorCV(alphas=3, cv=2),
     BMRMOutlierDetector(),
+    CoxRegression(),
+    CoxRegression(ties="breslow"),
+    CoxRegressionCV(alphas=3, cv=2),
     LinearSVC(),
     LinearSVR(),
     LogisticRegression(),
@@ -155,6 +160,13 @@ def expected_failures(estimator):
         reason = (
             "Compares coefficients to seven digits; these solvers stop at tol, from "
             "where weighted and repeated rows lead to different points."
+        )
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
+    if getattr(estimator, "ties", None) == "efron":
+        reason = (
+            "Efron's likelihood of tied events, as in R, gives each their mean weight: "
+            "repeated rows are ties, a weighted row is none."
         )
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason

@@ -30,6 +30,7 @@ from _adversary import (
 )
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
+from _adversary_survival import check_survival
 from _adversary_units import check_originals, check_units
 from _attack import KINDS
 
@@ -261,3 +262,13 @@ def test_no_bound_is_above_the_best_objective_of_many(part):
     per_part = N_SLOW // 40
     for seed in range(10**6 + part * per_part, 10**6 + (part + 1) * per_part):
         assert not check(seed), seed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_of_survival_models(seed):
+    assert check_survival(seed) == []
+
+
+@pytest.mark.slow
+def test_bounds_of_many_survival_models():
+    assert [check_survival(seed) for seed in range(N_SLOW)] == [[]] * N_SLOW

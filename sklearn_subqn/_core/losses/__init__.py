@@ -4,6 +4,7 @@ from ._base import PiecewiseQuadratic
 from ._box import BINARY_LOSSES, NOVELTY_LOSS, Box, OrdinalLogistic, regression_losses
 from ._check import LossChecks
 from ._contingency import FBeta
+from ._cox import AtRisk, Cox, EventTimes
 from ._dual_loss import AnyLoss, Composed, DualLoss
 from ._groups import Groups
 from ._inversions import Inversions
@@ -35,11 +36,14 @@ __all__ = [
     "MULTINOMIAL_LOSS",
     "NOVELTY_LOSS",
     "AnyLoss",
+    "AtRisk",
     "BinaryEntropy",
     "Box",
     "Composed",
+    "Cox",
     "DualLoss",
     "Entropy",
+    "EventTimes",
     "ExpectedRankUtility",
     "FBeta",
     "Features",

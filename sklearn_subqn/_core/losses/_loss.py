@@ -344,6 +344,39 @@ class Loss(OfDuals):
         """
         raise self._lacks("second derivatives")
 
+    def conjugate_near(
+        self,
+        dual: Floats,
+        scores: Floats,
+        dscores: Floats,
+        targets: Any,
+        weights: Floats,
+    ) -> float:
+        """Return R*(u - R''(z) dz) or more, for the gradient u = ``dual`` at z.
+
+        Infinity if no bound is known. Losses that are sums of logarithms of sums of
+        exponentials have this method.
+
+        Parameters
+        ----------
+        dual : ndarray of shape (n,)
+            The gradient u.
+        scores : ndarray of shape (n,)
+            Scores z of the rows.
+        dscores : ndarray of shape (n,)
+            The direction dz.
+        targets : ndarray of shape (n,)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        conjugate : float
+            An upper bound of R*.
+        """
+        raise self._lacks("conjugate near a gradient")
+
     def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u.
 

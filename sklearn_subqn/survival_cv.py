@@ -1,0 +1,341 @@
+"""Cox regression with a cross-validated strength of the penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from ._checks import check_offset, check_option, names_of_rows, non_negative_weights
+from ._checks.labels import exact_names
+from ._checks.state import unchanged_on_failure
+from ._core.losses import Cox, DualLoss
+from ._core.names import check_same_rows
+from ._estimators.estimator import forget
+from ._estimators.offsets import remember_offset
+from ._estimators.survival_targets import Survival
+from ._problems import LinearProblems
+from ._search.search_report import FoldReport
+from ._search.warm_paths import FoldPath, WarmPaths
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress
+from .survival import CoxRegression, concordance
+
+# A grid for squares begins at ten times the mean curvature along a feature, where
+# coefficients are a tenth of those without a penalty.
+_LARGEST = 10.0
+
+# It ends a million times lower, as the grids of BMRMRegressorCV do.
+_SMALLEST_SHARE = 1e-6
+
+
+class _Samples(NamedTuple):
+    """Checked samples, of which folds are parts."""
+
+    X: Any
+    data: Survival
+    weights: Floats
+    strata: npt.NDArray[np.intp]
+    offset: Floats
+
+    def take(self, rows: Any) -> _Samples:
+        X, data, weights, strata, offset = self
+        return _Samples(
+            X[rows], data.take(rows), weights[rows], strata[rows], offset[rows]
+        )
+
+    def loss(self, ties: str) -> Cox:
+        time, event, entry = self.data
+        return Cox(time, event, ties, entry, self.strata, self.offset)
+
+
+class CoxRegressionCV(WarmPaths, CoxRegression):
+    """Cox regression with cross-validation over a path of penalties.
+
+    On each fold the problems are solved from the largest ``alpha`` to the smallest,
+    each starting at the previous solution, with a proven gap. The best ``alpha`` is
+    then refitted on all samples.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=20
+        The grid, or its size. A grid of a given size is geometric: with an L1 norm over
+        three powers of ten, down from the smallest value with all coefficients zero;
+        with L2 over six powers of ten, down from ten times the mean curvature of the
+        loss along a feature.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Cross-validation splits; an integer is a number of folds with equal shares of
+        events, in random order, and ``None`` means 5.
+    scoring : {"likelihood", "concordance"}, default="likelihood"
+        Score to maximize: what the held-out samples add to the logarithm of the partial
+        likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
+        of all weights, or the concordance of the held-out samples.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without a baseline hazard, objective or gap.
+    ties : {"efron", "breslow"}, default="efron"
+        As in :class:`CoxRegression`.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        As in :class:`CoxRegression`.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        As in :class:`CoxRegression`.
+    solver : str, default="auto"
+        As in :class:`CoxRegression`.
+    tol : float, default=1e-3
+        Relative gap to which each problem is solved.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    memory : int, default=15
+        Number of displacement pairs of limited-memory methods.
+    bundle_size : int or None, default=None
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; None for no limit.
+    solver_options : dict or None, default=None
+        Further options of the solver by name; see `docs/methods.md`.
+    n_jobs : int or None, default=None
+        Number of threads over folds.
+    callback : callable or None, default=None
+        Called after every iteration of the refit, as in :class:`CoxRegression`.
+    verbose : int, default=0
+        Print progress at some fits on folds and some iterations of the refit if 1, at
+        all of them if larger.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the order of samples in folds, for an integer ``cv``.
+
+    Attributes
+    ----------
+    alphas_ : ndarray of shape (n_alphas,)
+        The grid in descending order.
+    alpha_ : float
+        The value with the best mean score, the largest one if several are equal.
+    best_score_ : float
+        The mean score of that value over the folds.
+    scores_path_ : ndarray of shape (n_folds, n_alphas)
+        Scores of the folds.
+    gaps_path_ : ndarray of shape (n_folds, n_alphas)
+        Proven relative gaps.
+    coef_, intercept_, n_features_in_, feature_names_in_
+        As in :class:`CoxRegression`, of the final model.
+    event_times_, strata_, baseline_cumulative_hazard_, baseline_score_
+        As in :class:`CoxRegression`, of the final model.
+    objective_, dual_gap_, n_iter_, history_, plan_
+        As in :class:`CoxRegression`; all but ``n_iter_`` with ``refit=True`` only.
+
+    See Also
+    --------
+    CoxRegression : The same model for one ``alpha``.
+
+    References
+    ----------
+    P. Verweij, H. van Houwelingen (1993), Cross-validation in Survival Analysis,
+    Statistics in Medicine 12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import CoxRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 20))
+    >>> y = rng.exponential(np.exp(-X[:, 0])), rng.random(200) < 0.8
+    >>> model = CoxRegressionCV(alphas=10, penalty="l1").fit(X, y)
+    >>> bool(model.coef_[0] > 0.5), bool((model.gaps_path_ <= 1e-3).all())
+    (True, True)
+    """
+
+    _one_alpha = CoxRegression
+    _may_have_no_penalty = False
+
+    def __init__(
+        self,
+        alphas: Any = 20,
+        *,
+        cv: Any = None,
+        scoring: str = "likelihood",
+        refit: bool = True,
+        ties: str = "efron",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        penalty_factor: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.ties = ties
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        strata: Any = None,
+        offset: Any = None,
+    ) -> Self:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like, structured array, data frame or tuple of arrays
+            Times and events, as in :class:`CoxRegression`.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that use them.
+        strata : array-like of shape (n_samples,), default=None
+            Names of strata, each with a baseline hazard of its own.
+        offset : float or array-like of shape (n_samples,), default=None
+            Numbers that are added to ``<w, x>``.
+
+        Returns
+        -------
+        self : CoxRegressionCV
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are invalid, a part of a fold has no events, or a fit
+            overflows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a fit did not reach ``tol``; the message states the gap.
+        UserWarning
+            If the final model does not use the features.
+        """
+        self._check_parameters()
+        # An earlier fit with ``refit`` may have set these attributes.
+        forget(self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_")
+        check_same_rows(
+            X, y=y, sample_weight=sample_weight, groups=groups, strata=strata
+        )
+        given = X, y, sample_weight
+        X = self._check_X(X, reset=True)
+        n = X.shape[0]
+        _, _, self.strata_ = self._likelihood(n, y, sample_weight, strata, offset)
+        weights, numbers = np.ones(n), np.zeros(n, dtype=np.intp)
+        if sample_weight is not None:
+            weights = non_negative_weights(sample_weight, n)
+        if strata is not None:
+            _, numbers = names_of_rows("strata", strata, n)
+        added = check_offset(0.0 if offset is None else offset, n)
+        samples = _Samples(X, Survival.of(y, n), weights, numbers, added)
+        folds = list(
+            self._splitter().split(
+                np.zeros((n, 1)),
+                samples.data.event,
+                None if groups is None else exact_names(groups),
+            )
+        )
+        problems = self._problems_of(samples)
+        task, report = self._search_task(1, folds, problems, given)
+        path = partial(self._fold_path, samples)
+        self._choose([self._searched(problems, folds, path, report)], task)
+        remember_offset(self, offset)
+        return self
+
+    def _splitter(self) -> Any:
+        cv = 5 if self.cv is None else self.cv
+        if isinstance(cv, int | np.integer):
+            return StratifiedKFold(cv, shuffle=True, random_state=self.random_state)
+        return check_cv(cv)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_option("scoring", self.scoring, ("likelihood", "concordance"))
+
+    def _problems_of(self, samples: _Samples) -> LinearProblems:
+        """Return the problem of some of the samples."""
+        event = samples.data.event & (samples.weights > 0.0)
+        if not event.any():
+            raise ValueError("A training part of cv has no events.")
+        return LinearProblems(
+            self._linear_model(),
+            samples.X,
+            [event.astype(np.float64)],
+            DualLoss(samples.loss(self.ties)),
+            samples.weights / samples.weights.sum(),
+            single=True,
+        )
+
+    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
+        origin = problems.objective(0, 1.0).origin()
+        curvature = origin.objective.risk.hessian(origin.curvature).diagonal()
+        largest = _LARGEST * float(curvature.mean()) or 1.0
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
+
+    def _fold_path(
+        self,
+        samples: _Samples,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        alphas: Floats,
+        report: FoldReport,
+    ) -> FoldPath:
+        """Fit the path on one training part and score it on the test part."""
+        model = self._for_fold()
+        train = np.arange(len(samples.weights))[train]
+        fitted, held = samples.take(train), samples.take(test)
+        problems = model._problems_of(fitted)
+        if self.scoring == "concordance":
+            data = held.data, held.weights, held.strata
+            return model._path(
+                problems, alphas, partial(_concordance, model, held.X, *data), report
+            )
+        losses = samples.loss(self.ties), fitted.loss(self.ties)
+        total = samples.weights.sum()
+        weights = samples.weights / total, fitted.weights / fitted.weights.sum()
+        share = float(fitted.weights.sum() / total)
+
+        def added() -> float:
+            scores = np.asarray(model._scores(samples.X), dtype=np.float64)
+            of_all = losses[0].value(scores, None, weights[0])
+            return share * losses[1].value(scores[train], None, weights[1]) - of_all
+
+        return model._path(problems, alphas, added, report)
+
+
+def _concordance(
+    model: Any,
+    X: Any,
+    data: Survival,
+    weights: Floats,
+    strata: npt.NDArray[np.intp],
+) -> float:
+    scores = np.asarray(model._scores(X), dtype=np.float64)
+    return concordance(data, scores, weights, strata, uno=False)

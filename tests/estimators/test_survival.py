@@ -1,0 +1,317 @@
+"""CoxRegression: against statsmodels, by definition, and by equal problems."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_subqn import CoxRegression, CoxRegressionCV, standard_errors
+
+
+def survival_data(n=200, d=3, seed=0):
+    """Return X with tied times, events, entries and strata."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    time = np.ceil(8.0 * rng.exponential(np.exp(-X @ np.linspace(1.0, -0.5, d))))
+    end = np.ceil(rng.exponential(16.0, n))
+    time, event = np.minimum(time, end), time <= end
+    # No entry is at an event, where statsmodels counts it and R does not.
+    entry = np.maximum(time - rng.integers(1, 10, n) + 0.5, 0.0)
+    return X, time, event, entry, rng.integers(0, 3, n), 0.3 * rng.normal(size=n)
+
+
+X, TIME, EVENT, ENTRY, STRATA, OFFSET = survival_data()
+SEVERAL = {
+    "plain": {},
+    "entry": {"entry": ENTRY},
+    "strata": {"strata": STRATA},
+    "offset": {"offset": OFFSET},
+    "entry, strata": {"entry": ENTRY, "strata": STRATA},
+}
+KNOWN = {
+    "efron": [0.9901291, 0.2088396, -0.5035698],
+    "breslow": [0.8634587, 0.1678421, -0.4330233],
+}
+
+
+def targets(data):
+    entry = data.get("entry")
+    return (TIME, EVENT) if entry is None else (entry, TIME, EVENT)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("data", SEVERAL.values(), ids=SEVERAL)
+def test_coefficients_are_those_of_statsmodels(ties, data):
+    models = pytest.importorskip("statsmodels.api")
+    peer = models.PHReg(TIME, X, status=EVENT.astype(int), ties=ties, **data)
+    peer = peer.fit(disp=0)
+    given = {k: v for k, v in data.items() if k != "entry"}
+    model = CoxRegression(0, ties=ties, tol=1e-10).fit(X, targets(data), **given)
+    np.testing.assert_allclose(model.coef_, peer.params, atol=1e-7)
+    assert model.dual_gap_ <= 1e-10 * model.objective_
+
+
+def test_numbers_of_another_package():
+    # coef_ by statsmodels 0.15, PHReg(ties="efron") and "breslow", of the data above.
+    known = {ties: CoxRegression(0, ties=ties, tol=1e-11) for ties in KNOWN}
+    for ties, model in known.items():
+        coef = model.fit(X, (TIME, EVENT)).coef_
+        np.testing.assert_allclose(coef, KNOWN[ties], atol=1e-6)
+
+
+def test_forms_of_targets():
+    structured = np.array(
+        list(zip(EVENT, TIME, strict=True)), dtype=[("event", bool), ("time", float)]
+    )
+    frame = pd.DataFrame({"time": TIME, "event": EVENT})
+    signed = np.where(EVENT, TIME, -TIME)
+    coef = CoxRegression(1e-2).fit(X, (TIME, EVENT)).coef_
+    for y in (structured, frame, np.column_stack([TIME, EVENT]), signed):
+        np.testing.assert_array_equal(CoxRegression(1e-2).fit(X, y).coef_, coef)
+    late = CoxRegression(1e-2).fit(X, (ENTRY, TIME, EVENT)).coef_
+    y = np.column_stack([ENTRY, TIME, EVENT])
+    np.testing.assert_array_equal(CoxRegression(1e-2).fit(X, y).coef_, late)
+    assert not np.allclose(coef, late)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+def test_weights_are_repetitions_and_sparse_is_dense(penalty):
+    weights = np.random.default_rng(1).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    params = {"penalty": penalty, "ties": "breslow", "tol": 1e-9}
+    model = CoxRegression(1e-2, **params)
+    weighted = model.fit(X, (TIME, EVENT), weights, strata=STRATA)
+    y = TIME[rows], EVENT[rows]
+    repeated = CoxRegression(1e-2, **params).fit(X[rows], y, strata=STRATA[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-8)
+    np.testing.assert_allclose(
+        weighted.baseline_cumulative_hazard_,
+        repeated.baseline_cumulative_hazard_,
+        rtol=1e-5,
+    )
+    assert weighted.baseline_score_ == pytest.approx(repeated.baseline_score_)
+    of_sparse = CoxRegression(1e-2, **params)
+    of_sparse.fit(sparse.csr_array(X), (TIME, EVENT), weights, strata=STRATA)
+    np.testing.assert_allclose(of_sparse.coef_, weighted.coef_, atol=1e-6)
+
+
+def test_wide_data_with_an_l1_norm_are_proven():
+    rng = np.random.default_rng(2)
+    wide = rng.normal(size=(80, 1200))
+    time = rng.exponential(np.exp(-wide[:, 0]))
+    model = CoxRegression(0.05, penalty="l1").fit(wide, (time, rng.random(80) < 0.7))
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert 0 < np.count_nonzero(model.coef_) < 80
+
+
+def test_baseline_and_survival_functions():
+    model = CoxRegression(1e-2, ties="breslow").fit(
+        X, (TIME, EVENT), strata=STRATA, offset=OFFSET
+    )
+    scores = X @ model.coef_ + OFFSET
+    at_risk = [TIME[EVENT & np.equal(STRATA, g)].min() for g in STRATA] <= TIME
+    assert model.baseline_score_ == pytest.approx(scores[at_risk].mean())
+    risk = np.exp(scores - model.baseline_score_)
+    for g in range(3):
+        at = np.equal(STRATA, g)
+        for i, t in enumerate(model.event_times_):
+            steps = [
+                np.sum(at & EVENT & np.equal(TIME, s))
+                / risk[at & np.greater_equal(TIME, s)].sum()
+                for s in np.unique(TIME[at & EVENT & np.less_equal(TIME, t)])
+            ]
+            found = model.baseline_cumulative_hazard_[g, i]
+            assert found == pytest.approx(sum(steps))
+    times = [0.0, model.event_times_[0], 1e9]
+    of = {"strata": STRATA[:5], "offset": 0}
+    hazards = model.predict_cumulative_hazard(X[:5], times, **of)
+    assert not hazards[:, 0].any()
+    everywhere = model.predict_cumulative_hazard(X[:5], **of)
+    np.testing.assert_allclose(hazards[:, 1:], everywhere[:, [0, -1]])
+    survival = model.predict_survival_function(X[:5], **of)
+    np.testing.assert_allclose(survival, np.exp(-everywhere))
+    with pytest.raises(ValueError, match="strata"):
+        model.predict_survival_function(X[:5], offset=0)
+    far = CoxRegression(1e-2, tol=1e-9).fit(X + 5000.0, (TIME, EVENT))
+    near = CoxRegression(1e-2, tol=1e-9).fit(X, (TIME, EVENT))
+    curves = [m.predict_survival_function(x) for m, x in ((far, X + 5000.0), (near, X))]
+    np.testing.assert_allclose(*curves, atol=1e-5)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_concordance_by_all_pairs(late):
+    rng = np.random.default_rng(3)
+    n = 60
+    x = rng.integers(0, 8, n).astype(float)
+    weights = rng.integers(0, 3, n).astype(float)
+    y = (ENTRY[:n], TIME[:n], EVENT[:n]) if late else (TIME[:n], EVENT[:n])
+    model = CoxRegression(1.0).fit(x[:, np.newaxis], y)
+    model.coef_ = np.ones(1)
+    right = pairs = 0.0
+    for i in np.flatnonzero(EVENT[:n]):
+        for j in range(n):
+            later = TIME[j] > TIME[i] or (TIME[j] == TIME[i] and not EVENT[j])
+            seen = not late or ENTRY[j] < TIME[i]
+            if later and seen and STRATA[i] == STRATA[j]:
+                pairs += weights[i] * weights[j]
+                half = 0.5 * (x[i] == x[j])
+                right += weights[i] * weights[j] * ((x[i] > x[j]) + half)
+    score = model.score(x[:, np.newaxis], y, weights, strata=STRATA[:n])
+    assert score == pytest.approx(right / pairs)
+
+
+def test_concordance_by_weights_of_uno():
+    # Four events; one of four samples is censored at 1.5, before the events at 2 and 3.
+    x, y = np.array([[1.0], [4.0], [2.0], [3.0]]), ([1, 1.5, 2, 3], [1, 0, 1, 1])
+    model = CoxRegression(1.0).fit(x, y)
+    model.coef_ = np.ones(1)
+    # Pairs: (1, 2), (1, 3), (1, 4) of weight 1, and (3, 4) of weight (3 / 2)².
+    assert model.score(x, y) == 0.0
+    model.coef_ = -np.ones(1)
+    assert model.score(x, y, weights="uno") == 1.0
+    swapped = x[[0, 1, 3, 2]]
+    assert model.score(swapped, y) == pytest.approx(3.0 / 4.0)
+    assert model.score(swapped, y, weights="uno") == pytest.approx(3.0 / 5.25)
+    # Nobody under observation stays uncensored until the next sample enters.
+    late = [0, 1.5, 1.5], [1, 2, 3], [0, 1, 0]
+    with pytest.raises(ValueError, match="infinite"):
+        model.score(x[:3], late, weights="uno")
+
+
+def test_what_is_refused():
+    for y, message in (
+        ((TIME, np.zeros(len(X))), "no events"),
+        ((TIME, TIME), "booleans"),
+        ((-TIME, EVENT), "negative"),
+        ((TIME, TIME, EVENT), "before time"),
+        ((TIME[:-1], EVENT[:-1]), "inconsistent"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CoxRegression().fit(X, y)
+
+
+def test_pickles_give_the_same_predictions():
+    model = CoxRegression().fit(X, (TIME, EVENT))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_monotone_likelihoods_are_not_called_proven():
+    x = -TIME[:, np.newaxis]
+    with pytest.warns(ConvergenceWarning):
+        CoxRegression(0, tol=1e-6).fit(x, (TIME, np.ones(len(x))))
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("data", SEVERAL.values(), ids=SEVERAL)
+def test_standard_errors_are_those_of_statsmodels(ties, data):
+    models = pytest.importorskip("statsmodels.api")
+    peer = models.PHReg(TIME, X, status=EVENT.astype(int), ties=ties, **data)
+    given = {k: v for k, v in data.items() if k != "entry"}
+    model = CoxRegression(0, ties=ties, tol=1e-10).fit(X, targets(data), **given)
+    errors = standard_errors(model, X, targets(data), **given)
+    np.testing.assert_allclose(errors.std_errors, peer.fit(disp=0).bse, rtol=1e-7)
+    if ties == "breslow" and "entry" not in data:
+        groups = np.arange(len(X)) // 4
+        robust = standard_errors(model, X, targets(data), groups=groups, **given)
+        # Here with a factor for few clusters, of which there are 50.
+        factor = np.sqrt(50 / 49 * (len(X) - 1) / (len(X) - 3))
+        others = peer.fit(disp=0, groups=groups).bse
+        np.testing.assert_allclose(robust.std_errors, factor * others, rtol=1e-7)
+
+
+def test_weights_as_frequencies_have_the_errors_of_repeated_rows():
+    weights = np.random.default_rng(4).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    model = CoxRegression(0, ties="breslow", tol=1e-10).fit(X, (TIME, EVENT), weights)
+    for kind in ("fisher", "HC0", "HC1"):
+        found = standard_errors(
+            model, X, (TIME, EVENT), weights, kind=kind, weights="frequency"
+        )
+        repeated = standard_errors(model, X[rows], (TIME[rows], EVENT[rows]), kind=kind)
+        np.testing.assert_allclose(found.std_errors, repeated.std_errors, rtol=1e-9)
+
+
+def test_proportionality_by_its_definition():
+    model = CoxRegression(0, ties="breslow", tol=1e-10).fit(X, (TIME, EVENT))
+    test = model.proportionality_test(X, (TIME, EVENT), transform="identity")
+    risk = np.exp(X @ model.coef_)
+    order = np.flatnonzero(EVENT)[np.argsort(TIME[EVENT], kind="stable")]
+    np.testing.assert_array_equal(test.times, TIME[order])
+    expected = []
+    for i in order:
+        share = risk * (TIME[i] <= TIME)
+        expected.append(X[i] - share @ X / share.sum())
+    summed = {t: np.sum(np.array(expected)[TIME[order] == t], 0) for t in TIME[order]}
+    for t, total in summed.items():
+        np.testing.assert_allclose(
+            test.residuals[test.times == t].sum(0), total, atol=1e-12
+        )
+    g = TIME[order] - TIME[order].mean()
+    total, d = g @ np.array(expected), len(order)
+    covariance = standard_errors(model, X, (TIME, EVENT)).covariance
+    whole = d * total @ covariance @ total / (g @ g)
+    assert test.statistic == pytest.approx(whole)
+    each = d * (covariance @ total) ** 2 / np.diag(covariance) / (g @ g)
+    np.testing.assert_allclose(test.statistics, each)
+
+
+def test_effects_that_fade_are_found():
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 2, (2000, 2)).astype(float)
+    # The hazard ratio of the first feature is e before the time 0.5, and 1 thereafter.
+    early = rng.exponential(np.exp(-x[:, 0]))
+    time = np.where(early < 0.5, early, 0.5 + rng.exponential(size=len(x)))
+    y = time, np.ones(len(x))
+    model = CoxRegression(0, tol=1e-9).fit(x, y)
+    test = model.proportionality_test(x, y)
+    assert test.p_values[0] < 1e-6 < 1e-2 < test.p_values[1]
+    time[0] = 0.0
+    with pytest.raises(ValueError, match="positive times"):
+        model.proportionality_test(x, y, transform="log")
+
+
+def log_likelihood(coef, rows, **given):
+    """Return the partial likelihood's logarithm by Breslow, without ties."""
+    scores = X[rows] @ coef
+    time, event = given["time"][rows], EVENT[rows]
+    return sum(
+        scores[i] - np.log(np.exp(scores[time >= time[i]]).sum())
+        for i in np.flatnonzero(event)
+    )
+
+
+def test_search_scores_are_those_of_separate_fits():
+    rng = np.random.default_rng(6)
+    time = TIME + 1e-3 * rng.random(len(X))
+    y, n = (time, EVENT), len(X)
+    folds = [(np.arange(n) % 3 != k, np.arange(n) % 3 == k) for k in range(3)]
+    folds = [tuple(map(np.flatnonzero, fold)) for fold in folds]
+    alphas = [1.0, 1e-2]
+    options = {"cv": folds, "tol": 1e-10}
+    search = CoxRegressionCV(alphas, **options).fit(X, y)
+    by_order = CoxRegressionCV(alphas, scoring="concordance", **options).fit(X, y)
+    for k, (train, test) in enumerate(folds):
+        of_fold = []
+        for j, alpha in enumerate(alphas):
+            fit = CoxRegression(alpha, tol=1e-10).fit(
+                X[train], (time[train], EVENT[train])
+            )
+            score = fit.score(X[test], (time[test], EVENT[test]))
+            assert by_order.scores_path_[k, j] == pytest.approx(score)
+            of_fold.append(
+                log_likelihood(fit.coef_, np.arange(n), time=time)
+                - log_likelihood(fit.coef_, train, time=time)
+            )
+        # Up to a constant of the fold.
+        found = n * np.diff(search.scores_path_[k])
+        np.testing.assert_allclose(found, np.diff(of_fold), rtol=1e-6)
+    assert (search.gaps_path_ <= 1e-10).all()
+    best = CoxRegression(search.alpha_, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(search.coef_, best.coef_, atol=1e-8)
+    hazards = [m.baseline_cumulative_hazard_ for m in (search, best)]
+    np.testing.assert_allclose(*hazards, rtol=1e-7)
