@@ -21,7 +21,7 @@ from ._core.losses import (
 )
 from ._core.rounding import ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
-from ._estimators.catalogue import BundleEstimator
+from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
 from ._estimators.classification_losses import (
     CONCERN_ONE_CLASS,
     INSTEAD,
@@ -345,6 +345,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "ordinal_immediate_threshold",
     )
 
+    _penalties = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
@@ -360,6 +361,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
+        groups: Any = None,
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
@@ -387,6 +389,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self.l1_ratio = l1_ratio
         self.p = p
         self.penalty_matrix = penalty_matrix
+        self.groups = groups
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds

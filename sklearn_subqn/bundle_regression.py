@@ -26,7 +26,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
-from ._estimators.catalogue import BundleEstimator
+from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
@@ -252,6 +252,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
+    _penalties = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
@@ -263,6 +264,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
+        groups: Any = None,
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
@@ -290,6 +292,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.l1_ratio = l1_ratio
         self.p = p
         self.penalty_matrix = penalty_matrix
+        self.groups = groups
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds

@@ -21,6 +21,7 @@ from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
 from ._core.steps.line_search import exact
 from ._estimators.block_methods import is_collection
+from ._estimators.catalogue import GROUPS
 from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
 from ._search.bounded_scores import neg_mean_pinball_loss
@@ -164,7 +165,10 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """
 
     _one_alpha = BMRMRegressor
-    _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
+    _penalties: ClassVar[tuple[str, ...]] = (
+        *("l2", "l1", "elasticnet"),
+        *GROUPS,
+    )
 
     # Fixed values of parameters that the estimator for one ``alpha`` has.
     metric = None
@@ -185,6 +189,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
         l1_ratio: Any = 0.5,
+        groups: Any = None,
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
@@ -214,6 +219,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.groups = groups
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds
@@ -337,7 +343,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         return scores
 
     def _has_ratio(self) -> bool:
-        return self.penalty == "elasticnet"
+        return self.penalty in ("elasticnet", *GROUPS[1:])
 
     def _grid_of_squares(
         self, problems: LinearProblems, n: int

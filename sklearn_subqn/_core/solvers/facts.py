@@ -46,6 +46,8 @@ class Facts:
     ----------
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
+    groups : bool
+        Whether the penalty has norms of groups.
     quadratic : bool
         Whether the penalty is a quadratic form, such as squares.
     box : bool
@@ -78,6 +80,7 @@ class Facts:
         loss, design = objective.loss, objective.design
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
+        self.groups = objective.groups is not None
         regularizer = objective.regularizer
         self.quadratic = isinstance(regularizer, L2 | QuadraticForm)
         self.box = isinstance(regularizer, Bounded)

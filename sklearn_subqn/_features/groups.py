@@ -1,0 +1,157 @@
+"""Groups of features: labels, lists of features, or the dummies of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import check_unmasked
+from .._core.names import Axis, in_order
+from .by_feature import by_feature, penalty_factors
+
+#: The word for groups of the dummies of each category.
+CATEGORIES = "categories"
+
+
+class Groups(NamedTuple):
+    """Groups of features and their factors in the penalty.
+
+    Attributes
+    ----------
+    labels : ndarray of int, of shape (n_features,)
+        The group of each feature, from zero on.
+    factors : ndarray of shape (n_groups,)
+        Zero for features without a penalty.
+    """
+
+    labels: npt.NDArray[np.intp]
+    factors: npt.NDArray[np.float64]
+
+
+def checked_groups(
+    given: Any, factors: Any, n_features: int, axis: Axis, indicators: Any
+) -> Groups:
+    """Return groups of features, with the root of their sizes as default factors.
+
+    Parameters
+    ----------
+    given : array-like, list, dict, "categories" or None
+        Labels of the features; lists of names or numbers of features, perhaps by the
+        names of groups, without features that are groups of their own; or None, for
+        groups of one feature.
+    factors : array-like, dict or None
+        In the order of the groups, which is ascending for labels, or by their names.
+    n_features : int
+    axis : Axis
+        The axis of the features.
+    indicators : ndarray of bool of shape (n_features,), optional
+        Which features are zeros and ones only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If groups or factors are invalid.
+    """
+    names: list[Any]
+    if isinstance(given, str):
+        if given != CATEGORIES:
+            raise ValueError(f"groups must be 'categories' if a word, got {given!r}.")
+        names, labels = _of_categories(axis, indicators)
+    elif given is None:
+        names, labels = list(range(n_features)), np.arange(n_features)
+    elif _is_lists(given):
+        names, labels = _of_lists(given, n_features, axis)
+    else:
+        array = np.asarray(in_order("groups", given, axis))
+        check_unmasked("groups", given)
+        if array.shape != (n_features,) or array.dtype.kind not in "biufUSO":
+            raise ValueError(
+                f"groups must be one label for each of the {n_features} features, "
+                "lists of features, a dict of such lists, or 'categories'; got "
+                f"an array of shape {array.shape}."
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError("labels in groups must be finite numbers or names.")
+        labels_of, labels = np.unique(array, return_inverse=True)
+        names = labels_of.tolist()
+    sizes = np.bincount(labels, minlength=len(names))
+    if factors is None:
+        return Groups(labels, np.sqrt(sizes))
+    if not isinstance(factors, Mapping):
+        if np.shape(factors) != (len(names),):
+            raise ValueError(
+                f"penalty_factor must have one number for each of the {len(names)} "
+                f"groups; got an array of shape {np.shape(factors)}."
+            )
+        return Groups(labels, penalty_factors(factors, len(names), Axis("groups", None)))
+    roots = dict(zip(map(str, names), np.sqrt(sizes).tolist(), strict=True))
+    all_of_them = roots | {str(name): factor for name, factor in factors.items()}
+    by_name = Axis("groups", list(map(str, names)))
+    numbers = by_feature("penalty_factor", all_of_them, len(names), by_name)
+    return Groups(labels, penalty_factors(numbers, len(names), by_name))
+
+
+def _is_lists(given: Any) -> bool:
+    """Whether groups are lists of features, and not one label for each feature."""
+    values = list(given.values()) if isinstance(given, Mapping) else given
+    if not isinstance(values, list | tuple):
+        return False
+    return any(isinstance(each, list | tuple | np.ndarray) for each in values)
+
+
+def _of_lists(
+    given: Any, n_features: int, axis: Axis
+) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return names and labels of lists of features; the others are by themselves."""
+    lists = given if isinstance(given, Mapping) else dict(enumerate(given))
+    known = {} if axis.labels is None else {n: j for j, n in enumerate(axis.labels)}
+    labels = np.full(n_features, -1, dtype=np.intp)
+    for g, (name, members) in enumerate(lists.items()):
+        members = np.atleast_1d(np.asarray(members, dtype=object)).tolist()
+        for member in members:
+            place = known.get(member, member)
+            whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
+            if not (whole and 0 <= place < n_features):
+                raise ValueError(
+                    f"groups has {member!r} in the group {name!r}, which is neither a "
+                    "name nor a number of a feature."
+                )
+            if labels[place] >= 0:
+                raise ValueError(f"groups has the feature {member!r} more than once.")
+            labels[place] = g
+        if not members:
+            raise ValueError(f"groups has no features in the group {name!r}.")
+    rest = np.flatnonzero(labels < 0)
+    labels[rest] = len(lists) + np.arange(len(rest))
+    own = rest if axis.labels is None else np.asarray(axis.labels)[rest]
+    return [*lists, *own.tolist()], labels
+
+
+def _of_categories(
+    axis: Axis, indicators: Any
+) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return names and labels of the dummies of categories, by names up to a last _."""
+    if axis.labels is None:
+        raise ValueError(
+            "groups='categories' needs names of the features: give X as a data frame, "
+            "such as of a ColumnTransformer with set_output(transform='pandas')."
+        )
+    if indicators is None:
+        raise ValueError(
+            "groups='categories' is not supported for data in blocks: give labels, "
+            "lists of features or a dict."
+        )
+    parts = [str(name).rpartition("_") for name in axis.labels]
+    # Features by themselves have keys that no prefix equals.
+    keys = [
+        (1, prefix) if is_dummy and separator and prefix else (0, str(name))
+        for (prefix, separator, _), is_dummy, name in zip(
+            parts, indicators, axis.labels, strict=True
+        )
+    ]
+    places: dict[tuple[int, str], int] = {}
+    labels = [places.setdefault(key, len(places)) for key in keys]
+    return [name for _, name in places], np.array(labels, dtype=np.intp)
