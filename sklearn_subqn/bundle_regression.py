@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +74,23 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
           with the same, for ``y >= 0``: amounts that are often zero;
         - or a user-defined loss, see the user guide.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
-            "normalized_entropy"}, default="l2"
+            "normalized_entropy", "group", "group_elasticnet", "sparse_group"}, \
+            default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
         ||w||²``; ``||w||_p² / 2``; ``wᵀ B w / 2``; ``sum_j w_j ln w_j - w_j`` for
-        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex.
+        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex. With ``groups``
+        g of features and their factors f: ``sum_g f_g ||w_g||``; ``sum_g f_g (l1_ratio
+        * ||w_g|| + (1 - l1_ratio) / 2 * ||w_g||²)``; ``l1_ratio * ||w||_1 + (1 -
+        l1_ratio) * sum_g f_g ||w_g||``. The coefficients of all scores of a joint loss
+        belong to the group of their feature.
     l1_ratio : float, default=0.5
-        For the elastic net, in [0, 1].
+        For the elastic nets and "sparse_group", in [0, 1].
+    groups : array-like, list, dict, "categories" or None, default=None
+        Groups of the features: a label for each; or lists of names or numbers of
+        features, perhaps in a dict by the names of groups, where other features are
+        groups of their own; or "categories", for which features of zeros and ones whose
+        names agree up to the last "_" are a group, as the dummies of one-hot encoders.
+        With None each feature is a group.
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
@@ -92,7 +103,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
         "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
         the features. A dict or Series is matched by feature names; missing features
-        have the factor 1.
+        have the factor 1. With groups: factors of the groups, in ascending order of
+        labels or that of the lists, or a dict by their names; by default the root of
+        the number of features of the group.
     positive : bool, default=False
         Whether coefficients are non-negative; the intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
@@ -101,7 +114,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         features have no bound. Zero has to be between both bounds. Both parameters are
         for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
-        and for smooth losses "fista" and "ista".
+        and for smooth losses "fista" and "ista"; with groups bounds are 0 or None.
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
@@ -130,7 +143,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
           "alm", after a start that depends on the shape of the data; for L1 and elastic
           net coordinate descent on quadratic models, of envelopes around dual variables
-          where the loss has kinks; else "ls-bmrm".
+          where the loss has kinks, and for groups block coordinate descent; else
+          "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
@@ -234,6 +248,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Tables 5 and 6, Appendix C.
     V. Chernozhukov, I. Fernández-Val, A. Galichon (2010), Quantile and Probability
     Curves Without Crossing, Econometrica 78: sorted quantiles, section 2.
+    M. Yuan, Y. Lin (2006), Model Selection and Estimation in Regression with Grouped
+    Variables, JRSS B 68: "group".
+    N. Simon, J. Friedman, T. Hastie, R. Tibshirani (2013), A Sparse-Group Lasso, JCGS
+    22: "sparse_group", eq. 3.
 
     Examples
     --------
@@ -252,7 +270,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
-    _penalties = (*PENALTIES, *GROUPS)
+    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(

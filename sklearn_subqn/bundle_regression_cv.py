@@ -73,11 +73,15 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         are averaged over the folds, without an objective or a gap.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
-    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+    penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
+            "sparse_group"}, default="l2"
         As in :class:`BMRMRegressor`.
     l1_ratio : float or list of float, default=0.5
-        For the elastic net, in [0, 1]. From a list, the value with the best mean score
-        at its best ``alpha`` is chosen, the first one if several are equal.
+        For the elastic nets and "sparse_group", in [0, 1]. From a list, the value with
+        the best mean score at its best ``alpha`` is chosen, the first one if several
+        are equal.
+    groups : array-like, list, dict, "categories" or None, default=None
+        As in :class:`BMRMRegressor`; groups of rows for splitters are given to ``fit``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         As in :class:`BMRMRegressor`.
     positive : bool, default=False
@@ -132,7 +136,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        With ``penalty="elasticnet"`` the chosen value of ``l1_ratio``.
+        With the elastic nets and "sparse_group" the chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float

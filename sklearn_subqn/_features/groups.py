@@ -86,7 +86,9 @@ def checked_groups(
                 f"penalty_factor must have one number for each of the {len(names)} "
                 f"groups; got an array of shape {np.shape(factors)}."
             )
-        return Groups(labels, penalty_factors(factors, len(names), Axis("groups", None)))
+        return Groups(
+            labels, penalty_factors(factors, len(names), Axis("groups", None))
+        )
     roots = dict(zip(map(str, names), np.sqrt(sizes).tolist(), strict=True))
     all_of_them = roots | {str(name): factor for name, factor in factors.items()}
     by_name = Axis("groups", list(map(str, names)))

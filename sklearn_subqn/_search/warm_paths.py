@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.regularizers import GroupPenalty
 from .._core.solvers import Start
 from .._core.solvers.squares_path import SquaresPath, has_squares_path
-from .._core.regularizers import GroupPenalty
 from .._estimators.estimator import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems

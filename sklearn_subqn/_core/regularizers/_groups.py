@@ -58,15 +58,12 @@ class GroupPenalty(Regularizer):
         """Return ``factor`` times the penalty of some parameters, free at places -1."""
         n, free = len(self.norm), places < 0
         labels = np.where(free, n, self.labels[places])
-        _, labels = np.unique(labels, return_inverse=True)
-        kept = np.unique(np.where(free, n, self.labels[places]))
-        factors = (np.append(factor * x, 0.0)[kept] for x in self._factors)
+        kept, labels = np.unique(labels, return_inverse=True)
+        l1, norm, square = (
+            np.append(factor * x, 0.0)[kept] for x in (self.l1, self.norm, self.square)
+        )
         side = np.where(free, 0.0, self.side[places])
-        return type(self)(labels, *factors, side)
-
-    @property
-    def _factors(self) -> tuple[Floats, Floats, Floats]:
-        return self.l1, self.norm, self.square
+        return type(self)(labels, l1, norm, square, side)
 
     def norms(self, v: Floats) -> Floats:
         """Return ||v_g|| of all groups, rounded up."""
@@ -160,8 +157,8 @@ class GroupPenalty(Regularizer):
             low, high = low[beyond], np.ones(np.count_nonzero(beyond))
             for _ in range(MOST_STEPS):
                 c = 0.5 * (low + high)
-                held = part.norms(part.thresholded(c[part.labels] * v[some]))
-                held = held <= part.norm
+                norms = part.norms(part.thresholded(c[part.labels] * v[some]))
+                held = norms <= part.norm
                 low, high = np.where(held, c, low), np.where(held, high, c)
         return float(low.min()) / self._more
 
@@ -170,7 +167,7 @@ class GroupPenalty(Regularizer):
 
     def critical(self, v: Floats) -> float:
         """Return the smallest alpha with Omega*(v / alpha) = 0."""
-        largest = float(np.abs(v).max(initial=0.0))
+        largest = float(np.abs(self.thresholded(v, 0.0)).max(initial=0.0))
         if largest == 0.0:
             return 0.0
         # Multiples that no group holds.

@@ -5,24 +5,18 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from .. import lapack
 from ..kernels import coordinate_descent
 from ..losses._base import Floats, Mask
 from ..regularizers import GroupPenalty
 from ..rounding import EPS, ROUNDED
 
-# At least 20 sweeps over groups come before the system of those that are not zero is
-# solved.
+# After 20 sweeps over groups the system of those that are not zero is solved.
+# docs/constants.md has the figures.
 _SWEEPS = 20
 
-# Factorizing the system of m coordinates takes the time of m / 45 sweeps over them, and
-# so many come before.
-_COORDINATES_PER_SWEEP = 45
-
-# Newton steps on the groups that are not zero are at most these shares of a whole one.
+# A Newton step on the groups that are not zero is a whole one, or one of these shares.
 _SHARES = (1.0, 0.3, 0.1)
-
-# At most five Newton steps on the groups that are not zero follow each other.
-_MOST_NEWTON = 5
 
 
 class GroupStep:
@@ -55,7 +49,7 @@ class GroupStep:
         for g in np.flatnonzero(sizes > 1):
             own = self._order[self._starts[g] : self._starts[g + 1]]
             block = self._gram[np.ix_(own, own)]
-            bounds[g] = np.linalg.eigvalsh(block)[-1] * (1.0 + ROUNDED)
+            bounds[g] = lapack.eigvalsh(block)[-1] * (1.0 + ROUNDED)
         self._bounds = bounds
 
     def minimize(
@@ -64,21 +58,16 @@ class GroupStep:
         """Return the minimizer v, as ``Step`` says."""
         result, inside = start.T.copy(), self._inside.T
         v, slopes = result[inside], gradient.T[inside]
-        p, done = self._penalty, 0
+        p = self._penalty
         while limit > 0:
             left, taken = coordinate_descent.sweep_groups(
                 *(self._gram, slopes, v, self._order, self._starts, self._bounds),
                 *(p.l1, p.norm, p.square, p.side, tol, min(limit, _SWEEPS)),
             )
-            limit, done = limit - taken, done + taken
+            limit -= taken
             if left <= max(tol, self._rounding(v)):
                 break
-            if done * _COORDINATES_PER_SWEEP < np.count_nonzero(v):
-                continue
-            done = 0
-            for _ in range(_MOST_NEWTON):
-                if not self._newton(slopes, v, tol):
-                    break
+            self._newton(slopes, v)
         result[inside] = v
         return result.T
 
@@ -87,10 +76,10 @@ class GroupStep:
         roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v)))
 
-    def _newton(self, slopes: Floats, v: Floats, tol: float) -> bool:
+    def _newton(self, slopes: Floats, v: Floats) -> None:
         """Take a Newton step on the coordinates that are not zero; update the slopes.
 
-        Returns whether the model fell, and a further step may be of use.
+        The step may be shortened, and is not taken where the model does not fall.
         """
         p = self._penalty
         free = (p.l1 + p.norm == 0.0)[p.labels]
@@ -100,8 +89,6 @@ class GroupStep:
         norms = np.where(p.norm > 0.0, p.norms(v), 1.0)
         bend = p.norm[own] / norms[own]
         right = -slopes[face] - p.gradient(v)[face]
-        if float(np.abs(right).max(initial=0.0)) <= 0.1 * tol:
-            return False
         matrix = self._gram[np.ix_(face, face)]
         # The Hessian of b ||w|| is b (I - w wᵀ / ||w||²) / ||w||.
         unit = np.sqrt(bend) * w / norms[own]
@@ -114,7 +101,7 @@ class GroupStep:
         try:
             factor = linalg.cho_factor(matrix, check_finite=False)
         except linalg.LinAlgError:
-            return False
+            return
         step = linalg.cho_solve(factor, right, check_finite=False)
         value = p.value(v)
         signed = (p.l1[own] > 0.0) | (p.side[face] != 0.0)
@@ -129,5 +116,4 @@ class GroupStep:
             if fall + p.value(trial) - value < 0.0:
                 v[:] = trial
                 slopes += change
-                return True
-        return False
+                return
