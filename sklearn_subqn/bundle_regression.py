@@ -85,12 +85,6 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         belong to the group of their feature.
     l1_ratio : float, default=0.5
         For the elastic nets and "sparse_group", in [0, 1].
-    groups : array-like, list, dict, "categories" or None, default=None
-        Groups of the features: a label for each; or lists of names or numbers of
-        features, perhaps in a dict by the names of groups, where other features are
-        groups of their own; or "categories", for which features of zeros and ones whose
-        names agree up to the last "_" are a group, as the dummies of one-hot encoders.
-        With None each feature is a group.
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
@@ -98,6 +92,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         differences D of neighboring levels; with ``metric`` definite, for the
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
+    groups : array-like, list, dict, "categories" or None, default=None
+        Groups of the features: a label for each; or lists of names or numbers of
+        features, perhaps in a dict by the names of groups, where other features are
+        groups of their own; or "categories", for which features of zeros and ones whose
+        names agree up to the last "_" are a group, as the dummies of one-hot encoders.
+        With None each feature is a group.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
         ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",

@@ -26,7 +26,7 @@ from .._core.regularizers import (
 )
 from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
-from .._features.groups import Groups, checked_groups
+from .._features.groups import FeatureGroups, checked_groups
 from .._solving.solution import Floats, Progress
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
@@ -110,14 +110,14 @@ class BundleEstimator(LinearEstimator):
                 self._indicators = ((rows == 0.0) | (rows == 1.0)).all(axis=0)
         return checked
 
-    def _groups(self) -> Groups | None:
+    def _groups(self) -> FeatureGroups | None:
         """Return the groups of the features, if the penalty has norms of groups."""
         if self.penalty not in GROUPS:
             return None
         given = self.groups, self.penalty_factor, self.n_features_in_
         return checked_groups(*given, features_axis(self), self._indicators)
 
-    def _group_penalty(self, groups: Groups, n_coef: int) -> GroupPenalty:
+    def _group_penalty(self, groups: FeatureGroups, n_coef: int) -> GroupPenalty:
         """Return the penalty of groups of features, with all of their scores."""
         labels, factors = groups
         share = float(self.l1_ratio)

@@ -16,7 +16,7 @@ from .by_feature import by_feature, penalty_factors
 CATEGORIES = "categories"
 
 
-class Groups(NamedTuple):
+class FeatureGroups(NamedTuple):
     """Groups of features and their factors in the penalty.
 
     Attributes
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
 
 def checked_groups(
     given: Any, factors: Any, n_features: int, axis: Axis, indicators: Any
-) -> Groups:
+) -> FeatureGroups:
     """Return groups of features, with the root of their sizes as default factors.
 
     Parameters
@@ -79,21 +79,21 @@ def checked_groups(
         names = labels_of.tolist()
     sizes = np.bincount(labels, minlength=len(names))
     if factors is None:
-        return Groups(labels, np.sqrt(sizes))
+        return FeatureGroups(labels, np.sqrt(sizes))
     if not isinstance(factors, Mapping):
         if np.shape(factors) != (len(names),):
             raise ValueError(
                 f"penalty_factor must have one number for each of the {len(names)} "
                 f"groups; got an array of shape {np.shape(factors)}."
             )
-        return Groups(
+        return FeatureGroups(
             labels, penalty_factors(factors, len(names), Axis("groups", None))
         )
     roots = dict(zip(map(str, names), np.sqrt(sizes).tolist(), strict=True))
     all_of_them = roots | {str(name): factor for name, factor in factors.items()}
     by_name = Axis("groups", list(map(str, names)))
     numbers = by_feature("penalty_factor", all_of_them, len(names), by_name)
-    return Groups(labels, penalty_factors(numbers, len(names), by_name))
+    return FeatureGroups(labels, penalty_factors(numbers, len(names), by_name))
 
 
 def _is_lists(given: Any) -> bool:
