@@ -104,8 +104,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
         the features. A dict or Series is matched by feature names; missing features
         have the factor 1. With groups: factors of the groups, in ascending order of
-        labels or that of the lists, or a dict by their names; by default the root of
-        the number of features of the group.
+        labels or in the order of the lists, or a dict or Series by their names; by
+        default the root of the number of features of the group. A group with the factor
+        zero has no penalty at all, also no L1 norm.
     positive : bool, default=False
         Whether coefficients are non-negative; the intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None

@@ -104,7 +104,9 @@ class BundleEstimator(LinearEstimator):
             rows = checked[0] if isinstance(checked, tuple) else checked
             other = rows.copy() if sparse.issparse(rows) else rows
             if sparse.issparse(rows):
-                other.data = (rows.data != 1.0).astype(rows.dtype)
+                other.sum_duplicates()
+                others = (other.data != 0.0) & (other.data != 1.0)
+                other.data = others.astype(np.float64)
                 self._indicators = np.ravel(other.sum(axis=0)) == 0.0
             else:
                 self._indicators = ((rows == 0.0) | (rows == 1.0)).all(axis=0)
@@ -219,6 +221,11 @@ class BundleEstimator(LinearEstimator):
                 f"penalty={self.penalty!r} takes signs of coefficients only: bounds in "
                 f"coef_bounds must be zero or None, got {finite[finite != 0.0][0]:g}."
             )
+        if grouped and np.any(low == high):
+            raise ValueError(
+                f"penalty={self.penalty!r} takes no bounds that are both zero: leave "
+                "these features out of X."
+            )
         return low, high
 
     def _constraints(self) -> tuple[Floats, Floats] | None:
@@ -248,6 +255,19 @@ class BundleEstimator(LinearEstimator):
             raise ValueError(
                 f"loss={loss_name(self.loss)} of several scores is not smooth and "
                 "needs fit_intercept=False."
+            )
+        penalty = problems.regularizer
+        if not isinstance(penalty, GroupPenalty):
+            return
+        if loss.joint and problems.free is not None:
+            raise ValueError(
+                "penalty_factor=0 is not supported for groups with losses of several "
+                "scores: give a small factor, such as 1e-4."
+            )
+        if problems.elsewhere is not None and not (penalty.bends or loss.smooth):
+            raise ValueError(
+                f"{self._combination()} is not supported for data in blocks, which "
+                "take smooth losses with it."
             )
 
     def _combination(self) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._checks import check_unmasked
-from .._core.names import Axis, in_order
+from .._core.names import Axis, in_order, named
 from .by_feature import by_feature, penalty_factors
 
 #: The word for groups of the dummies of each category.
@@ -42,7 +42,7 @@ def checked_groups(
         Labels of the features; lists of names or numbers of features, perhaps by the
         names of groups, without features that are groups of their own; or None, for
         groups of one feature.
-    factors : array-like, dict or None
+    factors : array-like, dict, Series or None
         In the order of the groups, which is ascending for labels, or by their names.
     n_features : int
     axis : Axis
@@ -65,43 +65,66 @@ def checked_groups(
     elif _is_lists(given):
         names, labels = _of_lists(given, n_features, axis)
     else:
-        array = np.asarray(in_order("groups", given, axis))
-        check_unmasked("groups", given)
-        if array.shape != (n_features,) or array.dtype.kind not in "biufUSO":
-            raise ValueError(
-                f"groups must be one label for each of the {n_features} features, "
-                "lists of features, a dict of such lists, or 'categories'; got "
-                f"an array of shape {array.shape}."
-            )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError("labels in groups must be finite numbers or names.")
-        labels_of, labels = np.unique(array, return_inverse=True)
-        names = labels_of.tolist()
+        names, labels = _of_labels(given, n_features, axis)
     sizes = np.bincount(labels, minlength=len(names))
     if factors is None:
         return FeatureGroups(labels, np.sqrt(sizes))
-    if not isinstance(factors, Mapping):
+    values, keys, _ = named(factors)
+    if keys is None or np.ndim(values) != 1:
         if np.shape(factors) != (len(names),):
             raise ValueError(
                 f"penalty_factor must have one number for each of the {len(names)} "
                 f"groups; got an array of shape {np.shape(factors)}."
             )
-        return FeatureGroups(
-            labels, penalty_factors(factors, len(names), Axis("groups", None))
+        by_place = Axis("groups", None)
+        return FeatureGroups(labels, penalty_factors(factors, len(names), by_place))
+    known = list(map(str, names))
+    if len(set(known)) < len(known):
+        raise ValueError(
+            "penalty_factor has names, but some groups and features have the same "
+            "one: give groups as a dict with names of their own."
         )
-    roots = dict(zip(map(str, names), np.sqrt(sizes).tolist(), strict=True))
-    all_of_them = roots | {str(name): factor for name, factor in factors.items()}
-    by_name = Axis("groups", list(map(str, names)))
+    roots = dict(zip(known, np.sqrt(sizes).tolist(), strict=True))
+    all_of_them = roots | dict(zip(map(str, keys), values, strict=True))
+    by_name = Axis("groups", known)
     numbers = by_feature("penalty_factor", all_of_them, len(names), by_name)
     return FeatureGroups(labels, penalty_factors(numbers, len(names), by_name))
 
 
+def _is_list(given: Any) -> bool:
+    return np.iterable(given) and not isinstance(given, str | bytes)
+
+
 def _is_lists(given: Any) -> bool:
     """Whether groups are lists of features, and not one label for each feature."""
-    values = list(given.values()) if isinstance(given, Mapping) else given
-    if not isinstance(values, list | tuple):
-        return False
-    return any(isinstance(each, list | tuple | np.ndarray) for each in values)
+    if isinstance(given, Mapping):
+        return any(map(_is_list, given.values()))
+    return isinstance(given, list | tuple) and any(map(_is_list, given))
+
+
+def _of_labels(
+    given: Any, n_features: int, axis: Axis
+) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return the distinct labels of features in ascending order, and their places."""
+    array = np.asarray(in_order("groups", given, axis))
+    check_unmasked("groups", given)
+    if array.shape != (n_features,) or array.dtype.kind not in "biufUSO":
+        raise ValueError(
+            f"groups must be one label for each of the {n_features} features, "
+            "lists of features, a dict of such lists, or 'categories'; got "
+            f"an array of shape {array.shape}."
+        )
+    # Missing labels do not equal themselves, or are None.
+    missing = np.array([x is None or bool(x != x) for x in array.tolist()], dtype=bool)
+    if missing.any() or (array.dtype.kind == "f" and np.isinf(array).any()):
+        raise ValueError("labels in groups must be finite numbers or names.")
+    try:
+        names, labels = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"labels in groups must be numbers only or names only; got {given!r}."
+        ) from error
+    return names.tolist(), labels
 
 
 def _of_lists(
@@ -112,9 +135,10 @@ def _of_lists(
     known = {} if axis.labels is None else {n: j for j, n in enumerate(axis.labels)}
     labels = np.full(n_features, -1, dtype=np.intp)
     for g, (name, members) in enumerate(lists.items()):
-        members = np.atleast_1d(np.asarray(members, dtype=object)).tolist()
+        members = list(members) if _is_list(members) else [members]
         for member in members:
-            place = known.get(member, member)
+            hashable = isinstance(member, Hashable)
+            place: Any = known.get(member, member) if hashable else None
             whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
             if not (whole and 0 <= place < n_features):
                 raise ValueError(

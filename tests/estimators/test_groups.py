@@ -9,7 +9,13 @@ from scipy import sparse
 from sklearn.linear_model import MultiTaskLasso
 from sklearn.preprocessing import OneHotEncoder
 
-from sklearn_subqn import BMRMClassifier, BMRMRegressor, BMRMRegressorCV
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRegressor,
+    BMRMRegressorCV,
+    RowBlocks,
+    standard_errors,
+)
 
 N, D = 120, 24
 LABELS = np.arange(D) // 4
@@ -56,6 +62,9 @@ def test_forms_of_groups_and_of_data_are_equivalent(data):
         fitted(X, y, groups=lists),
         fitted(frame, y, groups=names, penalty_factor=roots),
         fitted(frame, y, groups=names, penalty_factor={"g3": 2}),
+        fitted(frame, y, groups=names, penalty_factor=pd.Series(roots)),
+        fitted(X, y, groups=[range(g, g + 4) for g in range(0, D, 4)]),
+        fitted(frame, y, groups={g: set(each) for g, each in names.items()}),
         fitted(sparse.csr_matrix(X), y),
         fitted(X, y, penalty_factor=np.full(6, 4.0), alpha=0.025),
         fitted(np.vstack([X, X]), np.append(y, y)),
@@ -153,6 +162,12 @@ def test_cross_validation_begins_where_all_groups_vanish(data):
         ({"groups": [[0, 0]]}, "more than once"),
         ({"groups": [[0, "a"]]}, "neither a name nor a number"),
         ({"groups": [[0], []]}, "no features"),
+        ({"groups": [[[0, 1]]]}, "neither a name nor a number"),
+        ({"groups": [*LABELS[1:], None]}, "finite numbers or names"),
+        ({"groups": [*LABELS[1:], np.nan]}, "finite numbers or names"),
+        ({"groups": [[4, 5]], "penalty_factor": {0: 9.0}}, "the same one"),
+        ({"penalty_factor": [1, 1, -1, 1, 1, 1]}, "for the group 2"),
+        ({"coef_bounds": (0, [0] + [np.inf] * 23)}, "both zero"),
         ({"penalty_factor": [1.0]}, "one number for each of the 6 groups"),
         ({"penalty_factor": {"9": 1.0}}, "9"),
         ({"coef_bounds": (0, 1)}, "signs of coefficients only"),
@@ -163,6 +178,24 @@ def test_cross_validation_begins_where_all_groups_vanish(data):
 def test_what_is_refused(data, given, message):
     with pytest.raises(ValueError, match=message):
         fitted(*data, **given)
+
+
+def test_what_is_not_solved_is_refused(data):
+    X, y = data
+    classifier = BMRMClassifier(0.1, loss="f_beta_bound", penalty="group")
+    with pytest.raises(ValueError, match="no solver does"):
+        classifier.fit(X, y > 0)
+    blocks = RowBlocks([X[:60], X[60:]])
+    with pytest.raises(ValueError, match="data in blocks, which take smooth losses"):
+        fitted(blocks, y, loss="absolute_error")
+    whole = fitted(X, y).objective_
+    np.testing.assert_allclose(fitted(blocks, y).objective_, whole, rtol=1e-9)
+    factors = np.arange(6)
+    with pytest.raises(ValueError, match="give a small factor"):
+        fitted(X, X[:, :2], penalty_factor=factors, metric=np.eye(2))
+    squares = fitted(X, y, "group_elasticnet", l1_ratio=0.0)
+    with pytest.raises(ValueError, match="no standard errors"):
+        standard_errors(squares, X, y)
 
 
 @pytest.mark.parametrize("kind", ["group", "sparse_group"])
