@@ -15,6 +15,7 @@ from sklearn_subqn._core.regularizers import (
     Bounded,
     ElasticNet,
     EntropyPenalty,
+    GroupPenalty,
     QuadraticForm,
     SquaredNorm,
 )
@@ -85,6 +86,9 @@ PENALTIES = {
     "Lp": SquaredNorm(2, 1.5),
     "quadratic": QuadraticForm(np.eye(2)),
     "entropies": EntropyPenalty(2),
+    "norms of groups": GroupPenalty(
+        np.zeros(2, int), np.zeros(1), np.ones(1), np.zeros(1)
+    ),
     "bounds": Bounded(0.0, np.zeros(2), np.ones(2)),
 }
 

@@ -81,6 +81,32 @@ def convergence():
     return figure
 
 
+def groups():
+    """Draw coefficients along paths of a lasso and of norms of groups."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 18))
+    labels = np.repeat(np.arange(6), 3)
+    X += 0.7 * rng.normal(size=(200, 6))[:, labels]
+    y = X[:, :6] @ [2.0, -1.0, 1.0, 1.5, 1.0, 0.5] + 4.0 * rng.normal(size=200)
+    figure, axes = plt.subplots(
+        1, 2, figsize=(10, 4.2), layout="constrained", sharey=True
+    )
+    for ax, (penalty, title, largest) in zip(
+        axes, [("l1", "L1 norm", 2.8), ("group", "Norms of groups", 2.1)], strict=True
+    ):
+        alphas = np.geomspace(largest, 1e-2, 60)
+        model = BMRMRegressor(penalty=penalty, warm_start=True, tol=1e-6)
+        if penalty == "group":
+            model.set_params(groups=labels)
+        coefs = [model.set_params(alpha=a).fit(X, y).coef_.copy() for a in alphas]
+        for j, path in enumerate(np.transpose(coefs)):
+            ax.plot(alphas, path, color=f"C{labels[j]}")
+        ax.set(xscale="log", xlabel="alpha", title=title)
+        ax.invert_xaxis()
+    axes[0].set_ylabel("Coefficients")
+    return figure
+
+
 def paths():
     """Draw coefficients and scores of sparse logistic regression along a path."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
@@ -142,7 +168,8 @@ def main():
     """Write all of them to the folder named on the command line."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (convergence, paths, proven_search, quantile_residuals, survival):
+    all_of_them = (convergence, groups, paths, proven_search, quantile_residuals)
+    for draw in (*all_of_them, survival):
         draw().savefig(folder / f"{draw.__name__}.png", dpi=100)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
-from ._estimators.catalogue import BundleEstimator
+from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
@@ -74,12 +74,17 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
           with the same, for ``y >= 0``: amounts that are often zero;
         - or a user-defined loss, see the user guide.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
-            "normalized_entropy"}, default="l2"
+            "normalized_entropy", "group", "group_elasticnet", "sparse_group"}, \
+            default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
         ||w||²``; ``||w||_p² / 2``; ``wᵀ B w / 2``; ``sum_j w_j ln w_j - w_j`` for
-        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex.
+        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex. With ``groups``
+        g of features and their factors f: ``sum_g f_g ||w_g||``; ``sum_g f_g (l1_ratio
+        * ||w_g|| + (1 - l1_ratio) / 2 * ||w_g||²)``; ``l1_ratio * ||w||_1 + (1 -
+        l1_ratio) * sum_g f_g ||w_g||``. The coefficients of all scores of a joint loss
+        belong to the group of their feature.
     l1_ratio : float, default=0.5
-        For the elastic net, in [0, 1].
+        For the elastic nets and "sparse_group", in [0, 1].
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
@@ -87,12 +92,21 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         differences D of neighboring levels; with ``metric`` definite, for the
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
+    groups : array-like, list, dict, "categories" or None, default=None
+        Groups of the features: a label for each; or lists of names or numbers of
+        features, perhaps in a dict by the names of groups, where other features are
+        groups of their own; or "categories", for which features of zeros and ones whose
+        names agree up to the last "_" are a group, as the dummies of one-hot encoders.
+        With None each feature is a group.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         Factors f >= 0 of the features in Omega, by default ones: ``f_j w_j²`` replaces
         ``w_j²`` with penalty="l2", and ``f_j w_j`` replaces ``w_j`` with "l1",
         "elasticnet" and "lp". With ``alpha="auto"`` the factors multiply the scales of
         the features. A dict or Series is matched by feature names; missing features
-        have the factor 1.
+        have the factor 1. With groups: factors of the groups, in ascending order of
+        labels or in the order of the lists, or a dict or Series by their names; by
+        default the root of the number of features of the group. A group with the factor
+        zero has no penalty at all, also no L1 norm.
     positive : bool, default=False
         Whether coefficients are non-negative; the intercept is unrestricted.
     coef_bounds : pair (low, high) or None, default=None
@@ -101,7 +115,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         features have no bound. Zero has to be between both bounds. Both parameters are
         for losses of one score per sample with penalty="l2" or an elastic net with
         ``l1_ratio < 1``, or ``alpha=0``, and the solvers "auto", "ls-bmrm" and "bmrm",
-        and for smooth losses "fista" and "ista".
+        and for smooth losses "fista" and "ista"; with groups bounds are 0 or None.
     coef_constraints : pair (A, b) or None, default=None
         Inequalities ``A w <= b`` of the coefficients w: A is an array of shape
         (n_constraints, n_features), or a data frame whose columns are the names of the
@@ -130,7 +144,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear losses
           "alm", after a start that depends on the shape of the data; for L1 and elastic
           net coordinate descent on quadratic models, of envelopes around dual variables
-          where the loss has kinks; else "ls-bmrm".
+          where the loss has kinks, and for groups block coordinate descent; else
+          "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
@@ -234,6 +249,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Tables 5 and 6, Appendix C.
     V. Chernozhukov, I. Fernández-Val, A. Galichon (2010), Quantile and Probability
     Curves Without Crossing, Econometrica 78: sorted quantiles, section 2.
+    M. Yuan, Y. Lin (2006), Model Selection and Estimation in Regression with Grouped
+    Variables, JRSS B 68: "group".
+    N. Simon, J. Friedman, T. Hastie, R. Tibshirani (2013), A Sparse-Group Lasso, JCGS
+    22: "sparse_group", eq. 3.
 
     Examples
     --------
@@ -252,6 +271,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
+    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
@@ -263,6 +283,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
+        groups: Any = None,
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
@@ -290,6 +311,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.l1_ratio = l1_ratio
         self.p = p
         self.penalty_matrix = penalty_matrix
+        self.groups = groups
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds

@@ -21,6 +21,7 @@ from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
 from ._core.steps.line_search import exact
 from ._estimators.block_methods import is_collection
+from ._estimators.catalogue import GROUPS
 from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
 from ._search.bounded_scores import neg_mean_pinball_loss
@@ -72,11 +73,15 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         are averaged over the folds, without an objective or a gap.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
-    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+    penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
+            "sparse_group"}, default="l2"
         As in :class:`BMRMRegressor`.
     l1_ratio : float or list of float, default=0.5
-        For the elastic net, in [0, 1]. From a list, the value with the best mean score
-        at its best ``alpha`` is chosen, the first one if several are equal.
+        For the elastic nets and "sparse_group", in [0, 1]. From a list, the value with
+        the best mean score at its best ``alpha`` is chosen, the first one if several
+        are equal.
+    groups : array-like, list, dict, "categories" or None, default=None
+        As in :class:`BMRMRegressor`; groups of rows for splitters are given to ``fit``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
         As in :class:`BMRMRegressor`.
     positive : bool, default=False
@@ -131,7 +136,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     best_score_ : float
         The mean score of that value over the folds.
     l1_ratio_ : float
-        With ``penalty="elasticnet"`` the chosen value of ``l1_ratio``.
+        With the elastic nets and "sparse_group" the chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
@@ -164,7 +169,10 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """
 
     _one_alpha = BMRMRegressor
-    _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
+    _penalties: ClassVar[tuple[str, ...]] = (
+        *("l2", "l1", "elasticnet"),
+        *GROUPS,
+    )
 
     # Fixed values of parameters that the estimator for one ``alpha`` has.
     metric = None
@@ -185,6 +193,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
         l1_ratio: Any = 0.5,
+        groups: Any = None,
         penalty_factor: Any = None,
         positive: bool = False,
         coef_bounds: Any = None,
@@ -214,6 +223,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.groups = groups
         self.penalty_factor = penalty_factor
         self.positive = positive
         self.coef_bounds = coef_bounds
@@ -337,7 +347,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         return scores
 
     def _has_ratio(self) -> bool:
-        return self.penalty == "elasticnet"
+        return self.penalty in ("elasticnet", *GROUPS[1:])
 
     def _grid_of_squares(
         self, problems: LinearProblems, n: int

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _formats import FORMATS, snapshot
 from _formulas import (
+    GROUP_NORMS,
     LONG,
     ONE_SCORE,
     PENALTIES,
@@ -69,6 +70,7 @@ from sklearn_subqn._core.regularizers import (
     L2,
     ElasticNet,
     EntropyPenalty,
+    GroupPenalty,
     NormalizedEntropy,
     QuadraticForm,
     SquaredNorm,
@@ -329,12 +331,20 @@ def _names(registry: Any, loss: Any, penalty: str = "l2") -> list[str]:
     }
     kind |= {"entropy": EntropyPenalty(2), "quadratic": QuadraticForm(np.eye(2))}
     kind["normalized_entropy"] = NormalizedEntropy(2)
+    if penalty in GROUP_NORMS:
+        square = 1.0 * penalty.startswith("group_elasticnet")
+        norms = np.zeros(1), np.ones(1), np.full(1, square)
+        kind[penalty] = GroupPenalty(np.zeros(2, dtype=int), *norms)
     regularizer = kind.get(penalty, SquaredNorm(1, 1.5))
     return [k for k, v in registry.items() if v.supports(loss, regularizer)]
 
 
 def _with_penalty(p: Problem, penalty: str) -> dict[str, Any]:
     options: dict[str, Any] = {"penalty": penalty}
+    if penalty in GROUP_NORMS:
+        options["penalty"] = penalty.removesuffix("_positive")
+        options["groups"] = np.arange(p.X.shape[1]) // 2
+        options["positive"] = penalty.endswith("_positive")
     if penalty == "quadratic":
         options["penalty_matrix"] = matrix(p.X.shape[1])
     return options
@@ -366,7 +376,8 @@ def _of_one_score(
         sizes = sizes + np.abs(np.log(np.where(y > 0, y, LONG(1))))
     elif name in REGRESSION:
         sizes = sizes + np.abs(y)
-    return Terms(PENALTIES[penalty](w), z, sizes, lambda z: ONE_SCORE[name](z, y, s))
+    omega = (PENALTIES | GROUP_NORMS)[penalty](w)
+    return Terms(omega, z, sizes, lambda z: ONE_SCORE[name](z, y, s))
 
 
 def _svc(name: str, p: Problem, solver: str) -> Any:
@@ -421,11 +432,14 @@ def _one_score_cases() -> Iterator[Case]:
         targets = "3" if name in ORDINAL else "2"
         if name in REGRESSION:
             targets = TARGETS.get(name, "real")
-        for penalty in PENALTIES:
+        for penalty in (*PENALTIES, *GROUP_NORMS):
+            solvers = _names(BMRMClassifier._solvers, LOSSES[name], penalty)
+            if not solvers or (name in ORDINAL and penalty.endswith("_positive")):
+                continue
             yield Case(
                 f"{name}-{penalty}",
                 targets,
-                _names(BMRMClassifier._solvers, LOSSES[name], penalty),
+                solvers,
                 partial(_catalogue, name, penalty),
                 partial(_of_one_score, name, penalty),
                 name in COUNTS,

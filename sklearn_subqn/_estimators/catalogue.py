@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from .._checks import check_metric, check_option, check_parameters, warn_of_unused
 from .._core.names import Axis, features_axis
@@ -14,6 +17,7 @@ from .._core.regularizers import (
     L2,
     ElasticNet,
     EntropyPenalty,
+    GroupPenalty,
     NormalizedEntropy,
     QuadraticForm,
     Regularizer,
@@ -22,6 +26,7 @@ from .._core.regularizers import (
 )
 from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
+from .._features.groups import FeatureGroups, checked_groups
 from .._solving.solution import Floats, Progress
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
@@ -37,6 +42,9 @@ PENALTIES = (
     "entropy",
     "normalized_entropy",
 )
+
+#: Penalties with norms of groups of coefficients.
+GROUPS = ("group", "group_elasticnet", "sparse_group")
 
 
 class BundleEstimator(LinearEstimator):
@@ -58,6 +66,10 @@ class BundleEstimator(LinearEstimator):
     p: float
     penalty_matrix: Any
     solver: str
+    groups: Any = None
+
+    # Which features are zeros and ones only, for groups of categories.
+    _indicators: Any = None
 
     # Defaults for estimators without these parameters.
     positive: bool = False
@@ -76,7 +88,8 @@ class BundleEstimator(LinearEstimator):
     def _check_parameters(self) -> None:
         check_option("penalty", self.penalty, self._penalties)
         users: dict[str, tuple[Any, str, list[str]]] = {
-            "l1_ratio": (0.5, "penalty", ["elasticnet"]),
+            "l1_ratio": (0.5, "penalty", ["elasticnet", *GROUPS[1:]]),
+            "groups": (None, "penalty", [*GROUPS]),
             "p": (1.5, "penalty", ["lp"]),
             "penalty_matrix": (None, "penalty", ["quadratic"]),
         }
@@ -84,6 +97,80 @@ class BundleEstimator(LinearEstimator):
         unused = warn_of_unused(self, known)
         check_option("solver", self.solver, list(self._solvers))
         check_parameters(self, but=[*unused, *self._checks_itself])
+
+    def _check_X(self, X: Any, *args: Any, reset: bool, **options: Any) -> Any:
+        checked = super()._check_X(X, *args, reset=reset, **options)
+        if reset and isinstance(self.groups, str):
+            rows = checked[0] if isinstance(checked, tuple) else checked
+            other = rows.copy() if sparse.issparse(rows) else rows
+            if sparse.issparse(rows):
+                other.sum_duplicates()
+                others = (other.data != 0.0) & (other.data != 1.0)
+                other.data = others.astype(np.float64)
+                self._indicators = np.ravel(other.sum(axis=0)) == 0.0
+            else:
+                self._indicators = ((rows == 0.0) | (rows == 1.0)).all(axis=0)
+        return checked
+
+    def _groups(self) -> FeatureGroups | None:
+        """Return the groups of the features, if the penalty has norms of groups."""
+        if self.penalty not in GROUPS:
+            return None
+        given = self.groups, self.penalty_factor, self.n_features_in_
+        return checked_groups(*given, features_axis(self), self._indicators)
+
+    def _group_penalty(self, groups: FeatureGroups, n_coef: int) -> GroupPenalty:
+        """Return the penalty of groups of features, with all of their scores."""
+        labels, factors = groups
+        share = float(self.l1_ratio)
+        free = (factors == 0.0)[labels]
+        # Features without a penalty have a tiny one each while they are solved for.
+        names = np.where(free, len(factors) + np.arange(len(labels)), labels)
+        kept, labels = np.unique(names, return_inverse=True)
+        f = np.append(factors, np.ones(len(names)))[kept]
+        l1, square, norm = np.zeros_like(f), np.zeros_like(f), f
+        if self.penalty == "sparse_group":
+            single = kept >= len(factors)
+            l1, norm = np.full_like(f, share), (1.0 - share) * f
+            l1[single], norm[single] = 0.0, 1.0
+        elif self.penalty == "group_elasticnet":
+            norm, square = share * f, (1.0 - share) * f
+        labels = np.repeat(labels, n_coef // self.n_features_in_)
+        return GroupPenalty(labels, l1, norm, square)
+
+    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+        if (groups := self._groups()) is None or getattr(self, "alpha", None) == 0.0:
+            return super()._free_features()
+        free = (groups.factors == 0.0)[groups.labels]
+        return free if free.any() else None
+
+    def _penalty_factors(self) -> Floats | None:
+        if (groups := self._groups()) is None:
+            return super()._penalty_factors()
+        return groups.factors[groups.labels]
+
+    def _penalty_sizes(self) -> Floats | None:
+        if self.penalty not in GROUPS:
+            return super()._penalty_sizes()
+        # Features without a penalty get units in which theirs is tiny.
+        return None if self._free_features() is None else np.ones(self.n_features_in_)
+
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> Any:
+        strength = super()._strength(problems, y, sample_weight)
+        if (factors := self._penalty_factors()) is not None and self.penalty in GROUPS:
+            self.penalty_factor_ = factors
+        return strength
+
+    def _for_fold(self) -> Self:
+        if (groups := self._groups()) is None:
+            return super()._for_fold()
+        bounds = self._bounds()
+        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        model.set_params(groups=groups.labels, penalty_factor=groups.factors)
+        if bounds is not None:
+            model.set_params(positive=False, coef_bounds=bounds)
+        vars(model).pop("feature_names_in_", None)
+        return model
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty for a number of coefficients."""
@@ -94,6 +181,8 @@ class BundleEstimator(LinearEstimator):
                 axis = axis._replace(what="coefficients of several scores", labels=None)
             matrix = _checked_matrix(self.penalty_matrix, n_coef, axis, definite=True)
             return QuadraticForm(matrix)
+        if (groups := self._groups()) is not None:
+            return self._group_penalty(groups, n_coef)
         if self.penalty == "lp":
             return SquaredNorm(n_coef, float(self.p))
         if self.penalty == "elasticnet":
@@ -115,14 +204,29 @@ class BundleEstimator(LinearEstimator):
         positive, given = self.positive, self.coef_bounds
         if not positive and given is None:
             return None
-        if self.penalty not in ("l2", "elasticnet") or self._l1_share() == 1.0:
+        grouped = self.penalty in GROUPS
+        if not grouped and (
+            self.penalty not in ("l2", "elasticnet") or self._l1_share() == 1.0
+        ):
             raise ValueError(
-                "positive and coef_bounds need penalty='l2', or 'elasticnet' with "
-                f"l1_ratio < 1; got penalty={self.penalty!r}."
+                "positive and coef_bounds need penalty='l2', 'elasticnet' with "
+                f"l1_ratio < 1, or norms of groups; got penalty={self.penalty!r}."
             )
         axis = features_axis(self)
         low, high = coefficient_bounds(given, self.n_features_in_, axis)
-        return (np.maximum(low, 0.0) if positive else low), high
+        low = np.maximum(low, 0.0) if positive else low
+        finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+        if grouped and finite.any():
+            raise ValueError(
+                f"penalty={self.penalty!r} takes signs of coefficients only: bounds in "
+                f"coef_bounds must be zero or None, got {finite[finite != 0.0][0]:g}."
+            )
+        if grouped and np.any(low == high):
+            raise ValueError(
+                f"penalty={self.penalty!r} takes no bounds that are both zero: leave "
+                "these features out of X."
+            )
+        return low, high
 
     def _constraints(self) -> tuple[Floats, Floats] | None:
         if self.coef_constraints is None:
@@ -139,8 +243,9 @@ class BundleEstimator(LinearEstimator):
         return self.penalty in ("l2", "l1", "elasticnet", "lp")
 
     def _l1_share(self) -> float:
-        share = float(self.l1_ratio) if self.penalty == "elasticnet" else 0.0
-        return 1.0 if self.penalty == "l1" else share
+        mixed = self.penalty in ("elasticnet", "group_elasticnet")
+        share = float(self.l1_ratio) if mixed else 0.0
+        return 1.0 if self.penalty in ("l1", "group", "sparse_group") else share
 
     def _check_support(self, problems: Any) -> None:
         super()._check_support(problems)
@@ -150,6 +255,19 @@ class BundleEstimator(LinearEstimator):
             raise ValueError(
                 f"loss={loss_name(self.loss)} of several scores is not smooth and "
                 "needs fit_intercept=False."
+            )
+        penalty = problems.regularizer
+        if not isinstance(penalty, GroupPenalty):
+            return
+        if loss.joint and problems.free is not None:
+            raise ValueError(
+                "penalty_factor=0 is not supported for groups with losses of several "
+                "scores: give a small factor, such as 1e-4."
+            )
+        if problems.elsewhere is not None and not (penalty.bends or loss.smooth):
+            raise ValueError(
+                f"{self._combination()} is not supported for data in blocks, which "
+                "take smooth losses with it."
             )
 
     def _combination(self) -> str:

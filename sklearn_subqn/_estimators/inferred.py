@@ -45,6 +45,7 @@ from .._inference import (
 )
 from .._solving.solution import Floats
 from .block_methods import is_collection
+from .catalogue import GROUPS
 from .inference_data import Blocks, FittedData
 from .predictions import variance_power
 from .regression_losses import loss_of
@@ -72,7 +73,7 @@ _LEVERED = {"HC2": 1.0, "HC3": 2.0}
 _KINDS = ("auto", "fisher", "HC0", "HC1", *_LEVERED, "cluster", "powell", "bootstrap")
 
 # Penalties that are not a weighted sum of squares and absolute values of coefficients.
-_OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy")
+_OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy", *GROUPS)
 
 # With fewer than 50 samples beyond a quantile in the outer fifths, kernel-based
 # intervals cover the true coefficients in less than 92 % of samples with normal or

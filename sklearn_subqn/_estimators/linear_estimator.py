@@ -334,9 +334,10 @@ class LinearEstimator(Estimator):
             names = [k for k, v in self._solvers.items() if v.supports(*both)]
             free = self._free_features()
             end = "" if free is None or not free.all() else " where no feature has one"
+            others = f"solvers that do are {', '.join(map(repr, names))}"
             raise ValueError(
                 f"solver={self.solver!r} does not support {self._combination()}{end}; "
-                f"solvers that do are {', '.join(map(repr, names))}."
+                f"{others if names else 'no solver does'}."
             )
 
     def _check_X(

@@ -26,6 +26,8 @@ from .inferred import _kind as kind_of
 from .inferred import _strengths as strengths
 from .tables import checked_names
 
+_KINDS = ("fisher", "HC0", "HC1", "cluster")
+
 
 class _Rows(NamedTuple):
     """The training data of a model at its coefficients; see ``AtRisk``."""
@@ -77,10 +79,10 @@ def hazard_errors(
     See ``coefficient_errors`` for parameters other than the strata of the rows.
     """
     kind = kind_of("log_loss", options)
-    if kind == "bootstrap" or options.dispersion is not None:
+    if kind not in _KINDS or options.dispersion is not None:
         raise ValueError(
-            "Cox's model takes the kinds 'fisher', 'HC0', 'HC1' and 'cluster', without "
-            "a dispersion."
+            f"Cox's model takes the kinds {', '.join(map(repr, _KINDS))}, without a "
+            "dispersion."
         )
     _check_options(options, kind, "cox")
     coef = np.asarray(given["coef_"], dtype=np.float64)
@@ -96,7 +98,7 @@ def hazard_errors(
         _, numbers = names_of_rows("groups", options.groups, len(rows.weights))
         totals = np.zeros((numbers.max() + 1, d))
         np.add.at(totals, numbers[order], terms)
-        clusters = dict(enumerate(totals))
+        clusters = {(0, i): total for i, total in enumerate(totals)}
         if len(clusters) < 2:
             raise ValueError("groups must name at least two clusters.")
     hessian = rows.X.T @ _curved(rows.sums, rows.X) * rows.total

@@ -71,9 +71,10 @@ def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
     factors = by_feature("penalty_factor", given, n_features, axis)
     wrong = (factors < 0.0) | np.isinf(factors)
     if wrong.any():
+        one = axis.what.removesuffix("s")
         raise ValueError(
-            "penalty_factor must be finite and >= 0 for each feature; got "
-            f"{factors[wrong][0]:g} for the feature {_first(wrong, axis)}."
+            f"penalty_factor must be finite and >= 0 for each {one}; got "
+            f"{factors[wrong][0]:g} for the {one} {_first(wrong, axis)}."
         )
     return factors
 

@@ -17,6 +17,7 @@ from .._core.objectives.risk import Risk
 from .._core.regularizers import (
     L2,
     Bounded,
+    GroupPenalty,
     NormalizedEntropy,
     Polyhedron,
     Regularizer,
@@ -240,7 +241,11 @@ class LinearProblems(Problems):
             sizes = 1.0 if self.sizes is None else self.sizes
             low, high = (bound * sizes for bound in bounds)
             share = model.l1_share if penalized else 0.0
-            self.regularizer = Bounded(share, low, high)
+            if isinstance(self.regularizer, GroupPenalty):
+                side = 1.0 * (low == 0.0) - (high == 0.0)
+                self.regularizer = self.regularizer.with_side(side)
+            else:
+                self.regularizer = Bounded(share, low, high)
         if model.constraints is not None:
             self._check_bounds(n_scores, scores)
             self.regularizer = self._polyhedron(*model.constraints, bounds, opposite)

@@ -15,18 +15,21 @@ from .linear import LinearProblems
 def largest_slope(problems: LinearProblems, index: int) -> float:
     """Return the largest slope of a problem along a penalized coefficient, at zero.
 
-    From this ``alpha`` on, an L1 penalty makes all penalized coefficients zero.
+    From this ``alpha`` on, an L1 penalty makes all penalized coefficients zero. With
+    norms of groups, whose factors may differ, it is this ``alpha``.
     """
     origin, design = _null_point(problems, index), problems.design
-    slopes = np.abs(origin.risk_gradient[: design.n_coef])
+    slopes = -origin.risk_gradient[: design.n_coef]
     if problems.free is not None:
         slopes[problems.free.coef] = 0.0
     # Sums that cancel up to rounding are zero.
     risk = origin.objective.risk
     total, *squares = risk.sizes_of_sums(origin.dual)
     sizes = np.sqrt(total * np.array(squares[: design.n_coef]))
-    slopes[slopes <= rounding(risk.n_scored) * sizes] = 0.0
-    return float(slopes.max(initial=0.0))
+    slopes[np.abs(slopes) <= rounding(risk.n_scored) * sizes] = 0.0
+    if (groups := origin.objective.groups) is not None:
+        return groups.critical(slopes)
+    return float(np.abs(slopes).max(initial=0.0))
 
 
 def _null_point(problems: LinearProblems, index: int) -> Point:

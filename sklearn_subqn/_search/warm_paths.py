@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.regularizers import GroupPenalty
 from .._core.solvers import Start
 from .._core.solvers.squares_path import SquaresPath, has_squares_path
 from .._estimators.estimator import FOUND, counted, forget
@@ -107,7 +108,8 @@ class WarmPaths(LinearEstimator):
         slopes = [slope for slope in slopes if slope < np.inf]
         # From the largest slope on, all coefficients are zero. If all slopes are zero,
         # the grid starts at one.
-        largest = max(slopes, default=0.0) / l1_share or 1.0
+        share = 1.0 if isinstance(problems.regularizer, GroupPenalty) else l1_share
+        largest = max(slopes, default=0.0) / share or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 
     def _grid_of_squares(

@@ -184,6 +184,16 @@ CASES = [
         BMRMRegressor(1e-2, loss="absolute_error", positive=True),
         targets(60, 5),
     ),
+    (
+        "block coordinate descent",
+        BMRMRegressor(1e-2, penalty="group", groups=np.arange(5) // 2),
+        targets(60, 5),
+    ),
+    (
+        "accelerated proximal gradient",
+        BMRMRegressor(1e-2, penalty="group", metric=np.eye(2)),
+        (targets(60, 5)[0], targets(60, 5)[0][:, :2]),
+    ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]
 

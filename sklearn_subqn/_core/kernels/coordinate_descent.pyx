@@ -1,4 +1,4 @@
-"""Coordinate descent on quadratic models with an L1 penalty.
+"""Coordinate descent on quadratic models with L1 norms, or norms of groups.
 
 All sweeps minimize the model <g, v - w> + <v - w, H (v - w)> / 2 + l1 |v| + l2 v² / 2
 over one coordinate of v after the other; penalties are zero for free coordinates. The
@@ -9,7 +9,7 @@ skipped otherwise.
 
 from .compressed cimport check_some
 from .rows cimport allocate, index, real, row_index, sparse_product
-from .standard cimport fabs, free as free_memory
+from .standard cimport fabs, free as free_memory, sqrt
 
 
 cdef inline double _minimizer(
@@ -85,6 +85,146 @@ def sweep_gram(
                 whole = True
             else:
                 whole = sweep % 10 == 0
+    return worst, sweep
+
+
+cdef inline double _threshold(double v, double l1, double side) noexcept nogil:
+    """Return the soft threshold of v, of one sign only unless ``side`` is zero."""
+    if side >= 0.0 and v > l1:
+        return v - l1
+    if side <= 0.0 and v < -l1:
+        return v + l1
+    return 0.0
+
+
+cdef double _prox_step(
+    const double* v,
+    const double* slopes,
+    const Py_ssize_t* places,
+    const double* side,
+    Py_ssize_t n,
+    double l1,
+    double norm,
+    double l2,
+    double bound,
+    double* new,
+) noexcept nogil:
+    """Minimize slopes (t - v) + bound (t - v)² / 2 + penalties over a group.
+
+    Returns the length of the step times the bound, which vanishes at a minimizer only.
+    """
+    cdef Py_ssize_t i
+    cdef double size = 0.0, moved = 0.0, factor
+    for i in range(n):
+        new[i] = _threshold(bound * v[i] - slopes[i], l1, side[places[i]])
+        size += new[i] * new[i]
+    size = sqrt(size)
+    factor = (1.0 - norm / size) / (bound + l2) if size > norm else 0.0
+    for i in range(n):
+        new[i] *= factor
+        moved += (new[i] - v[i]) * (new[i] - v[i])
+    return sqrt(moved) * (bound + l2)
+
+
+def sweep_groups(
+    const double[:, ::1] gram,
+    double[::1] gradient,
+    double[::1] coef,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const double[::1] bounds,
+    const double[::1] l1,
+    const double[::1] norm,
+    const double[::1] l2,
+    const double[::1] side,
+    double tol,
+    Py_ssize_t max_sweeps,
+):
+    """Minimize a model over one group of coordinates after the other, in place.
+
+    As ``sweep_gram``, with the penalties l1 ||v_g||_1 + norm ||v_g|| + l2 ||v_g||² / 2
+    of group g, whose coordinates are ``order[starts[g]:starts[g + 1]]``, and ``bounds``
+    of the eigenvalues of its block of H. ``side`` is the sign of each coordinate, zero
+    for both. Steps on one block repeat until they have shrunk to a tenth. Returns the
+    longest first step of the last full sweep times the bound, and the number of sweeps.
+    """
+    cdef Py_ssize_t q = gram.shape[0], n_groups = starts.shape[0] - 1
+    cdef Py_ssize_t i, j, k, g, n, most = 0, sweep = 0, again
+    cdef double first, left, worst = 0.0
+    cdef bint whole = True, zero
+    cdef const Py_ssize_t* places
+    cdef double* v
+    cdef double* new
+    cdef double* old
+    cdef double* slopes
+    if gram.shape[1] != q or gradient.shape[0] != q or coef.shape[0] != q:
+        raise ValueError("arrays of a model differ in length.")
+    if order.shape[0] != q or side.shape[0] != q or n_groups < 0:
+        raise ValueError("groups and coefficients differ in length.")
+    if not bounds.shape[0] == l1.shape[0] == norm.shape[0] == l2.shape[0] == n_groups:
+        raise ValueError("penalties and groups differ in length.")
+    if starts[0] != 0 or starts[n_groups] != q:
+        raise ValueError("groups must hold all coordinates.")
+    for g in range(n_groups):
+        if starts[g + 1] < starts[g]:
+            raise ValueError("starts of groups must ascend.")
+        most = max(most, starts[g + 1] - starts[g])
+    for i in range(q):
+        if not 0 <= order[i] < q:
+            raise ValueError("a coordinate of a group is out of range.")
+    v = <double*> allocate((4 * most + 1) * sizeof(double))
+    new, old, slopes = v + most, v + 2 * most, v + 3 * most
+    with nogil:
+        while sweep < max_sweeps:
+            sweep += 1
+            worst = 0.0
+            for g in range(n_groups):
+                n = starts[g + 1] - starts[g]
+                if n == 0 or bounds[g] <= 0.0:
+                    continue
+                places = &order[starts[g]]
+                zero = True
+                for i in range(n):
+                    v[i] = old[i] = coef[places[i]]
+                    zero = zero and v[i] == 0.0
+                if not whole and zero and l1[g] + norm[g] > 0.0:
+                    continue
+                for i in range(n):
+                    slopes[i] = gradient[places[i]]
+                first = 0.0
+                for again in range(10):
+                    left = _prox_step(
+                        v, slopes, places, &side[0], n,
+                        l1[g], norm[g], l2[g], bounds[g], new,
+                    )
+                    if again == 0:
+                        first = left
+                    if left == 0.0 or (again > 0 and left <= 0.1 * first):
+                        break
+                    for i in range(n):
+                        left = new[i] - v[i]
+                        if left != 0.0 and n > 1:
+                            for k in range(n):
+                                slopes[k] += left * gram[places[i], places[k]]
+                        v[i] = new[i]
+                    if n == 1:
+                        break
+                if first > worst:
+                    worst = first
+                for i in range(n):
+                    left = v[i] - old[i]
+                    if left != 0.0:
+                        j = places[i]
+                        coef[j] = v[i]
+                        for k in range(q):
+                            gradient[k] += left * gram[j, k]
+            if worst <= tol:
+                if whole:
+                    break
+                whole = True
+            else:
+                whole = sweep % 10 == 0
+    free_memory(v)
     return worst, sweep
 
 

@@ -212,7 +212,7 @@ class Bounds:
             return self._less(cut.offset, self._half_square(cut))
         v, radius = self.conjugate_point(cut)
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
-        scale = self.regularizer.scaling(np.abs(v) + radius)
+        scale = self.regularizer.scaling_within(v, radius)
         if scale < 1.0:
             rest = (1.0 - scale) * self.risk_infimum
             bound = max(bound, self._less(scale * cut.offset + rest, 0.0))
@@ -237,7 +237,7 @@ class Bounds:
         if isinstance(self.regularizer, L2):
             return bound
         v, radius = self.conjugate_point(cut)
-        scale = self.regularizer.scaling(np.abs(v) + radius)
+        scale = self.regularizer.scaling_within(v, radius)
         if 0.0 < scale < 1.0 or is_norm:
             u, normal = self.risk.scaled(scale, dual.u), scale * cut.normal
             error, norm = scale * dual.error, scale * cut.norm

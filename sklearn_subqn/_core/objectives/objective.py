@@ -13,7 +13,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
 from ..losses._dual_loss import DualLoss
-from ..regularizers import L2, ElasticNet, Regularizer
+from ..regularizers import L2, ElasticNet, GroupPenalty, Regularizer
 from ..rounding import rounding
 from .bounds import Bounds, Cut, Dual
 from .evaluation import Evaluation
@@ -66,6 +66,11 @@ class Objective(Bounds):
             name = type(self.regularizer).__name__
             raise TypeError(f"The method needs an ElasticNet penalty, not {name}.")
         return self.regularizer
+
+    @property
+    def groups(self) -> GroupPenalty | None:
+        """The regularizer if it has norms of groups."""
+        return self.regularizer if isinstance(self.regularizer, GroupPenalty) else None
 
     @property
     def penalties(self) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from ._domains import Bounded, PartlyFree
 from ._entropies import EntropyPenalty, NormalizedEntropy
+from ._groups import GroupPenalty
 from ._norms import QuadraticForm, SquaredNorm
 from ._polyhedron import Polyhedron, projected
 from ._regularizer import L2, ElasticNet, Regularizer, elastic_net
@@ -11,6 +12,7 @@ __all__ = [
     "Bounded",
     "ElasticNet",
     "EntropyPenalty",
+    "GroupPenalty",
     "NormalizedEntropy",
     "PartlyFree",
     "Polyhedron",

@@ -64,6 +64,10 @@ class PartlyFree(Regularizer):
     def scaling(self, v: Floats) -> float:
         return self._penalty.scaling(self._without(v))
 
+    def scaling_within(self, v: Floats, radius: Floats) -> float:
+        others = self._without(v), self._without(radius)
+        return self._penalty.scaling_within(*others)
+
     def nearest(self, w: Floats) -> Floats:
         return self._penalty.nearest(w)
 

@@ -73,6 +73,13 @@ class Regularizer(ABC):
         """Return a factor c <= 1 for which Omega*(c v) is finite."""
         return 1.0
 
+    def scaling_within(self, v: Floats, radius: Floats) -> float:
+        """Return such a factor for all u with |u_i - v_i| <= radius_i.
+
+        Both arrays have shape (n_penalized,).
+        """
+        return self.scaling(np.abs(v) + radius)
+
     def limits(self) -> Floats:
         """Return the largest |v_i| with finite Omega*(v), infinite if there is none."""
         return np.full(self.n_penalized, np.inf)

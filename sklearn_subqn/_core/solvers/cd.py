@@ -122,7 +122,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     ----------
     objective : Objective
         Its loss is smooth and has second derivatives, its regularizer is an
-        ``ElasticNet``.
+        ``ElasticNet`` or a ``GroupPenalty``.
     start : Start
         Starting point.
     stopping : Stopping
@@ -147,7 +147,8 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     """
     if not objective.risk.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
-    regularizer, alpha = objective.elastic_net, objective.alpha
+    regularizer = objective.groups or objective.elastic_net
+    alpha = objective.alpha
     point = start.or_origin(objective)
     unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
@@ -464,17 +465,24 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     Those in use, and others whose gradient is within ``worst`` of the threshold, or
     beyond it; of these the nearest where they are many.
     """
-    n = objective.regularizer.n_penalized
-    l1, _ = objective.penalties
+    n, groups = objective.regularizer.n_penalized, objective.groups
     used = point.w[:n] != 0.0
-    size = np.abs(point.risk_gradient[:n])
-    candidates = np.flatnonzero(~used & (size > l1 - worst))
+    if groups is None:
+        excess = np.abs(point.risk_gradient[:n]) - objective.penalties[0]
+    else:
+        # Coordinates of a group take part together.
+        used = groups.used(point.w)[groups.labels]
+        excess = groups.nearness(point.risk_gradient, objective.alpha)[groups.labels]
+    candidates = np.flatnonzero(~used & (excess > -worst))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
     # A model needs hardly more nonzero coordinates than there are scores.
     n_used = min(int(np.count_nonzero(used)), point.scores.size)
     limit = max(_SMALL_SET, int(growth * n_used))
     if len(candidates) > limit:
-        largest = np.argpartition(-size[candidates], limit)[:limit]
-        candidates = candidates[largest]
+        largest = candidates[np.argpartition(-excess[candidates], limit)[:limit]]
+        if groups is not None:
+            same = np.isin(groups.labels[candidates], groups.labels[largest])
+            largest = candidates[same]
+        candidates = largest
     return np.sort(np.concatenate([np.flatnonzero(used), candidates]))

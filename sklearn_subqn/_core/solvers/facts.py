@@ -8,7 +8,14 @@ from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..objectives.objective import Dual, Objective, Point
-from ..regularizers import L2, Bounded, ElasticNet, Polyhedron, QuadraticForm
+from ..regularizers import (
+    L2,
+    Bounded,
+    ElasticNet,
+    GroupPenalty,
+    Polyhedron,
+    QuadraticForm,
+)
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import (
     CG_ACCURACY,
@@ -46,6 +53,8 @@ class Facts:
     ----------
     l2, l1 : bool
         The penalty: squares alone, or an elastic net with an L1 norm.
+    groups : bool
+        Whether the penalty has norms of groups.
     quadratic : bool
         Whether the penalty is a quadratic form, such as squares.
     box : bool
@@ -78,6 +87,7 @@ class Facts:
         loss, design = objective.loss, objective.design
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
+        self.groups = isinstance(objective.regularizer, GroupPenalty)
         regularizer = objective.regularizer
         self.quadratic = isinstance(regularizer, L2 | QuadraticForm)
         self.box = isinstance(regularizer, Bounded)

@@ -306,9 +306,14 @@ def has_l1(f: Facts) -> bool:
     return f.l1
 
 
+def has_groups(f: Facts) -> bool:
+    """The penalty has norms of groups."""
+    return f.groups
+
+
 def has_envelopes(f: Facts) -> bool:
     """There are methods for smooth envelopes with the penalty."""
-    sparse = f.l1 and f.in_one_place and not f.several
+    sparse = (f.l1 or f.groups) and f.in_one_place and not f.several
     return f.l2 or f.box or sparse
 
 

@@ -16,6 +16,7 @@ from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
 from .faces import face_alm, face_newton
 from .facts import Facts
+from .fista import fista
 from .newton import newton
 from .owlqn import owlqn
 from .plan_conditions import is_wide
@@ -68,7 +69,7 @@ def by_alm(f: Facts) -> Solver:
 def by_alm_for_penalty(f: Facts) -> Solver:
     """Take what minimizes envelopes with the penalty, and what is a good start."""
     if not f.l2:
-        return (sparse_alm if f.l1 else face_alm)(f.objective, f.start)
+        return (face_alm if f.box else sparse_alm)(f.objective, f.start)
     if f.warm:
         return by_alm(f)
     if is_wide(f):
@@ -88,6 +89,10 @@ def by_newton(f: Facts) -> Solver:
 
 def by_cd(f: Facts) -> Solver:
     return cd(f.objective, f.start, f.options.stopping)
+
+
+def by_fista(f: Facts) -> Solver:
+    return fista(f.objective, f.start.w)
 
 
 def by_narrowing(f: Facts) -> Solver:

@@ -31,6 +31,7 @@ from .plan_conditions import (
     goes_by_columns,
     has_bounds,
     has_envelopes,
+    has_groups,
     has_kinks,
     has_l1,
     has_large_units,
@@ -60,6 +61,7 @@ from .plan_methods import (
     by_bundle,
     by_cd,
     by_faces,
+    by_fista,
     by_narrowing,
     by_newton,
     by_owlqn,
@@ -331,6 +333,8 @@ PLANS = (
     ),
     Plan("coordinate descent", (has_l1, goes_by_columns), _relaxed, by_cd),
     Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
+    Plan("block coordinate descent", (has_groups, goes_by_columns), None, by_cd),
+    Plan("accelerated proximal gradient", (has_groups, is_smooth), None, by_fista),
     # Pairs of rows.
     Plan(
         "Newton's method on smooth losses that approach the hinge",

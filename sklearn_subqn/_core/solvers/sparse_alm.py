@@ -34,7 +34,8 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     ----------
     objective : Objective
         Its loss, of one score per row, offers ``envelope`` and ``dual_variables``, and
-        the envelope ``feasible``; its regularizer is an ``ElasticNet``.
+        the envelope ``feasible``; its regularizer is an ``ElasticNet``
+        or a ``GroupPenalty``.
     start : Start
         Starting point; its dual point, if there is one, is the first center.
 

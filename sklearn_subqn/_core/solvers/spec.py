@@ -13,6 +13,7 @@ from ..regularizers import (
     L2,
     Bounded,
     ElasticNet,
+    GroupPenalty,
     Polyhedron,
     QuadraticForm,
     Regularizer,
@@ -28,11 +29,14 @@ SQUARES: Penalties = (L2,)
 #: Squares and L1 norms, which go by coordinates.
 BY_COORDINATES: Penalties = (L2, ElasticNet)
 
+#: Penalties whose models are minimized by coordinates or blocks of them.
+BY_BLOCKS: Penalties = (L2, ElasticNet, GroupPenalty)
+
 #: Penalties with an L1 norm.
 WITH_L1: Penalties = (ElasticNet,)
 
 #: Penalties whose proximity operator has a closed form.
-PROXIMAL: Penalties = (L2, ElasticNet, Bounded, Polyhedron)
+PROXIMAL: Penalties = (L2, ElasticNet, Bounded, Polyhedron, GroupPenalty)
 
 #: Differentiable penalties of all parameters.
 DIFFERENTIABLE: Penalties = (L2, QuadraticForm, SquaredNorm)
@@ -95,6 +99,11 @@ class SolverSpec:
         if not isinstance(regularizer or L2(0), self.penalties):
             return False
         loss = loss if isinstance(loss, DualLoss) else DualLoss.of(loss)
+        if isinstance(regularizer, GroupPenalty) and not regularizer.bends:
+            # Models of cuts need a conjugate with derivatives.
+            by_envelopes = loss.has_envelope and not loss.joint and not loss.ranks
+            if self.proves or not (loss.smooth or by_envelopes):
+                return False
         if self.narrows and not loss.narrows:
             return False
         if loss.steep and not self.steep:

@@ -60,6 +60,7 @@ from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
 from .spec import (
     ANY,
+    BY_BLOCKS,
     BY_COORDINATES,
     DIFFERENTIABLE,
     FINITE,
@@ -325,7 +326,7 @@ SOLVERS: dict[str, SolverSpec] = {
     "narrowing": SolverSpec(_narrowing, first_order=True, narrows=True),
     "newton-cg": SolverSpec(_from_w(newton), smooth=True),
     "trust-region": SolverSpec(_trust_region, smooth=True, options=TRUST),
-    "cd": SolverSpec(_cd, smooth=True, penalties=BY_COORDINATES, by_columns=True),
+    "cd": SolverSpec(_cd, smooth=True, penalties=BY_BLOCKS, by_columns=True),
     "cyclic-cd": SolverSpec(_from_w(cyclic), penalties=BY_COORDINATES, quadratic=True),
     # Gradients alone.
     "cg": SolverSpec(_cg, smooth=True, penalties=DIFFERENTIABLE, options=FORMULA),

@@ -18,6 +18,7 @@ from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
+from .group_step import GroupStep
 
 # H is formed for at most 1000 features of sparse data. docs/constants.md has the
 # figures.
@@ -67,7 +68,8 @@ class QuadraticModel:
     ----------
     point : Point
         w, as a point of the objective of all rows, or of a sample of them for an
-        approximate Hessian. Its regularizer is an ``ElasticNet``.
+        approximate Hessian. Its regularizer is an ``ElasticNet``, or has groups, of
+        which H is always formed.
     coordinates : ndarray of shape (m,)
         Those of w that may change, of the penalized ones, in ascending order. Without
         H, all those of the same features may.
@@ -108,13 +110,16 @@ class QuadraticModel:
         self._features = features
         self._columns = columns = MatrixColumns(self._design, features)
         self._n_free = int(self._design.fit_intercept)
-        self._l1, self._l2 = objective.penalties
+        groups = objective.groups
+        l1, l2 = (0.0, 0.0) if groups else objective.penalties
         self._center = np.zeros(len(features))
         at_last = by_columns_at_last(objective)
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
-        if K > 1:
+        if groups:
+            by_gram = True
+        elif K > 1:
             by_gram = forms_matrix(objective, len(coordinates))
         else:
             by_gram = not columns.sparse or (small and worth_it)
@@ -127,19 +132,24 @@ class QuadraticModel:
                 h = self._h if K == 1 else self._h.sum(axis=1)
                 self._center = columns.adjoint(h) / max(h.sum(), TINY)
             gram = self._joint_gram(inside) if K > 1 else self._gram()
-            penalized = np.ones(inside.shape)
-            penalized[len(features) :] = 0.0
-            penalized = penalized.T[inside.T]
-            l1, l2 = self._l1 * penalized, self._l2 * penalized
-            rank = int(np.count_nonzero(self._h))
-            self._step = GramStep(gram, l1, l2, inside, rank)
+            places = np.full(inside.shape, -1)
+            places[: len(features)] = features[:, np.newaxis] * K + np.arange(K)
+            places = places.T[inside.T]
+            if groups:
+                penalty = groups.restricted(places, objective.alpha)
+                self._step = GroupStep(gram, penalty, inside)
+            else:
+                penalized = (places >= 0).astype(np.float64)
+                rank = int(np.count_nonzero(self._h))
+                factors = l1 * penalized, l2 * penalized
+                self._step = GramStep(gram, *factors, inside, rank)
         elif K > 1:
             self._step = BlockStep(
                 columns,
                 self._curvature,
                 self._added,
-                self._l1,
-                self._l2,
+                l1,
+                l2,
                 self._n_free,
             )
         else:
@@ -150,8 +160,8 @@ class QuadraticModel:
                 self._h,
                 likely[features],
                 negligible,
-                self._l1,
-                self._l2,
+                l1,
+                l2,
                 self._n_free,
             )
 

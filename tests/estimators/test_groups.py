@@ -1,0 +1,231 @@
+"""Groups of features: definitions, equivalent fits, and the results of peers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import MultiTaskLasso
+from sklearn.preprocessing import OneHotEncoder
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRegressor,
+    BMRMRegressorCV,
+    RowBlocks,
+    standard_errors,
+)
+
+N, D = 120, 24
+LABELS = np.arange(D) // 4
+KINDS = ("group", "group_elasticnet", "sparse_group")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    X[:, 1::4] += X[:, ::4]
+    w = np.where(LABELS < 2, rng.normal(size=D), 0.0)
+    return X, X @ w + rng.normal(size=N)
+
+
+def fitted(X, y, kind="group", **given):
+    given = {"alpha": 0.05, "penalty": kind, "groups": LABELS, "tol": 1e-10, **given}
+    return BMRMRegressor(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_objectives_are_above_bounds_of_other_solvers(data, kind, loss):
+    X, y = data
+    model = fitted(X, y, kind, loss=loss)
+    assert 0.0 <= model.dual_gap_ <= 1e-9 * model.objective_
+    if loss != "absolute_error":
+        other = fitted(X, y, kind, loss=loss, solver="fista", tol=1e-4)
+        lower = other.objective_ - other.dual_gap_
+        assert lower <= model.objective_ <= other.objective_ * (1.0 + 1e-12)
+    assert np.any(model.coef_ != 0.0)
+    assert kind == "group_elasticnet" or np.any(model.coef_ == 0.0)
+
+
+def test_forms_of_groups_and_of_data_are_equivalent(data):
+    X, y = data
+    expected = fitted(X, y)
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
+    lists = [list(np.flatnonzero(g == LABELS)) for g in range(6)]
+    names = {f"g{g}": [f"f{j}" for j in each] for g, each in enumerate(lists)}
+    roots = {f"g{g}": 2.0 for g in range(6)}
+    for model in (
+        fitted(X, y, groups=[f"group {g}" for g in LABELS]),
+        fitted(X, y, groups=lists),
+        fitted(frame, y, groups=names, penalty_factor=roots),
+        fitted(frame, y, groups=names, penalty_factor={"g3": 2}),
+        fitted(frame, y, groups=names, penalty_factor=pd.Series(roots)),
+        fitted(X, y, groups=[range(g, g + 4) for g in range(0, D, 4)]),
+        fitted(frame, y, groups={g: set(each) for g, each in names.items()}),
+        fitted(sparse.csr_matrix(X), y),
+        fitted(X, y, penalty_factor=np.full(6, 4.0), alpha=0.025),
+        fitted(np.vstack([X, X]), np.append(y, y)),
+    ):
+        np.testing.assert_allclose(model.objective_, expected.objective_, rtol=1e-10)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
+    weights = np.random.default_rng(0).integers(0, 3, N)
+    rows = np.repeat(np.arange(N), weights)
+    one = BMRMRegressor(0.05, penalty="group", groups=LABELS, tol=1e-10)
+    expected = one.fit(X[rows], y[rows]).objective_
+    np.testing.assert_allclose(one.fit(X, y, weights).objective_, expected, rtol=1e-10)
+
+
+def test_groups_of_one_feature_are_an_l1_norm(data):
+    X, y = data
+    lasso = BMRMRegressor(0.05, penalty="l1", tol=1e-10).fit(X, y)
+    for model in (
+        fitted(X, y, groups=None),
+        fitted(X, y, "sparse_group", l1_ratio=1.0),
+        fitted(X, y, "group_elasticnet", groups=None, l1_ratio=1.0),
+    ):
+        np.testing.assert_allclose(model.objective_, lasso.objective_, rtol=1e-9)
+
+
+def test_free_and_signed_groups(data):
+    X, y = data
+    free = np.array([0.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+    model = fitted(X, y, penalty_factor=free, tol=1e-6)
+    tiny = fitted(X, y, penalty_factor=np.where(free == 0.0, 1e-4, free), tol=1e-6)
+    np.testing.assert_allclose(model.objective_, tiny.objective_, rtol=1e-3)
+    assert model.objective_ - model.dual_gap_ <= tiny.objective_
+    assert model.dual_gap_ > 0.0
+    np.testing.assert_array_equal(model.penalty_factor_, free[LABELS])
+    for kind in KINDS:
+        signed = fitted(X, y, kind, positive=True)
+        assert signed.coef_.min() >= 0.0
+        assert signed.objective_ >= fitted(X, y, kind).objective_
+        same = fitted(X, y, kind, coef_bounds=(0, None))
+        assert signed.objective_ == same.objective_
+
+
+def test_dummies_of_categories_are_groups():
+    rng = np.random.default_rng(3)
+    given = pd.DataFrame({"my_color": rng.choice(list("rgb"), N), "size": "m"})
+    given.loc[::3, "size"] = "s"
+    encoder = OneHotEncoder(sparse_output=False).set_output(transform="pandas")
+    X = encoder.fit_transform(given).assign(width_1=rng.random(N), width_2=1.5)
+    y = rng.normal(size=N)
+    model = fitted(X, y, groups="categories")
+    expected = np.sqrt([3, 3, 3, 2, 2, 1, 1])
+    np.testing.assert_allclose(model.penalty_factor_, expected)
+    with pytest.raises(ValueError, match="needs names of the features"):
+        fitted(X.to_numpy(), y, groups="categories")
+
+
+def test_rows_of_coefficients_of_several_targets_are_groups(data):
+    X, y = data
+    Y = np.column_stack([y, y[::-1], X[:, 3]])
+    model = fitted(X, Y, groups=None, metric=np.eye(3), tol=1e-7)
+    peer = MultiTaskLasso(0.05, tol=1e-12, max_iter=10000).fit(X, Y)
+    rest = Y - peer.predict(X)
+    value = 0.5 * np.sum(rest**2) / N
+    value += 0.05 * np.linalg.norm(peer.coef_, axis=0).sum()
+    lower = model.objective_ - model.dual_gap_
+    assert lower <= value <= model.objective_ * (1.0 + 1e-9)
+    assert model.dual_gap_ <= 1e-7 * model.objective_
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge", "squared_hinge"])
+def test_classes(data, loss):
+    X, y = data
+    model = BMRMClassifier(0.02, loss=loss, penalty="group", groups=LABELS, tol=1e-9)
+    model.fit(X, y > 0)
+    assert model.dual_gap_ <= 1e-9 * model.objective_
+
+
+def test_cross_validation_begins_where_all_groups_vanish(data):
+    X, y = data
+    given = {"alphas": 5, "cv": 3, "groups": LABELS}
+    for kind in KINDS:
+        model = BMRMRegressorCV(penalty=kind, **given).fit(X, y)
+        assert model.gaps_path_.max() <= 1e-3
+        largest = model.alphas_[0]
+        assert not fitted(X, y, kind, alpha=1.000001 * largest).coef_.any()
+        assert fitted(X, y, kind, alpha=0.999 * largest).coef_.any()
+    several = BMRMRegressorCV(penalty="sparse_group", l1_ratio=[0.2, 0.9], **given)
+    assert several.fit(X, y).l1_ratio_ in (0.2, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"groups": "color"}, "must be 'categories'"),
+        ({"groups": [1, 2]}, "one label for each"),
+        ({"groups": [[0, 0]]}, "more than once"),
+        ({"groups": [[0, "a"]]}, "neither a name nor a number"),
+        ({"groups": [[0], []]}, "no features"),
+        ({"groups": [[[0, 1]]]}, "neither a name nor a number"),
+        ({"groups": [*LABELS[1:], None]}, "finite numbers or names"),
+        ({"groups": [*LABELS[1:], np.nan]}, "finite numbers or names"),
+        ({"groups": [[4, 5]], "penalty_factor": {0: 9.0}}, "the same one"),
+        ({"penalty_factor": [1, 1, -1, 1, 1, 1]}, "for the group 2"),
+        ({"coef_bounds": (0, [0] + [np.inf] * 23)}, "both zero"),
+        ({"penalty_factor": [1.0]}, "one number for each of the 6 groups"),
+        ({"penalty_factor": {"9": 1.0}}, "9"),
+        ({"coef_bounds": (0, 1)}, "signs of coefficients only"),
+        ({"solver": "ls-bmrm"}, "solvers that do are"),
+        ({"alpha": 0}, "mean no penalty"),
+    ],
+)
+def test_what_is_refused(data, given, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(*data, **given)
+
+
+def test_what_is_not_solved_is_refused(data):
+    X, y = data
+    classifier = BMRMClassifier(0.1, loss="f_beta_bound", penalty="group")
+    with pytest.raises(ValueError, match="no solver does"):
+        classifier.fit(X, y > 0)
+    blocks = RowBlocks([X[:60], X[60:]])
+    with pytest.raises(ValueError, match="data in blocks, which take smooth losses"):
+        fitted(blocks, y, loss="absolute_error")
+    whole = fitted(X, y).objective_
+    np.testing.assert_allclose(fitted(blocks, y).objective_, whole, rtol=1e-9)
+    factors = np.arange(6)
+    with pytest.raises(ValueError, match="give a small factor"):
+        fitted(X, X[:, :2], penalty_factor=factors, metric=np.eye(2))
+    squares = fitted(X, y, "group_elasticnet", l1_ratio=0.0)
+    with pytest.raises(ValueError, match="no standard errors"):
+        standard_errors(squares, X, y)
+
+
+@pytest.mark.parametrize("kind", ["group", "sparse_group"])
+def test_objectives_are_those_of_peers(data, kind):
+    """Of celer, and of skglm for sparse groups, within 1e-8."""
+    X, y = data
+    if kind == "group":
+        celer = pytest.importorskip("celer")
+        peer = celer.GroupLasso(4, 0.05, weights=np.full(6, 2.0), tol=1e-12)
+        peer.fit(X, y)
+        coef, intercept = peer.coef_, peer.intercept_
+        model = fitted(X, y)
+    else:
+        pytest.importorskip("skglm")
+        from skglm import GeneralizedLinearEstimator
+        from skglm.datafits import QuadraticGroup
+        from skglm.penalties import WeightedL1GroupL2
+        from skglm.solvers import GroupBCD
+        from skglm.utils.data import grp_converter
+
+        indices, ptr = grp_converter(4, D)
+        penalty = WeightedL1GroupL2(
+            0.05, np.full(6, 1.0), np.full(D, 0.5), ptr, indices
+        )
+        solver = GroupBCD(tol=1e-12, ws_strategy="fixpoint", fit_intercept=False)
+        peer = GeneralizedLinearEstimator(QuadraticGroup(ptr, indices), penalty, solver)
+        coef, intercept = peer.fit(X, y).coef_, 0.0
+        model = fitted(X, y, kind, fit_intercept=False)
+    norms = np.linalg.norm(coef.reshape(-1, 4), axis=1).sum()
+    value = 0.5 * np.mean((y - X @ coef - intercept) ** 2)
+    l1, norm = (0.0, 2.0) if kind == "group" else (0.5, 1.0)
+    value += 0.05 * (l1 * np.abs(coef).sum() + norm * norms)
+    np.testing.assert_allclose(model.objective_, value, rtol=1e-8)
