@@ -206,6 +206,20 @@ def test_monotone_likelihoods_are_not_called_proven():
         CoxRegression(0, tol=1e-6).fit(x, (TIME, np.ones(len(x))))
 
 
+def test_features_that_are_nearly_the_same():
+    # A long step along their difference is a step along the noise.
+    noise = np.random.default_rng(7).normal(size=len(X))
+    near = np.column_stack([X[:, 0], X[:, 0] + 1e-11 * noise])
+    y = TIME, EVENT
+    with pytest.warns(ConvergenceWarning):
+        model = CoxRegression(0).fit(near, y)
+    apart = np.column_stack([X[:, 0], noise])
+    least = CoxRegression(0, tol=1e-9).fit(apart, y).objective_
+    assert model.objective_ - model.dual_gap_ <= least
+    same = CoxRegression(0, tol=1e-9).fit(X[:, [0, 0, 1]], y)
+    assert same.dual_gap_ <= 1e-9 * same.objective_
+
+
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 @pytest.mark.parametrize("data", SEVERAL.values(), ids=SEVERAL)
 def test_standard_errors_are_those_of_statsmodels(ties, data):

@@ -47,8 +47,8 @@ _OF_GAP = 0.1
 # estimate of this reduction is refined only for rows with too large estimates.
 _LOST_OF_GAP = 0.01
 
-# Column sums after a step of Newton's method are zero up to ten times the bound of
-# their rounding.
+# Column sums after a step of Newton's method, and changes of scores along directions
+# without curvature, are zero up to ten times the bound of their rounding.
 _MOST_ROUNDED = 10.0
 
 
@@ -100,7 +100,15 @@ def _bound_of_step(point: Point) -> float:
     if not offers(oracle, "conjugate_near") or not free or n * n > 2 * COPY_SIZE:
         return -np.inf
     gradient, hessian = o.risk.adjoint(point.dual), o.risk.hessian(point.curvature)
-    inverse = lapack.pinv(hessian.matrix(), rcond=ROUNDED, hermitian=True)
+    values, vectors = lapack.eigh(hessian.matrix())
+    used = values > ROUNDED * values.max(initial=0.0)
+    # Long steps along a direction of small curvature may reduce the risk, unless all
+    # scores stay the same.
+    for v in vectors.T[~used]:
+        most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ o.column_sizes)
+        if np.ptp(o.design.forward(v)) > most:
+            return -np.inf
+    inverse = (vectors[:, used] / values[used]) @ vectors[:, used].T
     p = inverse @ gradient
     p += inverse @ (gradient - hessian.apply(p))
     data = o.risk.targets, o.risk.weights
