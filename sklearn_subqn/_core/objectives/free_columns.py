@@ -114,8 +114,8 @@ def _bound_of_step(point: Point) -> float:
     data = o.risk.targets, o.risk.weights
     change = o.design.forward(p)
     height = oracle.conjugate_near(point.dual, point.scores, change, *data)
-    # Another step removes the rounding errors of column sums. It changes R* by a linear
-    # and a quadratic term, which are charged twice.
+    # Another step removes the rounding errors of column sums. The bound is lowered by
+    # twice the linear and the quadratic term that this step adds to R*.
     error = oracle.distance_at(point.dual, point.scores, *data)
     error += rounding(len(change)) * o.risk.dual_norm(point.dual)
     lost = error * o.column_sizes
