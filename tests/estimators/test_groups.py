@@ -188,8 +188,9 @@ def test_what_is_not_solved_is_refused(data):
     blocks = RowBlocks([X[:60], X[60:]])
     with pytest.raises(ValueError, match="data in blocks, which take smooth losses"):
         fitted(blocks, y, loss="absolute_error")
-    whole = fitted(X, y).objective_
-    np.testing.assert_allclose(fitted(blocks, y).objective_, whole, rtol=1e-9)
+    # Proximal gradient steps end with a gap of about 1e-8.
+    in_blocks = fitted(blocks, y, tol=1e-7)
+    np.testing.assert_allclose(in_blocks.objective_, fitted(X, y).objective_, rtol=1e-7)
     factors = np.arange(6)
     with pytest.raises(ValueError, match="give a small factor"):
         fitted(X, X[:, :2], penalty_factor=factors, metric=np.eye(2))
