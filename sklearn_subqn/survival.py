@@ -20,6 +20,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.kernels import at_risk as kernel
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
+from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.survival_errors import ProportionalityTest, proportionality
@@ -266,6 +267,7 @@ class CoxRegression(BundleEstimator):
         remember_offset(self, offset)
         return self
 
+    @blockwise
     def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
         """Return the logarithms of the hazards relative to the baseline.
 
