@@ -40,6 +40,8 @@ def given_case(seed: int) -> tuple[Case, Problem, Any, Any]:
     p = problem_of(case, seed)._replace(warm=None)
     size = 10.0 ** rng.choice([rng.uniform(-3, 3), rng.uniform(3, 30), 160.0])
     coef = size * rng.normal(size=p.X.shape[1])
+    if "_positive" in case.name:
+        coef = np.abs(coef)
     return case, p, coef, rng.normal() if p.fit_intercept else 0.0
 
 

@@ -479,7 +479,8 @@ def test_arrays_of_other_libraries(Kind):
     expected = fitted(Kind, DENSE)
     takes_weights = "sample_weight" in inspect.signature(Kind.fit).parameters
     given = {"sample_weight": ones} if takes_weights else {}
-    y = COUNTS if is_regressor(expected) else LABELS
+    of_times = "strata" in inspect.signature(Kind.fit).parameters
+    y = COUNTS if is_regressor(expected) or of_times else LABELS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = fitted(Kind, X, strict.asarray(y), **given)

@@ -66,10 +66,12 @@ class GroupPenalty(Regularizer):
         return type(self)(labels, l1, norm, square, side)
 
     def norms(self, v: Floats) -> Floats:
-        """Return ||v_g|| of all groups, rounded up."""
+        """Return ||v_g|| of all groups, rounded up; no squares overflow."""
+        _, exponent = np.frexp(np.abs(v).max(initial=0.0))
+        v = np.ldexp(v, -exponent)
+        squares = np.bincount(self.labels, v * v, minlength=len(self.norm))
         with np.errstate(over="ignore"):
-            squares = np.bincount(self.labels, v * v, minlength=len(self.norm))
-        return np.asarray(self._more * np.sqrt(squares))
+            return np.ldexp(self._more * np.sqrt(squares), exponent)
 
     def thresholded(self, v: Floats, factor: float = 1.0) -> Floats:
         """Return the soft threshold of v at ``factor`` times a_g, of shape (n,)."""
@@ -89,7 +91,7 @@ class GroupPenalty(Regularizer):
             return np.inf
         w = w[: self.n_penalized]
         norms = self.norms(w) / self._more
-        total = float(self.norm @ norms) + 0.5 * float(self.square @ norms**2)
+        total = float((self.norm + 0.5 * self.square * norms) @ norms)
         return total + float(self.l1[self.labels] @ np.abs(w))
 
     def gradient(self, w: Floats) -> Floats:
