@@ -17,7 +17,7 @@ from .._solving.solution import Floats
 
 # A difference quotient moves by a millionth of the parameters: rounding errors of f are
 # then far below its change.
-_DIFFERENCE = 1e-6
+DIFFERENCE = 1e-6
 
 
 class OwnFunction:
@@ -109,7 +109,7 @@ class OwnFunction:
         square = float(g @ g)
         if not square > 0.0:
             return
-        t = _DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / np.sqrt(square)
+        t = DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / np.sqrt(square)
         change = self.evaluate(w + t * g)[0] - f
         if change < -0.5 * t * square and change < -CLOSE * abs(f):
             raise ValueError(

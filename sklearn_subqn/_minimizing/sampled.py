@@ -16,11 +16,7 @@ from .._core.online import ONLINE_METHODS, known_options, online_method
 from .._core.online.batch import Penalty
 from .._solving.solution import Floats
 from .minimizers import check_options
-from .own_function import checked_start, reporter
-
-# A gradient difference on one sample moves by a millionth of the parameters: the same
-# noise is in both gradients, so that only rounding limits it.
-_DIFFERENCE = 1e-6
+from .own_function import DIFFERENCE, checked_start, reporter
 
 # A sample counts as five rows, so that blocks of "auto" have ten samples.
 _ROWS = 5
@@ -80,7 +76,8 @@ class OwnBatch:
         length = float(np.linalg.norm(v))
         if not length > 0.0:
             return np.zeros_like(v)
-        t = _DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / length
+        # Both gradients have the same noise: only rounding limits their difference.
+        t = DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / length
         product: Floats = (self.gradient(w + t * v) - self.gradient(w)) / t
         return product
 

@@ -470,7 +470,7 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     if groups is None:
         excess = np.abs(point.risk_gradient[:n]) - objective.penalties[0]
     else:
-        # Coordinates of a group take part together.
+        # The working set has all coordinates of a group, or none.
         used = groups.used(point.w)[groups.labels]
         excess = groups.nearness(point.risk_gradient, objective.alpha)[groups.labels]
     candidates = np.flatnonzero(~used & (excess > -worst))
