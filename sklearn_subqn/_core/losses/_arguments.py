@@ -1,4 +1,4 @@
-"""Checks of what losses are made with."""
+"""Checks of the arguments of losses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def checked_costs(
 
 
 def checked_rows(name: str, rows: Any, ndim: int) -> Rows:
-    """Return non-negative integers of this many dimensions."""
+    """Return an array of non-negative integers with ``ndim`` dimensions."""
     array = np.asarray(rows)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimensions, got {array.ndim}.")

@@ -1,4 +1,4 @@
-"""Dual points whose columns sum to zero, as free intercepts ask for."""
+"""Dual points whose columns sum to zero, as free intercepts require."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._loss import Loss
 
-# Newton steps leave a hundredth of the column sums that they are to remove.
+# Newton's method stops when column sums are below this share of the first ones.
 _ACCURACY = 0.01
 
 
 class FlowOracle(Loss):
-    """A loss of several scores per row, of which only differences count.
+    """A loss of several scores per row that depends on their differences only.
 
-    The rows of duals sum to zero, and remain in the domain if entries shrink such that
-    they still do; the conjugate of what they shrink to is not positive.
+    Rows of a dual point sum to zero. If their entries shrink and rows still sum to
+    zero, the point stays in the domain of R*, and R* is not positive there.
     """
 
     invariant = True
     by_columns = False
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of the rows' sums."""
+        """Return the norm of the row sums, which are zero up to rounding."""
         sums = dual @ np.ones(dual.shape[1])
         positive = np.maximum(weights, TINY)
         return float(np.sqrt(np.sum(sums * (sums / positive))))
@@ -36,24 +36,26 @@ class FlowOracle(Loss):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return the share of u by which flows change to make up for column sums.
+        """Return the share of u by which flows change until columns sum to zero.
 
-        It is infinite where they cannot. As in ``balanced``, a point that differs from
-        another by no more than that share of u then has columns that sum to zero.
+        The share is infinite where no change of flows achieves it. ``balanced``
+        constructs the changed point.
         """
         if not sums.any():
             return 0.0
         laplacian, _, excess = _survey(dual)
-        # Rows sum to zero once their negative entries are changed as rounding asks for.
+        # Rounding may have made entries negative; rows sum to zero after their
+        # correction.
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
-        # A solution leaves next to nothing of the sums.
+        # The residual of the linear system has to be of the size of rounding errors.
         if np.any(
             left > 1e-3 * np.abs(sums).max() + rounding(1.0) * laplacian.diagonal()
         ):
             return np.inf
-        # Twice the spread, and a little for what is left of the sums.
+        # The spread bounds the change of flows twice; a third spread covers the
+        # residual.
         return 3.0 * float(x.max() - x.min())
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
@@ -61,15 +63,15 @@ class FlowOracle(Loss):
 
 
 def balanced(dual: Floats) -> Floats:
-    """Return a dual near by whose columns sum to zero, up to rounding.
+    """Return a dual point near ``dual`` whose columns sum to zero up to rounding.
 
     The rows of u = ``dual`` of shape (n, k) sum to zero, and remain feasible if entries
     shrink such that they still do. Each is a flow from its negative entries q to its
-    positive ones p, t in total, of q_a p_b / t from a to b. Column sums vanish if the
-    flows of all rows together leave as much at every label as they bring there.
-    Multiplying the flow from a to b by 1 - (x_b - x_a) achieves that for the solution
-    x of a k x k linear system, and a common factor makes all these factors at most one.
-    Nothing is left of u where x is too large.
+    positive ones p, t in total, of q_a p_b / t from a to b. Column sums vanish if,
+    summed over all rows, inflow and outflow of every label are equal. Multiplying the
+    flow from a to b by 1 - (x_b - x_a) achieves that for the solution x of a k x k
+    linear system, and a common factor makes all these factors at most one. The result
+    is zero where x is too large.
     """
     laplacian, sums, _ = _survey(dual)
     if np.all(np.abs(sums) <= rounding(1.0) * laplacian.diagonal()):
@@ -84,7 +86,7 @@ def balanced(dual: Floats) -> Floats:
 
 
 def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return Laplacian and column sums of all flows, and what rows are off."""
+    """Return the Laplacian and column sums of all flows, and the sums of the rows."""
     k = dual.shape[1]
     laplacian, sums, excess = np.zeros((k, k)), np.zeros(k), np.zeros(k)
     flows.survey(dual, laplacian, sums, excess)
@@ -94,9 +96,10 @@ def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
 def _potentials(laplacian: Floats, sums: Floats) -> Floats:
     """Return x with L x = sums, or nearly if there is none.
 
-    Flows of labels may be of very different sizes: those are scaled to be alike. A
-    constant added to x changes nothing: the matrix becomes positive definite by its
-    outer product, unless labels fall into parts without flows between them.
+    Flows of labels may differ in size by many orders, so L is scaled to a unit
+    diagonal. L x does not change if a constant is added to x. Adding the outer product
+    of that null vector makes the matrix positive definite, unless the graph of flows is
+    not connected.
     """
     diagonal = laplacian.diagonal()
     roots = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
@@ -112,15 +115,15 @@ def _potentials(laplacian: Floats, sums: Floats) -> Floats:
 
 
 def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
-    """Return a dual near an optimal one whose columns nearly sum to zero.
+    """Return a dual point near an optimal one whose columns nearly sum to zero.
 
-    A row of weight s is shared by the flows from one label to another, as in
-    ``balanced``, and by none at all, with what they leave of s. If both have a share,
-    the row is about on a kink between them, and hardly minds what share that is: much
-    less than that all its flows shrink. Shares in proportion to exp(x_b - x_a), and to
-    one for none, make column sums vanish for the x that minimizes the sum of s times
-    the logarithm of what they sum to, a smooth convex function with these column sums
-    for its gradient. Newton's method finds it.
+    The weight s of a row is divided among its flows from label a to label b, as in
+    ``balanced``, and the remainder without a flow. A row with several positive shares
+    lies about on a kink. There its conjugate hardly depends on the shares, and much
+    more on the sum of its flows. The shares are multiplied by exp(x_b - x_a), the
+    remainder by one, and normalized to sum to s. Column sums then are the gradient of
+    the sum of s times the logarithms of the normalizing constants, a smooth convex
+    function of x. Newton's method finds its minimizer, where they vanish.
 
     Parameters
     ----------
@@ -129,13 +132,13 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         at their places.
     weights : ndarray of shape (n,)
     neutral : ndarray of shape (n, k)
-        Of some dual point without zeros at these places. A little of it is mixed to
-        rows with flows: those that are on a kink may be too few.
+        A dual point without zeros at these entries. A small share of it is added to
+        rows with flows, because too few rows may lie on a kink.
     """
     k = dual.shape[1]
     before = np.abs(total_of_rows(dual))
-    # Labels that have nothing of a row get a share of the sums before, unless the row
-    # has flows of next to nothing of its weight: those are dropped.
+    # Labels without flow in a row get a share of the column sums, unless all flows of
+    # the row are negligible: such flows are dropped.
     seed = min(0.01 * float(before.sum()), 0.5)
     p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
     flows.sides(dual, weights, neutral, seed, 1e-50, p, q, none)
@@ -146,7 +149,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         if np.abs(sums).max() <= 1e-4 * before.max():
             break
         step = _newton_step(u, weights, sums, sizes)
-        # No step changes a ratio of shares by more than exp(2).
+        # Steps are bounded so that no ratio of shares changes by more than exp(2).
         x -= min(1.0, 2.0 / max(float(np.ptp(step)), 2.0)) * step
     return u
 
@@ -154,7 +157,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
 def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Return about H^-1 sums, by conjugate gradients scaled by the columns' sizes.
 
-    Adding a constant to a solution changes nothing: its mean is taken off.
+    Solutions are determined up to a constant, so their mean is subtracted.
     """
     scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
     step, product, rest = np.zeros_like(sums), np.empty_like(sums), sums.copy()

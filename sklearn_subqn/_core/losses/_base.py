@@ -1,9 +1,9 @@
 """Types of losses, and the piecewise quadratic functions of a step size.
 
-A loss R is a convex function of scores z and targets; it never sees the parameters w
-or the data X. Scores have shape (r,) for losses of one score per row and (r, k) for
-losses of k scores per row. Weights are normalized by the caller: they are non-negative
-and sum to one, so that R is a weighted mean.
+A loss R is a convex function of scores z and targets; it depends on neither the
+parameters w nor the data X. Scores have shape (r,) for losses of one score per row and
+(r, k) for losses of k scores per row. Weights are normalized by the caller: they are
+non-negative and sum to one, so that R is a weighted mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-#: Slope and curvature of a function of a step size.
+#: A function of a step size that returns its slope and curvature.
 Derivatives = Callable[[float], tuple[float, float]]
 
 #: Half-width, relative to max(1, |score|), of the band around a kink in which a row
@@ -30,7 +30,7 @@ Derivatives = Callable[[float], tuple[float, float]]
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 
-# Sums over rows are made of pieces of at least 256 rows.
+# Sums over rows are split into blocks of at least 256 rows.
 _SUMMED_ROWS = 256
 
 
@@ -43,9 +43,9 @@ def norm_by_weights(sizes: Floats, weights: Floats) -> float:
 def total_of_rows(x: Floats) -> Any:
     """Return the sum of x over its first axis, a number or an array.
 
-    NumPy adds rows of several numbers one after the other; errors of that grow with the
-    number of rows where these are alike. Here some are summed by themselves at a time,
-    by products with ones, which BLAS makes much faster than NumPy sums few columns.
+    NumPy adds rows one after the other, and rounding errors grow with the number of
+    equal rows. Here blocks of rows are summed first, as products with a vector of ones:
+    BLAS computes these much faster than NumPy sums few columns.
     """
     if x.ndim == 1:
         return x.sum()
@@ -103,7 +103,7 @@ class PiecewiseQuadratic:
 
     @classmethod
     def smooth(cls, slope: float, curvature: float) -> PiecewiseQuadratic:
-        """Return a quadratic function: no kinks."""
+        """Return a quadratic function, which has no kinks."""
         return cls(slope, curvature, _NO_KINKS, _NO_KINKS, _NO_KINKS)
 
     def __add__(self, other: PiecewiseQuadratic) -> PiecewiseQuadratic:
@@ -138,7 +138,7 @@ class PiecewiseQuadratic:
         )
 
     def plus(self, smooth: Derivatives) -> Derivatives:
-        """Return the sum with a smooth function, before the first kink of this one."""
+        """Return the sum with a smooth function, valid up to the first kink."""
 
         def at(step: float) -> tuple[float, float]:
             slope, curvature = smooth(step)
@@ -157,22 +157,22 @@ class PiecewiseQuadratic:
 
 
 class RowForm(NamedTuple):
-    """A loss of one score per row as compiled loops take it.
+    """The parameters of a loss of one score per row for compiled loops.
 
     Attributes
     ----------
     kind : int
-        0 for a box of dual variables, with a quadratic or without, 1 for the logistic
-        loss, 2 for exponential functions; 3 for the logistic loss of several classes,
-        which has a loop of its own; 4 for a box whose ridge is half a scale that is
-        minimized over, and no less than given.
+        0 for a box of dual variables, with or without a quadratic; 1 for the logistic
+        loss; 2 for exponential functions; 3 for the multinomial logistic loss, which
+        has a loop of its own; 4 for a box whose ridge is half of a scale, which is
+        minimized over and at least twice the given ridge.
     labels : bool
         Whether targets are labels of -1 or +1, which multiply scores.
     low, high, tube, ridge, width : float
-        The box, and what is subtracted times |v|, times v² / 2 and times
-        (v - center)² / 2.
+        The ends of the box, and the coefficients of |v|, v² / 2 and (v - center)² / 2
+        that are subtracted.
     a : float
-        Of exponential functions: one less than the power of a deviance.
+        For exponential functions, the power of the deviance minus one.
     """
 
     kind: int
@@ -215,5 +215,5 @@ class LabelSets(NamedTuple):
     costs: Floats
 
 
-#: The forms of a loss whose dual variables are separable by rows.
+#: Losses as maxima over dual variables that are separable by rows.
 RowwiseDual = Intervals | Simplices | LabelSets

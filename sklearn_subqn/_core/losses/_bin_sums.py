@@ -1,13 +1,12 @@
 """Sums of ln(1 + exp(z_i - z_j)) over pairs of rows, by bins of the scores.
 
-These are no sums of powers of scores. Scores are put into bins of width 1/4, and for
-each two bins the function is expanded around the difference of their centers, from
-which that of two members is at most 1/4 away. By Cauchy's estimate on a circle of
-radius 3, within the singularities at +-i pi, its r-th Taylor coefficient is below
-6 / 3^r, in units of the function where that falls like an exponential, so that the
-terms from order 16 on sum to less than 7 * 12^-16 < 4e-17: rounding. Between bins that
-are farther apart than 40 the function is a line on one side and an exponential on the
-other one, except for exp(-40) < 5e-18 of itself.
+Scores are put into bins of width 1/4. For each two bins the function is expanded around
+the difference of the centers; differences of their members are within 1/4 of it. By
+Cauchy's estimate on a circle of radius 3, within the singularities at +-i pi, its r-th
+Taylor coefficient is below 6 / 3^r, relative to the function where it decays
+exponentially. So the terms from order 16 on sum to less than 7 * 12^-16 < 4e-17, below
+the rounding error. Between bins that are farther apart than 40 the function is a line
+on one side and an exponential on the other, with a relative error of exp(-40) < 5e-18.
 """
 
 from __future__ import annotations
@@ -23,23 +22,24 @@ from ._base import Floats, Rows
 from ._curvature import Curvature
 from ._pairs import RowPairs
 
-# A bin is a quarter wide, in units of the scores.
+# The width of a bin, in units of the scores.
 _WIDTH = 0.25
 
-# The function is expanded to 16 orders around the difference of two centers.
+# Number of terms of the Taylor expansion around the difference of two centers.
 _ORDERS = 16
 
-# Between centers farther apart than 40 the function is a line or an exponential.
+# Between centers farther apart the function is taken as a line or an exponential.
 _FAR = 40.0
 
-# Where there are more possible bins for each row, the used ones are found by sorting.
+# If the possible bins are more than this many times the rows, occupied bins are found
+# by sorting instead of counting.
 _SPARSE = 4
 
 
 def _table() -> Floats:
     """Return derivatives of ln(1 + exp(x)) at multiples of the width, line by line.
 
-    From s' = s - s² for the slope s, at x <= 0; further ones follow by symmetry.
+    They follow from s' = s - s² for the slope s at x <= 0, and by symmetry at x > 0.
     """
     x = -_WIDTH * np.arange(_FAR / _WIDTH + 1.0)[::-1]
     coefficients = [np.exp(x) / (1.0 + np.exp(x))]
@@ -60,7 +60,7 @@ _SECOND = np.ascontiguousarray(_TABLE[:, 2:3])
 
 
 def _distinct(keys: Rows, n: int) -> tuple[Rows, Rows]:
-    """Return the distinct ones of keys below n, sorted, and the number of each key."""
+    """Return the sorted distinct keys below n, and each key's index among them."""
     if n > _SPARSE * len(keys):
         distinct, places = np.unique(keys, return_inverse=True)
         return distinct, places.astype(np.intp)
@@ -86,11 +86,11 @@ class BinSums:
         else:
             np.minimum.at(lowest, codes, scores)
         self._centered = scores - lowest[codes]
-        # Scores that differ by more have no digits left within their bins.
+        # Scores of a larger range are rounded to less than the width of a bin.
         if not self._centered.max(initial=0.0) <= 1.0 / ROUNDED:
             raise FloatingPointError("scores became too large")
-        # Offsets from multiples of the width are exact: scores near zero keep their
-        # digits where another one is far away.
+        # Offsets from multiples of the width are exact. So scores near zero keep their
+        # digits even if another score is very large.
         nearest = np.rint(scores / _WIDTH)
         self._offsets = scores - _WIDTH * nearest
         bins = (nearest - np.rint(lowest / _WIDTH)[codes]).astype(np.int64)
@@ -111,13 +111,13 @@ class BinSums:
     def spread(self, sums: Floats, table: Floats, higher: bool) -> Floats:
         """Return derivatives of sums over partners at the centers of all cells.
 
-        Of rows as the lower ones of their pairs, or as the ``higher`` ones; ``sums`` of
-        shape (c, r) are moments of the partners in their cells.
+        The rows are the lower ones of their pairs, or with ``higher`` the higher ones;
+        ``sums`` of shape (c, r) are moments of the partners in their cells.
         """
         k, m, r = self.pairs.n_levels, self._n_bins, sums.shape[1]
         costs = self.pairs.table
         costs = costs.T if higher else costs
-        # For the higher rows all scores are reflected, and offsets with them.
+        # For the higher rows the signs of all scores and offsets are reversed.
         line = table is _TABLE
         sources = np.tensordot(costs, sums.reshape(k, m, r), 1)
         if line and not higher:
@@ -132,7 +132,7 @@ class BinSums:
         if line:
             kernel.derivatives(positions, starts, sources, table, _WIDTH, line, out)
         else:
-            # Columns of their own in place of orders.
+            # Each column is one moment of order zero.
             for column in range(r):
                 part, one = np.zeros((k, m, 1)), sources[:, :, column : column + 1]
                 one = np.ascontiguousarray(one)
@@ -163,25 +163,25 @@ class BinSums:
 
     @cached_property
     def gradient(self) -> Floats:
-        """The sum of the slopes of a row's pairs, of shape (n,)."""
+        """The gradient: sums of the slopes of each row's pairs, of shape (n,)."""
         lower, higher = self._slopes
         return self._at_scores(lower - higher)
 
     @cached_property
     def slope_sizes(self) -> Floats:
-        """The sum of the sizes of the slopes of each row, of shape (n,)."""
+        """For each row the sum of the absolute slopes of its pairs, of shape (n,)."""
         lower, higher = self._slopes
         return self._at_scores(lower + higher)
 
     @cached_property
     def _slopes(self) -> tuple[Floats, Floats]:
-        """Derivatives of slopes by offsets, of rows as the lower and as the higher."""
+        """Derivatives of slopes by offsets, for rows as lower and as higher ones."""
         higher = self.spread(self._moments, _TABLE, higher=True)
-        # Slopes at offsets x, and where scores are reflected at -x.
+        # Signs of odd derivatives change where scores are reflected.
         return self._lower[:, 1:], higher[:, 1:] * (-1.0) ** np.arange(_ORDERS - 1)
 
     def _at_scores(self, slopes: Floats) -> Floats:
-        """Return a row's slope by derivatives at the center of its cell."""
+        """Evaluate Taylor expansions around centers of cells at the scores."""
         u = np.empty(len(self.scores))
         kernel.polynomials(slopes / _FACTORIAL, self.cells, self._offsets, u)
         u *= self.pairs.factors
@@ -189,7 +189,7 @@ class BinSums:
 
     @property
     def conjugate(self) -> tuple[float, float]:
-        """R*(u) of the gradient u, and the sum of the sizes of its terms."""
+        """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
         u, z = self.gradient, self._centered
         return float(u @ z) - self.value, float(self.slope_sizes @ z) + self.value
 
@@ -199,10 +199,11 @@ class BinSums:
 
 
 class BinCurvature(Curvature):
-    """Second derivatives as if scores were at the centers of their bins.
+    """Second derivatives with scores replaced by the centers of their bins.
 
-    They are those of pairs up to the share exp(1/4) - 1, ``error``, as the logarithm of
-    a pair's has a slope of at most one, and a Laplacian as they are.
+    Their relative error is at most exp(1/4) - 1, ``error``, since the logarithm of a
+    pair's second derivative has a slope of at most one. Like the exact ones they are a
+    Laplacian.
     """
 
     by_rows = False
@@ -226,7 +227,7 @@ class BinCurvature(Curvature):
         return np.zeros((1, 1))
 
     def _partners(self, v: Floats) -> Floats:
-        """Return sums over all pairs of a row of their weights times v."""
+        """Return for each row the sum of v over its partners, weighted by pairs."""
         sums, pairs = self._sums, self._sums.pairs
         totals = sums._by_cells(pairs.weights * v[:, 0])[:, np.newaxis]
         both = sum(sums.spread(totals, _SECOND, higher) for higher in (False, True))
@@ -238,7 +239,7 @@ class BinCurvature(Curvature):
         return product
 
     def crossed(self, design: Any) -> Floats:
-        """Return the sum of weights of pairs times x_i x_jᵀ, each once."""
+        """Return the sum over pairs of their weights times x_i x_jᵀ, each once."""
         sums, pairs = self._sums, self._sums.pairs
         rows = design.sums_of_rows(sums.cells, sums.n_cells, pairs.weights)
         partners = sums.spread(rows, _SECOND, higher=False)

@@ -1,10 +1,10 @@
 """Losses of one score per row: intervals of dual variables.
 
-The loss of a row is the maximum over v in a box [low, high] of v t - h(v). Score and
-target make t (``_maps.py``), and h is nothing (hinge, absolute, quantile loss), a
-quadratic (squared hinge, Huber's loss, squares; the Moreau envelopes of the former
-around a center) or an entropy (logistic, exponential, Poisson's loss). At the end are
-the tables that name them.
+The loss of a row is the maximum over v in a box [low, high] of v t - h(v). The argument
+t is computed from score and target (``_maps.py``), and h is zero (hinge, absolute,
+quantile loss), a quadratic (squared hinge, Huber's loss, squares; the Moreau envelopes
+of the former around a center) or an entropy (logistic, exponential, Poisson's loss).
+The tables at the end name these losses.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ class Box(DualSet):
     Parameters
     ----------
     to_argument : Margin, Residual or Counts
-        From scores and targets to t.
+        Computes t from scores and targets.
     low, high : float
-        With low <= 0 <= high.
+        Ends of the interval, with low <= 0 <= high.
     tube : float, default=0
-        Is subtracted times |v|, which makes kinks at both ends of a tube around t = 0.
+        Half-width of a tube around t = 0 in which the loss is zero; ``tube`` |v| is
+        subtracted.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Box(DualSet):
         return Quadratic(width, center)
 
     def largest_penalty(self, smoothing: Smoothing) -> float | None:
-        """Return the penalty of residuals: the margin of labels is not far from any."""
+        """Return the largest penalty for residuals, None for margins of labels."""
         if not isinstance(smoothing, Quadratic) or self.map.labels:
             return None
         if smoothing.center is not None or self.largest == np.inf:
@@ -81,7 +82,7 @@ class Box(DualSet):
         return 0.5 * smoothing.ridge * self.largest**2
 
     def rowwise(self, targets: Any, smoothing: Smoothing | None) -> Intervals | None:
-        """Return the intervals of v, or of y v for labels y; none of a tube."""
+        """Return intervals of v, or of y v for labels y; None if there is a tube."""
         ridge = 0.0
         if isinstance(smoothing, Quadratic) and smoothing.center is None:
             ridge = smoothing.ridge
@@ -96,7 +97,7 @@ class Box(DualSet):
         return Intervals(targets, low, high, ridge)
 
 
-#: Losses of targets -1 or +1 by their names.
+#: Losses of targets -1 or +1, by name.
 BINARY_LOSSES: dict[str, DualLoss] = {
     "hinge": DualLoss(Box(Margin(1.0), 0.0, 1.0)),
     "squared_hinge": DualLoss(Box(Margin(1.0), 0.0, np.inf), Quadratic(0.5)),
@@ -105,7 +106,8 @@ BINARY_LOSSES: dict[str, DualLoss] = {
     "exponential": DualLoss(Box(Margin(0.0), 0.0, np.inf), Entropy()),
 }
 
-#: max(0, rho - z) (Schölkopf et al. 2001), of targets rho.
+#: The loss max(0, rho - z) of novelty detection (Schölkopf et al. 2001), for targets
+#: rho.
 NOVELTY_LOSS = DualLoss(Box(Residual(), 0.0, 1.0))
 
 
@@ -113,17 +115,17 @@ NOVELTY_LOSS = DualLoss(Box(Residual(), 0.0, 1.0))
 def regression_losses(
     *, quantile: float = 0.5, epsilon: float = 1.35, power: float = 1.5
 ) -> Mapping[str, DualLoss]:
-    """Return losses of numbers by their names, the same ones for the same parameters.
+    """Return losses of numeric targets by name; equal parameters give the same objects.
 
     Parameters
     ----------
     quantile : float, default=0.5
-        In (0, 1) (Koenker 2005).
+        Level of the quantile loss, in (0, 1) (Koenker 2005).
     epsilon : float, default=1.35
         Half-width of the tube of the epsilon-insensitive loss (Vapnik et al. 1997), or
-        largest residual with squares of Huber's loss.
+        the residual beyond which Huber's loss is linear.
     power : float, default=1.5
-        Of the mean, to which Tweedie's variances are proportional, in (1, 2).
+        Power of the mean to which Tweedie's variances are proportional, in (1, 2).
     """
     residual = Residual()
     losses = {
@@ -145,9 +147,9 @@ def regression_losses(
 class OrdinalLogistic(Composed):
     """Sum over thresholds of ln(1 + exp(-s_ik z_ik)) (Rennie and Srebro 2005).
 
-    Classes are numbered from zero to K - 1, and the K - 1 scores z_ik of a row are
-    those of its class being above k: s_ik is 1 if it is, and else -1. Each score is
-    that of a binary problem; what these share is for the design to say.
+    Classes are numbered from zero to K - 1. The score z_ik of a row belongs to the
+    binary problem whether its class is above k: s_ik is 1 if it is, and else -1. The
+    design decides which parameters these binary problems share.
 
     Parameters
     ----------

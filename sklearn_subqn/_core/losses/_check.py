@@ -1,4 +1,4 @@
-"""Checks of losses of one's own against what solvers take for granted."""
+"""Checks of a user's loss against the properties that solvers rely on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ._dual_loss import DualLoss
 from ._loss import Loss, offers
 from ._own import OwnLoss
 
-# Difference quotients take steps of 1e-5 times the scores, or of 1e-5 for small scores.
+# Step of difference quotients, relative to max(1, |score|).
 _STEP = 1e-5
 
-# Derivatives and difference quotients agree to 0.1 % of their size.
+# Largest relative difference of derivatives and difference quotients.
 _NEAR = 1e-3
 
-# The search for values below the infimum takes at most 100 steps from each point.
+# Largest number of descent steps that search for a value below the infimum.
 _N_DESCENTS = 100
 
-# Second derivatives are checked where those to either side agree to 10 %.
+# Second derivatives are checked where one-sided difference quotients agree to 10 %.
 _NO_KINK = 0.1
 
 
@@ -44,7 +44,7 @@ class LossChecks:
         self._targets, self._weights, self._rng = targets, weights, rng
 
     def at(self, z: Floats, other: Floats, p: Floats) -> None:
-        """Check everything at scores, other scores and a direction."""
+        """Check all members at two vectors of scores and along a direction."""
         self._values(z)
         self._least(z)
         self._pair(z, other)
@@ -75,7 +75,7 @@ class LossChecks:
         )
 
     def _values(self, z: Floats) -> None:
-        """Check types, shapes and numbers, of arguments that must not be changed."""
+        """Check types, shapes, finiteness, and that arguments are unchanged."""
         shield = OwnLoss(self._loss)
         shield.invariant = False
         args = self._targets, self._weights
@@ -90,10 +90,10 @@ class LossChecks:
             )
 
     def _least(self, z: Floats) -> None:
-        """Check that no value on a way of descent is below the infimum.
+        """Check that subgradient descent finds no value below the stated infimum.
 
-        Steps of Polyak (1969) towards the level of the infimum, longer by one half,
-        enter a level set with an inner point after finitely many of them.
+        Polyak's (1969) steps towards the infimum, lengthened by one half, reach any
+        level set with an interior point after finitely many steps.
         """
         infimum = self._loss.infimum
         if infimum == -np.inf or offers(self._loss, "conjugate"):
@@ -114,7 +114,7 @@ class LossChecks:
             z = z - 1.5 * (value - infimum) / squares * u
 
     def _pair(self, z: Floats, other: Floats) -> None:
-        """Check the inequality of subgradients, and convexity between two points."""
+        """Check the subgradient inequality, and convexity between two points."""
         for a, b in ((z, other), (other, z), (z, z + 1e-3 * other)):
             fa, fb, u = self._value(a), self._value(b), self._dual(a)
             bound = fa + float(np.vdot(u, b - a))
@@ -138,7 +138,7 @@ class LossChecks:
                 )
 
     def _slopes(self, z: Floats) -> None:
-        """Check that entries of u are between difference quotients of single scores."""
+        """Check that entries of u lie between one-sided difference quotients."""
         u, f = self._dual(z), self._value(z)
         flat = int(self._rng.integers(z.size))
         place = np.unravel_index(flat, z.shape)
@@ -156,7 +156,7 @@ class LossChecks:
             )
 
     def _promises(self, z: Floats) -> None:
-        """Check that promises are kept, and that rows without weight take no part."""
+        """Check stated attributes, and that rows of zero weight do not matter."""
         loss, value = self._loss, self._value(z)
         shift = self._rng.normal(size=(len(z), *[1] * (z.ndim - 1)))
         for name, moved in (
@@ -189,7 +189,7 @@ class LossChecks:
                 )
 
     def _conjugate(self, z: Floats, other: Floats) -> None:
-        """Check Fenchel and Young's equality at a subgradient, else the inequality."""
+        """Check Fenchel-Young equality at a subgradient, inequality elsewhere."""
         args = self._targets, self._weights
         u, f = self._dual(z), self._value(z)
         got = float(self._loss.conjugate(u.copy(), *args))

@@ -1,4 +1,4 @@
-"""What losses are composed of: sets of dual variables, smoothings, linear maps."""
+"""The parts of a loss: a set of dual variables, a smoothing, a linear map."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ._loss import Loss
 
 
 class Smoothing:
-    """What a loss subtracts inside its maximum over dual variables."""
+    """The function h of dual variables that a loss subtracts inside its maximum."""
 
     def of_rows(self, rows: Rows) -> Smoothing:
-        """Return the smoothing of some of the rows."""
+        """Return the smoothing of the given rows."""
         return self
 
 
 class DualSet(ABC):
-    """A convex set of dual variables b, and what the maximum over it is of."""
+    """A convex set of dual variables b, over which a loss is a maximum."""
 
     @abstractmethod
     def oracle(self, smoothing: Smoothing | None) -> Loss:
@@ -30,34 +30,35 @@ class DualSet(ABC):
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
     def largest_penalty(self, smoothing: Smoothing) -> float | None:
-        """Return the largest smoothing, by which the maximum without it is larger.
+        """Return the maximum of the smoothing over the set, None if there is no bound.
 
-        None where the maximum approaches no such maximum.
+        The maximum without the smoothing is larger by no more.
         """
         return None
 
     def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
         """Return the maximum as one over variables that are separable by rows.
 
-        Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
-        of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b
-        with the signs of relevant labels changed. None where it has no such form.
+        In intervals, which contain zero, variables v correspond to u = -weights * v; in
+        simplices b corresponds to weights * (b - e_y); in sets of labels b corresponds
+        to weights * b with the signs of relevant labels reversed. None if it has no
+        such form.
         """
         return None
 
 
 class ScoreMap:
-    """A linear map in front of a set: from scores of rows to scores of the set.
+    """A linear map from the scores of rows to the scores of the dual set.
 
-    This one maps scores to themselves.
+    This class is the identity.
 
     Attributes
     ----------
     joint : bool
-        Whether the set's rows are not those of the scores, so that a loss of one score
-        becomes one of several.
+        Whether one row has several scores, each of which is a row of the set.
     is_injective : bool
-        Whether a dual of scores stands for one dual of the set only.
+        Whether a dual point of scores has only one preimage among dual points of the
+        set.
     is_identity : bool
     """
 
@@ -70,25 +71,25 @@ class ScoreMap:
         return scores
 
     def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
-        """Return scores, targets and weights of the set."""
+        """Return scores, targets and weights in the set's rows."""
         return scores, targets, weights
 
     def adjoint(self, dual: Floats, scores: Floats) -> Floats:
-        """Return the dual, of the shape of ``scores``, for one of the set's."""
+        """Return the adjoint of a dual point of the set, shaped like ``scores``."""
         return dual
 
     def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
-        """Return dual, targets and weights of the set for a dual of scores."""
+        """Return the set's dual point, targets and weights for a dual of scores."""
         return dual, targets, weights
 
     def lifted(self, sums: Floats) -> Floats:
-        """Return the column sums of the set's dual for the sums of a dual of scores."""
+        """Return column sums of the set's dual point for ``sums`` of a dual point."""
         return sums
 
     def least(self, outputs: Floats) -> Floats:
-        """Return the smallest scores of one row that ``forward`` maps to given ones."""
+        """Return the scores of least norm that ``forward`` maps to ``outputs``."""
         return outputs
 
     def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
-        """Return second derivatives by scores for second derivatives of the set."""
+        """Return second derivatives by scores, given those by the set's scores."""
         return curvature

@@ -1,7 +1,7 @@
 """Scores of contingency tables of binary labels, by enumeration of the tables.
 
-With f false negatives and p false positives among rows of targets y, a score costs
-Delta(f, p), zero for none of either. The loss is
+A measure costs Delta(f, p) for f false negatives and p false positives among rows with
+targets y, and nothing without errors. The loss is
 
     max over labels y' of sum_i s_i (y'_i - y_i) z_i / 2 + Delta(f, p),
 
@@ -33,11 +33,11 @@ _Counts = npt.NDArray[Any]
 class ContingencyLoss(Loss):
     """Bound of a cost of contingency tables.
 
-    The cost rises with the false negatives, and is concave in the false positives. For
-    each number of the former the objective then is concave in the number of the latter,
-    and its maximum is found by bisection: with the two sorts, the time is O(m log m)
-    instead of O(m²). Rows have equal weights or none, since tables count rows. At ties
-    the subgradient is that of fewest errors among negatives.
+    The cost increases with the false negatives and is concave in the false positives.
+    For each number of false negatives the objective is then concave in the number of
+    false positives, and bisection finds its maximum. With the two sorts the time is O(m
+    log m) instead of O(m²). Tables count rows, so positive weights are equal. At ties
+    the subgradient belongs to the table with fewest false positives.
     """
 
     counts_rows = True
@@ -62,7 +62,7 @@ class ContingencyLoss(Loss):
     def shifted(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> Callable[[float], tuple[float, Floats]]:
-        """Return the function of a shift, for which scores are sorted only once."""
+        """Return value and subgradient as a function of a shift."""
         weight = float(weights.max())
         if np.any((weights != weight) & (weights != 0.0)):
             raise ValueError(
@@ -73,7 +73,7 @@ class ContingencyLoss(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return -Delta of the table whose labels the subgradient stands for."""
+        """Return -Delta of the table to which the subgradient belongs."""
         if not np.all((dual == 0.0) | (np.abs(dual) == weights.max())):
             return super().conjugate_at(dual, scores, targets, weights)
         positive = targets > 0.0
@@ -87,16 +87,16 @@ class ContingencyLoss(Loss):
 
 
 class _Maxima(NamedTuple):
-    """What is known of the best tables at one shift.
+    """Bounds of the best tables at one shift.
 
     Attributes
     ----------
     shift, value, slope : float
         Value of the loss there, and its derivative by the shift.
     bounds : ndarray of shape (n_positive + 1,)
-        For each number of false negatives no less than the best table contributes.
+        For each number of false negatives an upper bound of the best table's objective.
     fewest, most : ndarray of shape (n_positive + 1,)
-        Bounds of its number of false positives.
+        Bounds of the best table's number of false positives.
     """
 
     shift: float
@@ -108,12 +108,12 @@ class _Maxima(NamedTuple):
 
 
 class _ShiftedTables:
-    """The loss of scores to all of which a number is added, which keeps their order.
+    """The loss as a function of a number added to all scores, which keeps their order.
 
-    For each number of false negatives the best number of false positives rises with
-    the shift, and what both contribute is a convex function of it. So the results at
-    the nearest other shifts bound those at the next one, and leave few tables between
-    which the maximum may lie.
+    For each number of false negatives the best number of false positives increases with
+    the shift, and the objective of the best table is convex in the shift. So results at
+    the nearest other shifts bound the next one, and few tables remain that may attain
+    the maximum.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _ShiftedTables:
         self._positive = positive[np.argsort(scores[positive])]
         self._negative = negative[np.argsort(-scores[negative])]
         n_positive, n_negative = len(positive), len(negative)
-        # What wrong labels of the first rows of either kind contribute.
+        # The term of the objective if the first rows of either kind have wrong labels.
         self._missed_gains = np.zeros(n_positive + 1)
         np.cumsum(-weight * scores[self._positive], out=self._missed_gains[1:])
         self._false_slopes = np.append(weight * scores[self._negative], 0.0)
@@ -158,7 +158,8 @@ class _ShiftedTables:
         gains = self._missed_gains - self._weight * shift * np.arange(len(bounds))
         slack = ROUNDED * (self._size + self._weight * self._n_rows * abs(shift))
         likely = np.flatnonzero(bounds >= floor - slack)
-        # Costs rise with false negatives: some numbers of them bound those between.
+        # Costs increase with false negatives, so results for some numbers of them bound
+        # those for the numbers between.
         some = likely[:: -math.isqrt(len(likely))][::-1]
         false, rest = self._best_false(some, fewest[some], most[some], shift)
         fewest[some] = most[some] = false
@@ -184,9 +185,9 @@ class _ShiftedTables:
     def _best_false(
         self, missed: _Counts, low: _Counts, high: _Counts, shift: float
     ) -> tuple[_Counts, Floats]:
-        """Return the best numbers of false positives within bounds, by bisection.
+        """Return the best numbers of false positives, and their objectives.
 
-        And what these and the costs contribute.
+        The objective is concave in these numbers, so bisection finds them.
         """
         slope = self._weight * shift
         next_one = np.array([[0], [1]])
@@ -208,9 +209,9 @@ def _key(known: _Maxima) -> float:
 
 
 def _between(below: _Maxima, above: _Maxima, shift: float) -> tuple[Floats, float]:
-    """Return bounds of what tables contribute at a shift, and one of the maximum.
+    """Return upper bounds of the tables' objectives at a shift, and one of the maximum.
 
-    By chords and by tangents.
+    Objectives are convex in the shift: chords bound them from above.
     """
     width = above.shift - below.shift
     if not 0.0 < width < np.inf:
@@ -260,6 +261,7 @@ class FBeta(ContingencyLoss):
         self, missed: _Counts, false: _Counts, n_positive: int, n_negative: int
     ) -> Floats:
         wrong = self._beta2 * missed + false
-        # One minus the score would lose the cost of few errors among many rows.
+        # Computing one minus the score would round away the cost of few errors among
+        # many rows.
         cost: Floats = wrong / ((1.0 + self._beta2) * (n_positive - missed) + wrong)
         return cost

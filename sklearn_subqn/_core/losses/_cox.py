@@ -7,9 +7,9 @@ weight, and A and B the sums of s exp(z) over the rows at risk at t and over D_t
            log((A - c_k B) / (W (1 - c_k))) - sum over j in D_t of s_j z_j,
 
 with c_k = 0 (Breslow 1974, Peto 1972) or c_k = k / d (Efron 1977). This is half of the
-mean deviance from the saturated model: the infimum is zero, which scores approach that
-fall fast enough with time. Each logarithm has a sum of exponentials, so that R is a
-maximum of linear functions of z less relative entropies. At the gradient, R*(u) is
+mean deviance from the saturated model: the infimum is zero, which scores approach if
+they decrease fast enough with time. Each logarithm has a sum of exponentials, so that R
+is a maximum of linear functions of z less relative entropies. At the gradient, R*(u) is
 known by the equality of Fenchel and Young, and by convexity R*(c u) <= c R*(u) for c in
 [0, 1], since R*(0) = 0.
 """
@@ -37,17 +37,17 @@ class EventTimes(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (m,)
-        The rows that are at risk at some time, by their last one, events first.
+        The rows that are at risk at some time, sorted by their last time, events first.
     weights : ndarray of shape (m,)
-        Their weights, by this order.
+        Their weights, in this order.
     entries : ndarray of shape (m,)
-        The first time at which each is at risk.
+        The index of the first time at which each row is at risk.
     starts : ndarray of shape (g + 1,)
-        Where the rows of each last time begin, by this order.
+        Where the rows of each last time begin in this order.
     origins : ndarray of shape (g,)
-        The first time of the stratum of each time.
+        For each time the index of the first time of its stratum.
     events : ndarray of shape (g,)
-        Number of events at each time.
+        The number of events at each time.
     times : ndarray of shape (g,)
     strata : ndarray of shape (g,)
         The stratum of each time.
@@ -77,7 +77,7 @@ class EventTimes(NamedTuple):
         """Return the event times of rows; those without weight are left out."""
         event = np.asarray(event, dtype=bool) & (weights > 0.0)
         strata = np.zeros(len(time), dtype=np.intp) if strata is None else strata
-        # Numbers of all times, stratum after stratum: equal ones are of equal times.
+        # Times are numbered stratum after stratum; equal numbers mean equal times.
         keys = [time] if entry is None else [time, entry]
         levels, numbers = np.unique(np.concatenate(keys), return_inverse=True)
         place = numbers[: len(time)] + strata * len(levels)
@@ -120,17 +120,17 @@ class EventTimes(NamedTuple):
         return np.add.reduceat(values[places], begins)
 
     def tree(self, width: int) -> Floats:
-        """Return room for a tree of sums."""
+        """Return an array for a tree of sums."""
         return np.empty((2 * len(self.times), width + 1)) if self.late else _NO_TREE
 
     @property
     def rows(self) -> tuple[Floats, Rows, Rows, Rows]:
-        """What kernels take after the scores."""
+        """The arguments of kernels that follow the scores."""
         return self.weights, self.entries, self.starts, self.origins
 
 
 class Cox(Loss):
-    """Negative logarithm of Cox's partial likelihood, of rows that are known.
+    """Negative logarithm of Cox's partial likelihood for given rows.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Cox(Loss):
         Whether it had an event.
     ties : {"breslow", "efron"}
     entry : ndarray of shape (n,), optional
-        Rows are at risk after this time.
+        Time after which a row is at risk.
     strata : ndarray of shape (n,), optional
         Numbers of the strata; only rows of the same stratum are compared.
     offset : ndarray of shape (n,), optional
@@ -188,7 +188,7 @@ class Cox(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return <u, z> - R(z), by the equality of Fenchel and Young, or more."""
+        """Return <u, z> - R(z), by Fenchel-Young equality, or an upper bound."""
         sums = self.at(scores, weights)
         conjugate, size = sums.conjugate
         if self._offset is not None:
@@ -204,7 +204,7 @@ class Cox(Loss):
         targets: Any,
         weights: Floats,
     ) -> float:
-        """Return R*(u) - <R'' dz, z> + <dz, R'' dz>, which R*(u - R'' dz) is at most.
+        """Return R*(u) - <R'' dz, z> + <dz, R'' dz>, an upper bound of R*(u - R'' dz).
 
         Each distribution q over rows at risk becomes q (1 - e) with e = dz - <q, dz>,
         a distribution if no two entries of dz differ by more than one. Its relative
@@ -214,11 +214,11 @@ class Cox(Loss):
         if not spread <= 1.0:
             return np.inf
         sums = self.at(scores, weights)
-        # Constants change nothing, and smaller numbers round less.
+        # Constants change nothing, and smaller numbers have smaller rounding errors.
         step = dscores - dscores.min()
         product = sums.curvature.apply(step)
         far = step - (scores - sums.center)
-        # The product is a difference of two terms, each at most this.
+        # The product is a difference of two terms, and this is a bound of each.
         size = spread * float(sums.unsorted(sums.expected) @ np.abs(far))
         height = self.conjugate_at(dual, scores, targets, weights)
         return height + float(product @ far) + 4.0 * sums.rounding * size
@@ -226,7 +226,7 @@ class Cox(Loss):
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return what rounding takes from sums of positive numbers."""
+        """Return a bound of rounding errors of sums of positive numbers."""
         sums = self.at(scores, weights)
         return sums.rounding * norm_by_weights(sums.sizes, weights)
 
@@ -259,12 +259,14 @@ class AtRisk:
     def __init__(self, times: EventTimes, scores: Floats, efron: bool) -> None:
         self.times, self._n = times, len(scores)
         z = scores[times.order]
-        # Only differences count within a stratum, and small numbers round less.
+        # Only differences within a stratum count, and smaller numbers have smaller
+        # rounding errors.
         self.center = float(np.median(z)) if z.size else 0.0
         self.z = z - self.center
         scales, totals = self._sums(np.ones((len(z), 1)))
         self.logs = scales + np.log(totals[:, 0])
-        # One entry for each event, or for each time: its number, and c_k.
+        # One part for each event, or without ties for each time: its time's index, and
+        # c_k.
         self.event_weights = times.sums_of_events(times.weights)
         self._efron = efron and bool(times.events.max(initial=0) > 1)
         self.parts = np.arange(len(self.logs))
@@ -280,10 +282,11 @@ class AtRisk:
 
     @cached_property
     def rounding(self) -> float:
-        """By which share sums of positive numbers may be off."""
+        """A bound of the relative rounding errors of sums of positive numbers."""
         largest = max(np.abs(x).max(initial=0.0) for x in (self.z, self.logs))
         share = running_rounding(len(self.z)) + 8.0 * EPS * (largest + 16.0)
-        # Sums that all events have almost left are differences of larger ones.
+        # Sums over rows at risk that nearly equal the sum over events cancel when the
+        # events leave.
         return float(share / self._left.min(initial=1.0))
 
     def _by_times(self, values: Floats) -> Floats:
@@ -306,7 +309,7 @@ class AtRisk:
 
     @cached_property
     def _rests(self) -> Floats:
-        """The logarithms in R of each part, less that of A."""
+        """The logarithms in R of each part, minus the logarithm of A."""
         W = self.event_weights[self.parts]
         rests: Floats = np.log(self._left / (W * (1.0 - self.cuts)))
         return rests
@@ -314,30 +317,31 @@ class AtRisk:
     @cached_property
     def value(self) -> float:
         times, has_event = self.times, self.times.has_event
-        # Differences by events, so that large scores cancel before they are summed.
+        # Differences are formed for each event, so that large scores cancel before the
+        # sum.
         heights = np.repeat(self.logs, times.events) - self.z[has_event]
         value = times.weights[has_event] @ heights + self.part_weights @ self._rests
         sizes = np.abs(self.logs[self.parts]) + np.abs(self._rests) + 1.0
-        # Values that are rounding errors are those of the infimum.
+        # A value within its rounding error is taken as the infimum, zero.
         is_zero = value <= EPS * float(self.part_weights @ sizes)
         return 0.0 if is_zero else float(value)
 
     @cached_property
     def hazards(self) -> tuple[Floats, Floats]:
-        """A times the hazard of each time: of rows at risk, and of the time's events.
+        """A times the hazard at each time: for rows at risk, and for events.
 
-        Hazards are those of Breslow's estimate with the weights of the events.
+        The hazards are Breslow's estimates with the weights of the events.
         """
         each = self.part_weights / self._left
         return self._by_times(each), self._by_times(each * (1.0 - self.cuts))
 
     @cached_property
     def expected(self) -> Floats:
-        """The gradient's terms of rows at risk, by order; not negative."""
+        """The positive part of the gradient, from rows at risk, by ``order``."""
         return self.spread(*(x[:, np.newaxis] for x in self.hazards))[:, 0]
 
     def spread(self, values: Floats, own: Floats) -> Floats:
-        """Return s exp(z) times sums of values / A over the times of each row."""
+        """Return s exp(z) times the sums of values / A while rows are at risk."""
         times, w = self.times, values.shape[1]
         out = np.empty((len(self.z), w))
         args = times.tree(w), self.logs, times.events
@@ -346,7 +350,7 @@ class AtRisk:
         return out
 
     def means(self, values: Floats) -> Floats:
-        """Return the means over the rows at risk at each time, of values by order."""
+        """Return means of values, by order, over the rows at risk at each time."""
         scales, totals = self._sums(values)
         return np.exp(scales - self.logs)[:, np.newaxis] * totals
 
@@ -358,12 +362,12 @@ class AtRisk:
         return scales, out
 
     def means_of_events(self, values: Floats) -> Floats:
-        """Return the sums over events of s exp(z) / A times values by order."""
+        """Return sums over events of s exp(z) / A times values, given by order."""
         own = np.exp(self.z - np.repeat(self.logs, np.diff(self.times.starts)))
         return self.times.sums_of_events((self.times.weights * own)[:, None] * values)
 
     def unsorted(self, values: Floats) -> Floats:
-        """Return values by order as those of all rows, others zero."""
+        """Return values given by order as values of all rows, zero for the others."""
         out = np.zeros((self._n, *values.shape[1:]))
         out[self.times.order] = values
         return out
@@ -375,16 +379,16 @@ class AtRisk:
 
     @cached_property
     def sizes(self) -> Floats:
-        """Sizes of the terms of the gradient, of shape (n,)."""
+        """Absolute values of the terms of the gradient, of shape (n,)."""
         u = self.expected + np.where(self.times.has_event, self.times.weights, 0.0)
         return self.unsorted(u)
 
     @cached_property
     def conjugate(self) -> tuple[float, float]:
-        """R*(u) of the gradient u, and the sum of the sizes of its terms."""
+        """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
         v, W, rests = self.expected, self.part_weights, self._rests
         logs = self.logs[self.parts]
-        # Scores were shifted, and logarithms are of numbers near one.
+        # Scores are centered, and logarithms are taken of numbers near one.
         shift = abs(self.center) * v.sum()
         size = v @ np.abs(self.z) + W @ (np.abs(logs) + np.abs(rests) + 1.0) + shift
         return float(v @ self.z - W @ (logs + rests)), float(size)
@@ -396,7 +400,7 @@ class AtRisk:
     def coupled(self, values: Floats) -> Floats:
         """Return the sum of (W / d) q qᵀ over all parts, times values (m, w) by order.
 
-        The shares of rows in the sum of a part are q.
+        The vector q holds the rows' shares of the sum of a part.
         """
         a = self.means(np.ascontiguousarray(values))
         each = self.part_weights / (self._left * self._left)
@@ -412,8 +416,8 @@ class AtRisk:
     def means_at_events(self, values: Floats) -> Floats:
         """Return for each time the means of values over the rows at risk.
 
-        Events are compared with these. For Efron's likelihood they are averages over
-        its parts.
+        Score residuals are differences of events from these means. For Efron's
+        likelihood they are averages over the parts of a time.
         """
         a = self.means(values)
         if not self._efron:
@@ -425,9 +429,9 @@ class AtRisk:
         return means
 
     def derivatives(self, values: Floats) -> Floats:
-        """Return the terms of rows in the gradient by coefficients.
+        """Return each row's term of the gradient by the coefficients.
 
-        They are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
+        These are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
         """
         own = np.repeat(
             self.means_at_events(values), np.diff(self.times.starts), axis=0
@@ -438,7 +442,7 @@ class AtRisk:
 
 
 class CoxCurvature(Curvature):
-    """Second derivatives: a diagonal less a sum of products over all rows."""
+    """Second derivatives: a diagonal minus a sum of outer products over all rows."""
 
     by_rows = False
 
@@ -463,11 +467,11 @@ class CoxCurvature(Curvature):
         return sums.unsorted(product)
 
     def crossed(self, design: Any) -> Floats:
-        """Return half of the products of all rows, times X on both sides."""
+        """Return half of Xᵀ (the sum of outer products) X."""
         sums, d, n = self._sums, design.n_features, design.n_rows
         matrix = np.zeros((d, d))
         width = max(1, min(d, COPY_SIZE // max(n, 1)))
-        # Rows that are changed on use are copied in blocks.
+        # A design that is transformed on use is copied in blocks.
         height = n if hasattr(design.X, "T") else max(1, COPY_SIZE // max(d, 1))
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))

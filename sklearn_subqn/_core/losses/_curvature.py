@@ -27,8 +27,8 @@ class Curvature(ABC):
     Attributes
     ----------
     by_rows : bool
-        Whether each row has a matrix of its own. Elsewhere R'' is diag(a) - C - Cᵀ for
-        its ``diagonal`` a, and ``crossed`` is C.
+        Whether R'' is block diagonal, with a matrix for each row. Otherwise R'' is
+        diag(a) - C - Cᵀ with its ``diagonal`` a, and ``crossed`` returns Xᵀ C X.
     has_entries : bool
         Whether entries are known, and not only products with vectors.
     """
@@ -43,7 +43,7 @@ class Curvature(ABC):
 
     @abstractmethod
     def take(self, rows: Rows | slice) -> Curvature:
-        """Return the matrices of some of the rows."""
+        """Return the matrices of the given rows."""
 
     @abstractmethod
     def apply(self, dscores: Floats) -> Floats:
@@ -71,7 +71,7 @@ class Curvature(ABC):
 
     @property
     def rank(self) -> int:
-        """At least the sum of the ranks of the matrices."""
+        """An upper bound of the rank: the sum of the ranks of the matrices."""
         return int(np.count_nonzero(self.diagonal()))
 
     def roots(self) -> tuple[Rows, Floats]:
@@ -92,7 +92,7 @@ class Curvature(ABC):
 
 
 class DiagonalCurvature(Curvature):
-    """Second derivatives h of the shape of the scores, which count each by itself."""
+    """Second derivatives with diagonal matrices; h has the shape of the scores."""
 
     def __init__(self, h: Floats) -> None:
         self._h = h
@@ -175,26 +175,26 @@ class Entries(NamedTuple):
 
 
 class CurvatureByEntries(Curvature):
-    """Second derivatives whose matrices have entries for few pairs of scores each."""
+    """Second derivatives whose matrices have few entries that are not zero."""
 
     @abstractmethod
     def take(self, rows: Rows | slice) -> CurvatureByEntries:
-        """Return the matrices of some of the rows."""
+        """Return the matrices of the given rows."""
 
     @abstractmethod
     def entries(self, first: int, out: Entries) -> tuple[int, int]:
-        """Write the entries of the matrices from row ``first`` on, while there is room.
+        """Write entries of the matrices from row ``first`` on, until ``out`` is full.
 
         Returns
         -------
         row, count : int
-            The first row left, and the number of entries.
+            The first row that was not written, and the number of entries written.
         """
 
     @property
     def rank(self) -> int:
         used = self.diagonal() != 0.0
-        # A centered matrix of several scores has a rank that is one less.
+        # The rank of a centered k x k matrix is at most k - 1.
         centered = self.centered() is not None
         return int(used.sum()) - centered * int(used.any(axis=1).sum())
 
@@ -256,16 +256,16 @@ class CurvatureByEntries(Curvature):
 
 
 def as_curvature(given: Any, scores: Floats, name: str) -> Curvature:
-    """Return second derivatives that may be given by an array.
+    """Return second derivatives as a ``Curvature``; they may be given as an array.
 
     Parameters
     ----------
     given : Curvature or array-like
-        Of the shape of the scores, (n,) or (n, k), where scores count each by itself,
-        or of shape (n, k, k).
+        An array has the shape (n,) or (n, k) of the scores if matrices are diagonal, or
+        else (n, k, k).
     scores : ndarray of shape (n,) or (n, k)
     name : str
-        Of the loss, for messages.
+        Name of the loss, for messages.
 
     Raises
     ------

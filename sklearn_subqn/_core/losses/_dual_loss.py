@@ -1,11 +1,11 @@
 """Losses: a set of dual variables, a smoothing, and a linear map in front.
 
-Losses R are convex functions of scores z and targets; they never see the parameters w
-or the data X. Scores have shape (n,) for losses of one score per row and (n, k) for
-losses of k scores per row. Weights are normalized by the caller: they are non-negative
-and sum to one, so that R is a weighted mean. Losses of this form are Fenchel-Young
-losses (Blondel, Martins and Niculae 2020): all that solvers ask for follows from the
-three.
+Losses R are convex functions of scores z and targets; they depend on neither the
+parameters w nor the data X. Scores have shape (n,) for losses of one score per row and
+(n, k) for losses of k scores per row. Weights are normalized by the caller: they are
+non-negative and sum to one, so that R is a weighted mean. Losses of this form are
+Fenchel-Young losses (Blondel, Martins and Niculae 2020): set, smoothing and map
+determine all that solvers need.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Composed(Loss):
-    """A loss under a name of its own, by which it is known in the literature.
+    """A loss under the name by which it is known in the literature.
 
     Attributes
     ----------
@@ -45,37 +45,38 @@ class DualLoss:
     Parameters
     ----------
     dual_set : DualSet or Loss
-        The set, and the offsets o; or what is known of a loss by an oracle only.
+        The set and the offsets o, or the oracle of a loss that has no such form.
     smoothing : Smoothing, optional
-        h; default none.
+        The function h, default zero.
     score_map : ScoreMap, optional
-        A; default the identity.
+        The map A, default the identity.
 
     Attributes
     ----------
     oracle : Loss
-        What the three make of scores, targets and weights.
+        Value, subgradient and further functions of scores, targets and weights.
     smooth : bool
         Whether R is differentiable everywhere.
     has_lines : bool
-        Whether the oracle has ``restrict`` or ``derivatives``. The minimizer on a
-        line is found by values and subgradients elsewhere.
+        Whether the oracle has ``restrict`` or ``derivatives``. Otherwise line searches
+        use values and subgradients.
     has_conjugate : bool
-        Whether ``conjugate`` knows more duals than zero. Elsewhere it is known at
-        subgradients, and by convexity between these and zero.
+        Whether ``conjugate`` is defined at dual points other than zero. Otherwise it is
+        known at subgradients and, by convexity, between these and zero.
     has_rounding : bool
-        Whether ``rounding`` says how far that is off.
+        Whether ``rounding`` bounds the error of the conjugate at subgradients.
     has_leeway : bool
-        Whether ``leeway`` says how far dual variables are from the ends of intervals.
+        Whether ``leeway`` returns the distances of dual variables from the ends of
+        intervals.
     has_envelope : bool
-        Whether it has kinks, and ``envelope``.
+        Whether the loss has kinks and the oracle an ``envelope``.
     sharpens : bool
-        Whether it is smooth, but with bends of ``score_scale``, which may vanish: it
-        has ``kinked`` and ``envelope``.
+        Whether the loss is smooth, but with bends as narrow as ``score_scale``, which
+        may vanish. Then the oracle has ``kinked`` and ``envelope``.
     narrows : bool
-        Whether it has kinks, and ``narrowed``.
+        Whether the loss has kinks and the oracle ``narrowed``.
     by_columns : bool
-        Whether second derivatives of R make quadratic models by columns of X.
+        Whether second derivatives of R give quadratic models along single columns of X.
     quadratic : bool
         Whether R is a quadratic function of one score for each row.
     analytic, invariant, ranks, counts_rows, steep, joint, has_margin : bool
@@ -83,7 +84,7 @@ class DualLoss:
     rows_each : float
         As of ``Loss``.
     is_ours : bool
-        Whether the oracle is one of the package's, not of a user.
+        Whether the oracle belongs to the package, and not to a user.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class DualLoss:
 
     @classmethod
     def of(cls, loss: DualLoss | Loss) -> DualLoss:
-        """Return a loss as it is, or the loss of an oracle."""
+        """Return a ``DualLoss`` unchanged, or an oracle as a ``DualLoss``."""
         if isinstance(loss, Composed):
             return loss.loss
         return loss if isinstance(loss, DualLoss) else cls(loss)
@@ -141,37 +142,37 @@ class DualLoss:
         return DualLoss(self.set, self.set.envelope(center, width), self.map)
 
     def kinked(self) -> DualLoss:
-        """Return the loss with kinks in place of bends, where there are any."""
+        """Return the limit of narrow bends, which has kinks, or the loss itself."""
         return DualLoss.of(self.oracle.kinked())
 
     def narrowed(self, width: float) -> DualLoss:
-        """Return a smooth loss below this one, close to it for a small width."""
+        """Return a smooth lower bound of this loss, close to it for small widths."""
         return DualLoss.of(self.oracle.narrowed(width))
 
     def with_offsets(self) -> DualLoss:
-        """Return R(z + o), for targets of shape (n, 2): this loss's targets, and o.
+        """Return the loss R(z + o), with targets of shape (n, 2): those of R, and o.
 
-        Of losses of one score per row that have no other map in front.
+        Only for losses of one score per row without a score map.
         """
         return DualLoss(self.set, self.smoothing, Offsets())
 
     def of_rows(self, rows: Rows) -> DualLoss:
-        """Return the loss of some of the rows, for one that knows more of each."""
+        """Return the loss of the given rows, if it has data of each row."""
         smoothing = self.smoothing and self.smoothing.of_rows(rows)
         if smoothing is self.smoothing:
             return self
         return DualLoss(self.set, smoothing, self.map)
 
     def rowwise_dual(self, targets: Any) -> RowwiseDual | None:
-        """Return the loss as a maximum over dual variables separable by rows."""
+        """Return the loss as a maximum separable by rows, None if it is not."""
         if isinstance(self.set, Loss) or not self.map.is_identity:
             return None
         return self.set.rowwise(targets, self.smoothing)
 
     def asymptote(self) -> tuple[DualLoss, float] | None:
-        """Return a loss with an envelope that this one resembles in large units.
+        """Return a loss with an envelope that approximates this one for large scores.
 
-        And by how much it is larger, at most, of rows whose weights sum to one.
+        The second number bounds how much larger it is, for weights that sum to one.
         """
         if isinstance(self.set, Loss) or self.smoothing is None:
             return None
@@ -181,5 +182,5 @@ class DualLoss:
         )
 
 
-#: What estimators take for a loss.
+#: The types that estimators accept as a loss.
 AnyLoss = DualLoss | Loss

@@ -1,4 +1,4 @@
-"""Groups of rows that are compared with one another, such as the results of a query."""
+"""Groups of rows that are compared with each other, such as the results of a query."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Groups:
     Parameters
     ----------
     codes : array-like of shape (n,)
-        Group of each row, numbers from 0 to g - 1 that all occur.
+        Group of each row: integers from 0 to g - 1, each of which occurs.
 
     Attributes
     ----------
     starts : ndarray of shape (g + 1,)
-        With the rows sorted by groups, where each begins, and n.
+        Start of each group when rows are sorted by groups, and n.
     places : ndarray of shape (n,)
-        Numbers from zero within each group, for rows sorted by groups.
+        Position of each row within its group, for rows sorted by groups.
 
     Raises
     ------
     ValueError
-        If codes are not such numbers.
+        If codes are no integers from 0 to g - 1, or one of these is missing.
 
     See Also
     --------
@@ -63,7 +63,7 @@ class Groups:
 
     @classmethod
     def one(cls, n: int) -> Groups:
-        """Return the group of all of n rows."""
+        """Return a single group of n rows."""
         return cls(np.zeros(n, dtype=np.intp))
 
     def __len__(self) -> int:
@@ -85,13 +85,13 @@ class Groups:
         return np.bincount(self.codes, values, len(self)).astype(np.float64, copy=False)
 
     def sums_of_sorted(self, values: Floats) -> Floats:
-        """Return sums over groups of values given by sorted rows, of shape (g,)."""
+        """Return sums over groups, of shape (g,), of values given for sorted rows."""
         return np.add.reduceat(values, self.starts[:-1])
 
     def means_of_ties(self, values: Floats, keys: Floats) -> Floats:
-        """Return the means of values over runs of equal keys, both by sorted rows.
+        """Replace values by their means over runs of equal keys, both for sorted rows.
 
-        Values are non-increasing in each group, and the mean of equal ones is theirs.
+        Values are non-increasing in each group, and equal values remain unchanged.
         """
         first = (keys != np.roll(keys, 1)) | (self.places == 0)
         starts = np.flatnonzero(first)

@@ -16,9 +16,10 @@ from ._ranking import RankingLoss
 
 
 class _Level(NamedTuple):
-    """Rows of at least some gain against the others, and factors of each group.
+    """Rows whose gain exceeds a level, compared with the others, and factors of groups.
 
-    ``sizes`` of shape (n,) are the most that inverted pairs add to a row's subgradient.
+    ``sizes`` of shape (n,) bound the part of each row's subgradient from inverted
+    pairs.
     """
 
     relevant: npt.NDArray[np.uint8]
@@ -37,19 +38,20 @@ class Inversions(OfRankings):
 
     P and N being the numbers of relevant and of other rows, and a pair inverted if pi
     has the other row above (Yue et al. 2007; Chakrabarti et al. 2008). Sorting by z
-    makes each term of the sum non-negative, so that this is a bound of D* - D. How the
-    scores of rows of equal relevance spread costs nothing, in contrast to the linear
-    assignment of ``RankingLoss``, which z = 0 often minimizes where many are equal.
+    makes each term of the sum non-negative, so that this is a bound of D* - D.
+    Differences of scores between rows of equal relevance cost nothing. In the linear
+    assignment of ``RankingLoss`` they do, and z = 0 often is its minimizer if many rows
+    are equally relevant.
 
-    Gains of several levels, the different ones in a group, are sums of binary ones, b =
-    b_0 + sum_t (b_t - b_t-1) [b >= b_t], an ideal ranking is ideal for each of them,
-    and the loss is the sum of theirs. The time is O(P N + m log m) for each group of m
-    rows and each level, the memory O(P N) for the largest one.
+    If a group has gains of several levels, its gains are a sum of binary gains, b = b_0
+    + sum_t (b_t - b_t-1) [b >= b_t], an ideal ranking is ideal for each of them, and
+    the loss is the sum of the binary losses. The time is O(P N + m log m) for each
+    group of m rows and each level, the memory O(P N) for the largest one.
 
     Parameters
     ----------
     measure : RankingLoss
-        Gives groups, gains and discounts. Of ``ReciprocalRank`` D is the reciprocal
+        Defines groups, gains and discounts. For ``ReciprocalRank``, D is the reciprocal
         rank of the first relevant row.
 
     See Also
@@ -73,7 +75,7 @@ class Inversions(OfRankings):
         self._levels: tuple[Floats, list[_Level]] | None = None
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return what rounding takes from sums over levels, which may cancel."""
+        """Return a bound of rounding errors of sums over levels, which may cancel."""
         levels = self._prepare(targets)
         if len(levels) < 2:
             return 0.0
@@ -117,7 +119,7 @@ class Inversions(OfRankings):
         groups, gains = ranked.groups, self._measure.gains(targets)
         order = groups.sort(gains)
         rises = np.where(groups.places > 0, np.diff(gains[order], prepend=0.0), 0.0)
-        # Number of smaller gains in the same group, which each has its own levels.
+        # The number of smaller gains in the group; each of them is a level.
         n_rises = np.cumsum(rises > 0.0, dtype=np.intp)
         n_rises -= np.repeat(n_rises[groups.starts[:-1]], np.diff(groups.starts))
         numbers = np.empty_like(n_rises)
@@ -143,7 +145,7 @@ class Inversions(OfRankings):
             best = relevant[groups.sort(~relevant)]
             ideal = gains * groups.sums_of_sorted(np.where(best, discounts, 0.0))
         pairs = hits * (sizes - hits)
-        # Where there is nothing to rank, nothing can be lost.
+        # Groups without pairs have no loss.
         ideal = np.where(pairs > 0.0, ideal, 0.0)
         margins = np.divide(ideal, pairs, out=np.zeros_like(ideal), where=pairs > 0.0)
         sides = np.where(relevant, (sizes - hits)[groups.codes], hits[groups.codes])

@@ -29,15 +29,15 @@ from ._smoothings import Quadratic
 
 
 class JointSet(DualSet):
-    """What oracles of several scores per row ask of the set of their dual variables.
+    """A set of dual variables for oracles of several scores per row.
 
     Attributes
     ----------
     kernel : module
         Compiled loops over rows.
     is_determined : bool
-        Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
-        elsewhere.
+        Whether a dual point u of scores determines b. Otherwise envelopes have no
+        conjugate.
     is_simplex : bool
         Whether b is in the unit simplex of the labels and u = s (b - e_y).
     """
@@ -48,19 +48,19 @@ class JointSet(DualSet):
 
     @abstractmethod
     def rows(self, targets: Any, k: int) -> Any:
-        """Return the kernel's rows of targets, with k scores each."""
+        """Return targets as rows of the kernel, with k scores each."""
 
     @abstractmethod
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the b in the set that stand for u = ``dual``, zero without weight."""
+        """Return the b that correspond to u = ``dual``, zero without weight."""
 
     @abstractmethod
     def neutral(self, targets: Any) -> Floats:
-        """Return dual variables in the middle of their set."""
+        """Return dual variables in the interior of their set."""
 
     @abstractmethod
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), the least -<b, costs> of all b that stand for u."""
+        """Return R*(u), the minimum of -<b, costs> over all b that correspond to u."""
 
     def oracle(self, smoothing: Smoothing | None) -> Loss:
         if smoothing is None:
@@ -77,33 +77,33 @@ class JointSet(DualSet):
         return None if smoothing else self._rowwise(targets)
 
     def _rowwise(self, targets: Any) -> RowwiseDual | None:
-        """Return the set as one that ascent over rows knows."""
+        """Return the set as a type of ``RowwiseDual``, None if it has no such form."""
         return None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return a dual that is off by rounding in the set again."""
+        """Return the projection onto the set of a dual point outside by rounding."""
         return dual
 
     def balance_near_optimum(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> Floats:
-        """Return a dual near a nearly optimal one whose columns sum to zero."""
+        """Return a dual point near a nearly optimal one whose columns sum to zero."""
         return balanced(dual)
 
     def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
-        """Return the entries of some rows, of an array of one for each variable."""
+        """Return the codes of the given rows, one code for each dual variable."""
         return codes[rows]
 
     def positive_rows(self, codes: Codes, targets: Any) -> Rows:
-        """Return the rows that have positive entries of an array of dual variables."""
+        """Return the rows that have positive codes."""
         return np.flatnonzero(codes.any(axis=1))
 
 
 class JointHinge(FlowOracle):
     """The maximum over a set, without smoothing.
 
-    Violations count as the largest within ``TIE_TOLERANCE``, relative to the largest
-    score of the row if that exceeds one.
+    Violations within ``TIE_TOLERANCE`` of the largest are ties, relative to the largest
+    absolute score of the row if it exceeds one.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class JointHinge(FlowOracle):
         return float(self.set.kernel.value(rows, scores, weights))
 
     def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the subgradient of the first worst label or pair, or zero if it is."""
+        """Return the subgradient of the first most violated label or pair."""
         return self._subgradient(scores, None, targets, weights)
 
     def argsup(
@@ -161,9 +161,9 @@ class JointHinge(FlowOracle):
         )
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), finite where u is made of dual variables in the set.
+        """Return R*(u), assuming that dual variables of u are in the set.
 
-        The duals that this class returns are; the caller answers for others.
+        Dual points that this class returns are feasible; the caller must check others.
         """
         return self.set.conjugate(dual, targets, weights)
 
@@ -234,9 +234,9 @@ class JointEnvelope(FlowOracle):
     def curvature(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> JointCurvature:
-        """Return generalized second derivatives.
+        """Return generalized second derivatives (Clarke).
 
-        Variables at the edge of the support count as inside, as for ``HingeEnvelope``.
+        Variables on the boundary of the support count as inside.
         """
         rows = self.set.rows(targets, scores.shape[1])
         codes = np.empty(self.center.shape, dtype=np.uint8)

@@ -14,7 +14,7 @@ Codes = npt.NDArray[np.uint8]
 
 
 class RowsOfCodes(Protocol):
-    """A set of dual variables of rows, as far as second derivatives ask of it.
+    """The interface of a set of dual variables that second derivatives need.
 
     Attributes
     ----------
@@ -28,20 +28,20 @@ class RowsOfCodes(Protocol):
     is_simplex: bool
 
     def rows(self, targets: Any, k: int) -> Any:
-        """Return the kernel's rows of targets, with k scores each."""
+        """Return targets as rows of the kernel, with k scores each."""
 
     def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
-        """Return the entries of some rows, of an array of one for each variable."""
+        """Return the codes of the given rows, one code for each dual variable."""
 
     def positive_rows(self, codes: Codes, targets: Any) -> Rows:
-        """Return the rows that have positive entries of an array of dual variables."""
+        """Return the rows that have positive codes."""
 
 
 class JointCurvature(CurvatureByEntries):
     """Second derivatives, a k x k matrix a row: factor Dᵀ (I - sum_g c_g c_gᵀ) D.
 
-    D maps a row of scores to the rises of its violations, of which those in the support
-    of b count, and those of a group g with a fixed sum of b are centered.
+    D maps changes of a row's scores to changes of its violations in the support of b.
+    Violations of a group g whose sum of b is fixed are centered by c_g.
 
     Parameters
     ----------

@@ -26,11 +26,12 @@ class LabelOrder(FlowOracle):
     the threshold z_0, the last score. Without a threshold it is the first mean. Either
     mean is zero where there is nothing to compare.
 
-    With the differences m of these pairs, and half their squares' weights a, it is the
-    maximum of <b, m> - sum b² / (4 a) over b >= 0: a map to the edges of a graph of
-    labels, an orthant, and a quadratic. Of u = sum of b (e_j - e_h) the linear part of
-    R*(u) is <costs, |u|> over the labels. The quadratic one depends on b, which u does
-    not determine; at the gradient it is R itself.
+    Let m be the violations of these pairs and a max(0, m)² their losses. Then the loss
+    is the maximum of <b, m> - sum b² / (4 a) over b >= 0: the score map leads to the
+    edges of a graph of labels, the set is an orthant, and the smoothing is quadratic.
+    For u = sum of b (e_j - e_h) the linear part of R*(u) is -<costs, |u|> over the
+    labels. The quadratic part depends on b, which u does not determine; at the gradient
+    it equals R.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class LabelOrder(FlowOracle):
     def _evaluate(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, Floats]:
-        """Return value and gradient at scores that are asked for several times."""
+        """Return value and gradient; the last result is remembered."""
         args, last = (scores, targets, weights), self._last
         if last is None or any(a is not b for a, b in zip(last[0], args, strict=True)):
             gradient = np.empty_like(scores)
@@ -63,7 +64,7 @@ class LabelOrder(FlowOracle):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return R*(u) for the gradient u = ``dual``, or a little more for rounding."""
+        """Return R*(u) for the gradient u, or an upper bound for rounding."""
         value = self.value(scores, targets, weights)
         linear = cost_of_labels(self.costs, dual, targets)
         return value - linear + rounding(dual.size) * (value + linear)
@@ -71,11 +72,11 @@ class LabelOrder(FlowOracle):
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float
     ) -> float:
-        """Return a bound of what R* gains where u shrinks, per share by which it does.
+        """Return a bound of the growth of R* where u shrinks, relative to the share.
 
-        What is left of u is a mixture of u and of flows from its negative entries to
-        its positive ones, in proportion to both, with shares of at most one. A flow of
-        t has squares of at most t², which are divided by the weights of pairs.
+        The shrunken u is a convex combination of u and of flows from its negative to
+        its positive entries, in proportion to both. The squares of flows that sum to t
+        are at most t², and are divided by the weights of pairs.
         """
         relevant = targets.sum(axis=1, dtype=np.float64)
         n_labels = float(targets.shape[1])
@@ -86,13 +87,13 @@ class LabelOrder(FlowOracle):
         return size + 0.5 * float(squares.sum())
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return u: of no other point near by the conjugate is known."""
+        """Return u unchanged: the conjugate is not known at other points."""
         return dual
 
     def curvature(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> LabelOrderCurvature:
-        """Return generalized second derivatives; pairs at the kink do not count."""
+        """Return generalized second derivatives; pairs at the kink count as linear."""
         order = np.zeros(scores.shape, dtype=np.intc)
         sizes = np.empty(len(scores), dtype=np.intc)
         kernel.violated(targets, self.costs, scores, weights, order, sizes)
@@ -112,9 +113,9 @@ class LabelOrderCurvature(CurvatureByEntries):
     ----------
     targets : ndarray of shape (n, l)
     order : ndarray of shape (n, k)
-        Labels in violated pairs by ascending scores, in the first entries.
+        The first entries are the labels in violated pairs, by ascending scores.
     sizes : ndarray of shape (n,)
-        How many these are.
+        The number of these labels.
     weights : ndarray of shape (n,)
     """
 

@@ -1,4 +1,4 @@
-"""Logistic loss of pairs of rows that should be in a certain order."""
+"""Logistic loss of pairs of rows with a required order."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from ._base import Derivatives, Floats
 from ._bin_sums import BinCurvature, BinSums
 from ._pairwise import OrderedPairs, SmoothPairs
 
-# Bins have room for the moments of 1,000 levels each.
+# Bins store moments of at most this many levels.
 _MOST_LEVELS = 1000
 
 
 class LogisticPairs(SmoothPairs):
     """Logistic loss of all pairs of rows with unequal targets.
 
-    As ``OrderedPairs``, with C ln(1 + exp(z_i - z_j)) of a pair (Burges et al. 2005),
-    in time O(n) and that of a convolution over bins of the scores.
+    As ``OrderedPairs``, with the loss C ln(1 + exp(z_i - z_j)) of a pair (Burges et al.
+    2005). The time is O(n) plus a convolution over bins of the scores.
 
     Parameters
     ----------
     cost : {"constant", "linear"} or ndarray of shape (k, k), default="constant"
         C of pairs, as for :class:`OrderedPairs`.
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------

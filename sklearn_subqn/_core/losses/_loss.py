@@ -1,4 +1,4 @@
-"""What a loss answers: values and subgradients, and what opens faster solvers."""
+"""The interface of losses: values and subgradients, and members for faster solvers."""
 
 from __future__ import annotations
 
@@ -23,36 +23,38 @@ _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 class Loss(OfDuals):
-    """A convex function R(z) = sum_i weights_i * loss_i(z_i), known by what it answers.
+    """Base class of convex functions R(z) = sum_i weights_i * loss_i(z_i) of scores.
 
-    Values and subgradients are enough for bundle methods. Each other member opens the
-    way to faster solvers; which of them a class writes is all that is asked, and those
-    that it does not write are never called. With
+    A subclass has to define values and subgradients, which are enough for bundle
+    methods. All other members are optional and allow faster solvers; a member that a
+    subclass does not define is never called. They are
 
-    - ``conjugate`` bounds come from any dual variables, and not from subgradients only;
-    - ``restrict``, ``kink_rows`` and ``argsup``: piecewise linear functions;
-    - ``derivatives`` and ``curvature``: differentiable ones;
-    - ``dual_variables``, ``neutral_variables`` and ``envelope``: functions with kinks
-      that have a Moreau envelope.
+    - ``conjugate``, for lower bounds from any dual point, and not from subgradients
+      only;
+    - ``restrict``, ``kink_rows`` and ``argsup``, for piecewise linear functions;
+    - ``derivatives`` and ``curvature``, for differentiable functions;
+    - ``dual_variables``, ``neutral_variables`` and ``envelope``, for functions with
+      kinks that have a Moreau envelope.
 
     Attributes
     ----------
     infimum : float
-        A lower bound of R over all scores, which models with an L1 penalty need; minus
-        infinity where none is known. Of functions without ``conjugate``.
+        A lower bound of R over all scores, for losses without ``conjugate``; minus
+        infinity if none is known. Models with an L1 penalty need it.
     slope_size : float
-        The largest sum of the absolute entries of a subgradient that is known of. By
-        it values are taken to be off by rounding, without ``conjugate_at``.
+        A bound of the sum of the absolute entries of subgradients. It estimates the
+        rounding error of values for losses without ``conjugate_at``.
     analytic : bool
-        Whether R has all derivatives, so that Newton's method finds minimizers over
-        free parameters; piecewise quadratic functions ask for exact steps.
+        Whether R has derivatives of all orders, so that Newton's method finds
+        minimizers over free parameters. Piecewise quadratic functions need exact line
+        searches.
     curvature_error : float
-        By what share of themselves second derivatives may be off.
+        Bound of the relative error of second derivatives.
     invariant : bool
         Whether adding a constant to all scores of a row changes nothing.
     ranks : bool
-        Whether only differences of scores of different rows count: a free intercept
-        changes nothing.
+        Whether R depends only on differences between scores of different rows, so that
+        an intercept has no effect.
     counts_rows : bool
         Whether rows must have equal weights.
     steep : bool
@@ -61,19 +63,19 @@ class Loss(OfDuals):
     joint : bool
         Whether it takes all columns of y at once, where regressors fit each by itself.
     has_margin : bool
-        Whether scores have no loss that are far enough on their right side.
+        Whether the loss is zero for scores far enough on the correct side.
     quadratic : bool
         Whether R is a quadratic function.
     by_columns : bool
-        Whether second derivatives, where there are any, make models by columns of X:
-        those of rows with several scores have to offer ``rank_one``.
+        Whether second derivatives, if any, give models along single columns of X. Those
+        of rows with several scores have to offer ``rank_one``.
     rows_each : float
-        How many rows one row counts as where the size of a problem decides how exactly
-        it is solved; more than one where a row is a sequence of tokens.
+        The number of samples in a row, where accuracy depends on the size of a problem;
+        more than one if a row is a sequence of tokens.
 
     See Also
     --------
-    sklearn_subqn.losses.check_loss : Checks all of that at random scores.
+    sklearn_subqn.losses.check_loss : Checks all members at random scores.
     sklearn_subqn.BMRMRegressor, sklearn_subqn.BMRMClassifier : Take such losses.
     sklearn_subqn.minimize : For functions that are no losses of linear scores.
 
@@ -111,12 +113,12 @@ class Loss(OfDuals):
     by_columns: bool = True
     rows_each: float = 1.0
 
-    # Attributes, None at first, that remember what was computed last. They hold the
-    # targets of a fit, which copies and pickles begin without.
+    # Names of attributes that cache the last computation, None at first. They refer to
+    # the targets of a fit; copies and pickles start without them.
     _memos: ClassVar[tuple[str, ...]] = ()
 
     def __getstate__(self) -> Any:
-        """Return what is copied and pickled: all but what is remembered."""
+        """Return the state to copy and pickle, without cached results."""
         state = super().__getstate__()
         if not self._memos or not isinstance(state, dict):
             return state
@@ -163,7 +165,7 @@ class Loss(OfDuals):
     def evaluate(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, Floats]:
-        """Return value and subgradient, for losses that compute them together.
+        """Return value and subgradient; override it to compute them together.
 
         Parameters
         ----------
@@ -177,9 +179,9 @@ class Loss(OfDuals):
         Returns
         -------
         value : float
-            As of ``value``.
+            The value, as returned by ``value``.
         u : ndarray of the shape of ``scores``
-            As of ``subgradient``.
+            The subgradient, as returned by ``subgradient``.
         """
         args = scores, targets, weights
         return self.value(*args), self.subgradient(*args)
@@ -187,37 +189,37 @@ class Loss(OfDuals):
     def shifted(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> Callable[[float], tuple[float, Floats]]:
-        """Return value and subgradient as a function of a number added to all scores.
+        """Return value and subgradient as functions of a number added to all scores.
 
-        Of scores of shape (n,): what minimizing over an intercept asks for.
+        Scores have shape (n,). Minimization over an intercept calls it.
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
     @property
     def looped(self) -> RowForm | None:
-        """The loss as a compiled loop over few rows takes it, None if none does."""
+        """The loss in the form of compiled loops over few rows, None if it has none."""
         return None
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise ValueError where a single group of so many rows is too small."""
+        """Raise ValueError if a single group of ``n_rows`` rows is too small."""
 
     def threshold(self, scores: Floats) -> float | None:
-        """Return a number that scores of predicted rows exceed, if there is a rule."""
+        """Return the score above which rows are predicted positive, or None."""
         return None
 
     def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
-        """Whether scores are so large that ``value`` is not the loss any more."""
+        """Whether scores are so large that ``value`` differs from the loss."""
         return False
 
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
-        """Return how far second derivatives describe each row's loss, shape (n,).
+        """Return the radius within which second derivatives model each row's loss.
 
-        In units of scores; zero where the loss says nothing about that.
+        Of shape (n,), in units of scores; zero where it is unknown.
         """
         return np.zeros(len(scores))
 
     def score_scale(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        """Return a length of scores to which widths of envelopes are relative."""
+        """Return a unit of scores, to which widths of envelopes are relative."""
         return 1.0
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
@@ -233,7 +235,7 @@ class Loss(OfDuals):
         Returns
         -------
         rows : ndarray of int
-            Rows of which the loss has several subgradients.
+            Rows whose loss has several subgradients.
         """
         return _NO_ROWS
 
@@ -290,7 +292,7 @@ class Loss(OfDuals):
     ) -> Derivatives:
         """Return eta -> (slope, curvature) of R(scores + eta * dscores).
 
-        Where the slope has a kink, the curvature is that of either side.
+        Where the slope has a kink, the curvature is the one on either side.
 
         Parameters
         ----------
@@ -315,7 +317,7 @@ class Loss(OfDuals):
     ) -> tuple[Floats, Floats]:
         """Return the derivatives of R by a shift of all scores, at ``shift``.
 
-        The first ones of shape (k,), and the second of shape (k, k).
+        First derivatives have shape (k,), and second derivatives shape (k, k).
         """
         scores = scores + shift
         slopes = total_of_rows(self.subgradient(scores, targets, weights))
@@ -339,8 +341,7 @@ class Loss(OfDuals):
         Returns
         -------
         curvature : ndarray of shape (n,), (n, k) or (n, k, k)
-            Of the shape of the scores where each counts by itself, or k x k matrices
-            over the scores of rows.
+            The diagonal, of the shape of the scores, or a k x k matrix for each row.
         """
         raise self._lacks("second derivatives")
 
@@ -352,10 +353,10 @@ class Loss(OfDuals):
         targets: Any,
         weights: Floats,
     ) -> float:
-        """Return R*(u - R''(z) dz) or more, for the gradient u = ``dual`` at z.
+        """Return an upper bound of R*(u - R''(z) dz) for the gradient u at z.
 
-        Infinity if no bound is known. Losses that are sums of logarithms of sums of
-        exponentials have this method.
+        It is infinite if no bound is known. Losses that are sums of log-sum-exp
+        functions have this method.
 
         Parameters
         ----------
@@ -378,7 +379,7 @@ class Loss(OfDuals):
         raise self._lacks("conjugate near a gradient")
 
     def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the variables, free of weights and signs, that stand for a dual u.
+        """Return the dual variables of a dual point u, without weights and signs.
 
         Parameters
         ----------
@@ -397,7 +398,7 @@ class Loss(OfDuals):
         raise self._lacks("dual variables")
 
     def neutral_variables(self, targets: Any) -> Floats:
-        """Return dual variables in the middle of their set, one row like another.
+        """Return dual variables in the middle of their set, equal in all rows.
 
         Parameters
         ----------
@@ -407,7 +408,7 @@ class Loss(OfDuals):
         Returns
         -------
         variables : ndarray
-            As of ``dual_variables``.
+            Of the shape that ``dual_variables`` returns.
         """
         raise self._lacks("dual variables")
 
@@ -420,30 +421,30 @@ class Loss(OfDuals):
         Parameters
         ----------
         center : ndarray
-            As of ``dual_variables``.
+            Dual variables, of the shape that ``dual_variables`` returns.
         width : float
             Positive.
 
         Returns
         -------
         loss : Loss
-            A differentiable loss, below this one.
+            A differentiable lower bound of this loss.
         """
         raise self._lacks("smooth envelope")
 
     def kinked(self) -> Any:
-        """Return what this one becomes where its bends are as narrow as kinks."""
+        """Return the limit of this loss as its bends narrow to kinks."""
         raise self._lacks("bends of any width")
 
     def narrowed(self, width: float) -> Loss:
-        """Return a smooth function below this one, close to it for a small width.
+        """Return a smooth lower bound of this loss, close to it for small widths.
 
-        Its gradients are in the domain of the conjugate of this one.
+        Its gradients are in the domain of R*.
         """
         raise self._lacks("smooth functions close to it")
 
 
 def offers(oracle: Loss, *names: str) -> bool:
-    """Whether the class of an oracle has written all of the named members."""
+    """Whether the class of an oracle defines all of the named members."""
     kind = type(oracle)
     return all(getattr(kind, name) is not getattr(Loss, name) for name in names)

@@ -14,12 +14,12 @@ from ._loss import Loss
 
 
 class Mapped(Loss):
-    """R(A z) for the R of another oracle, with its duals as duals of z.
+    """The loss R(A z) for the R of another oracle; dual points belong to z.
 
     Parameters
     ----------
     oracle : Loss
-        R.
+        The loss R.
     score_map : ScoreMap
         A.
     """
@@ -88,7 +88,7 @@ class Mapped(Loss):
         return self._R.conjugate_size(*args)
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        # Rows near a kink add their rounding, too.
+        # Rows near a kink add the rounding errors of their scores.
         largest = np.abs(self._A.forward(scores)).max(axis=1)
         share = 2.0 * TIE_TOLERANCE + 4.0 * rounding(scores.size)
         return share * float(weights @ np.maximum(largest, 1.0))
@@ -153,11 +153,11 @@ class Mapped(Loss):
     def _line(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Any:
-        """Return scores and a direction of the set, with its targets and weights."""
+        """Return scores and a direction in the set's rows, with targets and weights."""
         z, *others = self._A.inputs(scores, targets, weights)
         return z, self._A.forward(dscores), *others
 
     def _duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
-        """Return dual, targets and weights of the set for a dual of scores."""
+        """Return the set's dual point, targets and weights for a dual of scores."""
         u, *others = self._A.duals(dual, targets, weights)
         return self._R.projected(u, *others), *others

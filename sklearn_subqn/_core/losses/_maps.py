@@ -1,8 +1,8 @@
-"""From scores and targets to what maxima over dual variables are of, and back.
+"""Linear maps from scores and targets to the arguments of maxima, and their adjoints.
 
-The loss of one score per row is a maximum over v of v t - h(v); t is affine in z, and
-``Margin``, ``Residual`` and ``Counts`` say how. ``Features`` and ``Thresholds`` are
-linear maps in front of any set.
+The loss of one score per row is a maximum over v of v t - h(v); t is an affine function
+of z, which ``Margin``, ``Residual`` and ``Counts`` define. ``Features`` and
+``Thresholds`` are linear maps that any set can be combined with.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ._base import Floats, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, DiagonalCurvature
 
-# Products leave zeros out where at most 10 % of the features are not zero.
-# docs/constants.md has the figures.
+# Products skip zeros where at most 10 % of the features are not zero. docs/constants.md
+# has the figures.
 _SPARSE = 0.1
 
 
@@ -43,29 +43,29 @@ class Margin:
         self.offset = offset
 
     def argument(self, scores: Floats, targets: Floats) -> Floats:
-        """Return t, a new array."""
+        """Return t as a new array."""
         t = self.change(scores, targets)
         if self.offset:
             t += self.offset
         return t
 
     def change(self, dscores: Floats, targets: Floats) -> Floats:
-        """Return what t changes by with scores."""
+        """Return the change of t for a change of scores."""
         change = dscores * targets
         return np.negative(change, out=change)
 
     def dual(self, v: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the subgradient u of dual variables."""
+        """Return the subgradient u that corresponds to dual variables v."""
         u = weights * targets
         u *= v
         return np.negative(u, out=u)
 
     def weighted(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return weights * v of u = ``dual``."""
+        """Return weights * v for u = ``dual``."""
         return -(dual * targets)
 
     def slack(self, targets: Floats) -> Floats | float:
-        """Return by how much v may be below the box by rounding."""
+        """Return a bound of the rounding error of v below the box."""
         return 0.0
 
 
@@ -91,7 +91,7 @@ class Residual(Margin):
 
 
 class Counts(Margin):
-    """The map t = z of expected counts v, of a loss of which -y z is another part."""
+    """The map t = z for expected counts v; the loss has the further term -y z."""
 
     labels = False
 
@@ -120,8 +120,8 @@ class Features(ScoreMap):
     Parameters
     ----------
     features : ndarray of shape (l, k)
-        phi. Where its rows depend on one another, a dual of scores does not determine
-        which one of the labels it stands for.
+        The matrix phi. If its rows are linearly dependent, a dual point of scores does
+        not determine one of the labels.
     """
 
     is_identity = False
@@ -129,7 +129,7 @@ class Features(ScoreMap):
     def __init__(self, features: Floats) -> None:
         self.features = features
         self.is_injective = bool(lapack.matrix_rank(features) == len(features))
-        # The pseudoinverse maps duals of scores to duals of the scores of labels.
+        # The pseudoinverse maps dual points of scores to dual points of labels' scores.
         self._lift = lapack.pinv(features)
         self._down, self._up = _Product(features), _Product(features.T)
         self._own = _own_columns(features)
@@ -184,14 +184,14 @@ class _Product:
         return out
 
     def squared(self) -> _Product:
-        """Return the map of the matrix of squares."""
+        """Return the map of the matrix with squared entries."""
         return _Product(self._matrix * self._matrix)
 
 
 def _own_columns(features: Floats) -> Rows | None:
-    """Return for each label a column that is one there and zero elsewhere, if all have.
+    """Return for each label a column that is one there only, if all exist.
 
-    That is the node of a leaf, where it is on all of its paths.
+    In a hierarchy it is the node of a leaf.
     """
     alone = np.count_nonzero(features, axis=0) == 1
     label, column = np.nonzero((features == 1.0) & alone)
@@ -227,7 +227,7 @@ class CurvatureOfFeatures(Curvature):
             total = a.sum(axis=1, keepdims=True)
             sums = self._up(a)
             less = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
-            # For a label alone the difference is zero except for rounding.
+            # For a label without common nodes the difference is zero up to rounding.
             diagonal: Floats = np.maximum(self._up.squared()(a) - sums * less, 0.0)
             return diagonal
         n, columns = len(self._H.diagonal()), []
@@ -249,7 +249,7 @@ class CurvatureOfFeatures(Curvature):
 
 
 class Thresholds(ScoreMap):
-    """K - 1 scores of a row, of its class being above k, as rows of a binary loss.
+    """The scores of a row for its class being above k, as rows of a binary loss.
 
     Classes are numbered from zero to K - 1, and the targets of the binary loss are 1
     where the class is above k, and else -1.
@@ -258,8 +258,8 @@ class Thresholds(ScoreMap):
     ----------
     immediate : bool
         Whether only the thresholds below and above the class of a row count, one or
-        two, instead of all. Thresholds that minimize the loss at given differences of
-        scores between rows ascend if all count; if not, they may be in any order.
+        two, instead of all. Optimal thresholds are in ascending order if all count;
+        otherwise they may be in any order.
     """
 
     joint = True

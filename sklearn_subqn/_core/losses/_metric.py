@@ -1,4 +1,4 @@
-"""Least squares of several scores per row, with a metric."""
+"""Squared loss of several scores per row, with a metric."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MultivariateSquared(Loss):
         self._M = metric
         values, vectors = lapack.eigh(metric)
         used = values > ROUNDED * values.max(initial=0.0)
-        # M⁺ is the sum of v vᵀ / lambda over these.
+        # M⁺ is the sum of v vᵀ / lambda over these eigenpairs.
         self._values, self._vectors = values[used], vectors[:, used]
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -39,7 +39,7 @@ class MultivariateSquared(Loss):
         return weights[:, np.newaxis] * ((scores - targets) @ self._M)
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
-        """Return infinity: second derivatives are the same everywhere."""
+        """Return infinity: second derivatives are constant."""
         return np.full(len(scores), np.inf)
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
@@ -50,20 +50,20 @@ class MultivariateSquared(Loss):
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return the size of all terms; large eigenvalues make small ones uncertain."""
+        """Return the sum of absolute terms of R*(u)."""
         uncertain = self._values.max(initial=0.0) / np.square(self._values)
         size = float(np.vdot(np.abs(dual), np.abs(targets)))
         return size + float(self._squares(dual, weights) @ uncertain)
 
     def _squares(self, dual: Floats, weights: Floats) -> Floats:
-        """Return the sum over rows of the squares of (u / root of s) in M's axes."""
+        """Return for each axis of M the sum over rows of (u / root of s)²."""
         parts = dual @ self._vectors
         parts *= parts
         squares: Floats = (1.0 / np.maximum(weights, TINY)) @ parts
         return squares
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of what is beyond the range of M."""
+        """Return the norm of the part of u outside of the range of M."""
         rest = dual - (dual @ self._vectors) @ self._vectors.T
         squares = np.square(rest).sum(axis=1) / np.maximum(weights, TINY)
         return float(np.sqrt(squares.sum()))
@@ -71,7 +71,7 @@ class MultivariateSquared(Loss):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return what shifting all residuals alike takes, as a share of u and R*."""
+        """Return the share by which u and R* change if all residuals shift."""
         if not sums.any():
             return 0.0
         squares = np.square(dual).sum(axis=1) / np.maximum(weights, TINY)
@@ -85,7 +85,7 @@ class MultivariateSquared(Loss):
         return float(weights @ np.abs(spread).sum(axis=1))
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Shift all residuals alike."""
+        """Return u after an equal shift of residuals, with columns of sum zero."""
         return dual - np.multiply.outer(weights, dual.sum(axis=0))
 
     def curvature(
@@ -103,7 +103,7 @@ class MultivariateSquared(Loss):
 
 
 class ConstantCurvature(Curvature):
-    """s_i M, the same k x k matrix for all rows except for their weights.
+    """The matrices s_i M, for weights s_i of the rows and one k x k matrix M.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class ConstantCurvature(Curvature):
 
 
 def centered(targets: Floats, weights: Floats) -> Floats:
-    """Return targets less their mean, or as they are if they differ by rounding."""
+    """Return targets minus their mean, unless differences are rounding errors."""
     centered = targets - weights @ targets / weights.sum()
     slack = rounding(len(targets)) * np.abs(targets).max(initial=0.0)
     return centered if np.abs(centered).max(initial=0.0) > slack else targets

@@ -1,4 +1,4 @@
-"""What bounds ask of a loss: conjugates of dual points, and what rounding leaves."""
+"""The interface of losses for lower bounds: conjugates and rounding errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._base import Floats, Mask
 
 
 class OfDuals(ABC):
-    """A convex function R of scores, as bounds by its dual points u see it."""
+    """A convex function R of scores, with what lower bounds by dual points need."""
 
     infimum: float
     slope_size: float
@@ -22,7 +22,7 @@ class OfDuals(ABC):
 
     @property
     def has_conjugate(self) -> bool:
-        """Whether ``conjugate`` knows more duals than zero."""
+        """Whether ``conjugate`` is defined at dual points other than zero."""
         return type(self).conjugate is not OfDuals.conjugate
 
     @abstractmethod
@@ -33,7 +33,7 @@ class OfDuals(ABC):
         """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual``.
 
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
-        R*(0) <= -inf R only; other duals need the scores they belong to.
+        only R*(0) <= -inf R is known; other dual points need their scores.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class OfDuals(ABC):
         Returns
         -------
         conjugate : float
-            R*(u) or more, infinity outside of its domain.
+            R*(u) or an upper bound, infinity outside of the domain.
         """
         if dual.any():
             raise TypeError(f"{type(self).__name__} knows no conjugate except at zero.")
@@ -58,11 +58,11 @@ class OfDuals(ABC):
     ) -> float:
         """Return R*(u) for a subgradient u = ``dual`` at ``scores``.
 
-        Without ``conjugate``, <u, z> - R(z) and what rounding may have left out. Both
-        may be much larger than the bounds that are made of it. Nor is what R(z) has
-        summed known from u, in which terms may cancel: it is accounted for as if each
-        row's score counted by its weight. Classes that know R*(u) from what they have
-        chosen, whatever the scores, write this method.
+        Without ``conjugate`` it is <u, z> - R(z) plus a bound of rounding errors. Both
+        terms may be much larger than the lower bounds that use them. The terms of R(z)
+        are not known from u, where they may cancel; they are estimated as each row's
+        score times its weight. Classes that know R*(u) without the scores override this
+        method.
         """
         if self.has_conjugate:
             return self.conjugate(dual, targets, weights)
@@ -75,7 +75,7 @@ class OfDuals(ABC):
                 f"The value {value:g} of {type(self).__name__} is below its infimum "
                 f"{self.infimum:g}; set infimum to a lower bound of all values."
             )
-        # The loss may have subtracted any score from the others.
+        # The loss may contain differences of any two scores.
         slopes = max(float(np.abs(dual).sum()), float(weights.sum()))
         terms += (slopes + self.slope_size) * largest
         return float(np.vdot(dual, scores)) - value + rounding(dual.size) * terms
@@ -83,11 +83,11 @@ class OfDuals(ABC):
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float
     ) -> float:
-        """Return about what the absolute values of the terms of R*(u) sum to.
+        """Return an estimate of the sum of the absolute values of the terms of R*(u).
 
-        Rounding errors of R*(u) are in proportion to that, and so is what R* gains at
-        most where entries of u shrink by some share; ``conjugate`` is R*(u). The
-        default suits sums of <u, y> and of terms of one sign.
+        Rounding errors of R*(u) are proportional to it, and so is the largest growth of
+        R* where entries of u shrink by some share; ``conjugate`` is R*(u). The default
+        is right for sums of <u, y> and of terms of one sign.
         """
         size = abs(conjugate)
         if targets.shape == dual.shape:
@@ -97,39 +97,35 @@ class OfDuals(ABC):
     def conjugate_and_size(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> tuple[float, float]:
-        """Return ``conjugate`` and ``conjugate_size``.
-
-        For losses that compute them together.
-        """
+        """Return ``conjugate`` and ``conjugate_size``."""
         conjugate = self.conjugate(dual, targets, weights)
         return conjugate, self.conjugate_size(dual, targets, weights, conjugate)
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return how far u is from the point at which R* is evaluated.
+        """Return the distance of u from the feasible point at which R* is evaluated.
 
-        By rounding; the root of sum_i d_i² / s_i of differences d.
+        Rounding makes a difference d; the distance is the root of sum_i d_i² / s_i.
         """
         return 0.0
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return ``distance`` of a subgradient at known scores without ``conjugate``.
+        """Return ``distance`` of a subgradient at known scores, without ``conjugate``.
 
-        Where u is a difference of sums that are larger, so are their rounding errors.
+        If u is a difference of larger sums, their rounding errors count.
         """
         return 0.0
 
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return a share of u, changed by which it makes up for column sums.
+        """Return the share of u by which it has to change until columns sum to zero.
 
-        There is a point of the domain that differs from another one of these column
-        sums by no more than this share of u, and whose columns sum to zero. Of losses
-        of one score per row the entries of one sign shrink. Subgradients of losses that
-        do not have a conjugate do not, so that their sums have to be rounding; they
-        are where only differences of scores count.
+        Within this share of u there is a point of the domain whose columns sum to zero.
+        For losses of one score per row the entries of one sign shrink. Without a
+        conjugate, subgradients must not be changed: their sums have to be rounding
+        errors, as they are where only differences of scores count.
         """
         total = float(np.abs(dual).sum())
         if not sums.any() or self.ranks:
@@ -143,21 +139,22 @@ class OfDuals(ABC):
         return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
 
     def dual_scale(self, targets: Any, weights: Floats) -> float:
-        """Return about what the absolute values of u sum to at most.
+        """Return an estimate of the largest sum of absolute values of u.
 
-        At scores that are all the same, the best one.
+        It is the sum at the best constant score.
         """
         return 1.0
 
     def determined(self, free: Floats) -> Floats:
-        """Return intercepts of all scores without the part that changes nothing."""
+        """Return intercepts of all scores without the component of no effect."""
         return free - free.mean() if self.invariant else free
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u changed, within the domain of R*, so that its columns sum to zero.
 
-        Lower bounds of objectives with free intercepts need such duals. Of losses of
-        one score per row the entries of the heavier sign shrink: zero is in the domain.
+        Lower bounds of objectives with free intercepts need such dual points. For
+        losses of one score per row the entries of the sign with the larger sum shrink,
+        since zero is in the domain.
         """
         if dual.ndim > 1:
             raise TypeError(f"{type(self).__name__} does not balance its duals.")
@@ -168,51 +165,51 @@ class OfDuals(ABC):
     def balance_near_optimum(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> Floats:
-        """Return the same at the least cost where u is nearly optimal."""
+        """Balance u at a smaller cost than ``balance``, if u is nearly optimal."""
         return self.balance(dual, targets, weights)
 
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite.
 
-        Exact except for rounding, and False where the loss does not know.
+        It is exact up to rounding, and False where it is unknown.
         """
         return np.zeros(len(dual), dtype=bool)
 
     def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return by how much each u_i may change either way in the domain of R*.
 
-        Of losses of one score per row; where there is no end about as much as it is.
+        For losses of one score per row. Without a bound it is about |u_i|.
         """
         raise self._lacks("leeway of duals")
 
     def inward(
         self, dual: Floats, targets: Any, weights: Floats, share: float
     ) -> Floats:
-        """Return u of which a share has gone from the ends of the domain of R*.
+        """Return u after moving entries away from the ends of the domain.
 
-        Of losses with a leeway that have ends where their subgradients are.
+        For losses with ``leeway`` whose subgradients reach the ends of the domain.
         """
         return dual
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return u as it is in the domain of R*, outside of which it is by rounding."""
+        """Return the projection onto the domain of R* of a point near it."""
         return dual
 
     def proof(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, float]:
-        """Return -R*(u) or less, and an error, of what this one is narrowed from.
+        """Return a lower bound of -R*(u) of the original loss, and an error.
 
-        At the gradient u of this one; the root of sum_i d_i² / s_i of what rounding
-        leaves out of u.
+        u is the gradient of the narrowed loss. The error is the root of sum_i d_i² /
+        s_i for the rounding errors d of u.
         """
         raise self._lacks("other function")
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        """Return by how much the value and products with a dual may be off.
+        """Return a bound of rounding errors of the value and of products <u, z>.
 
-        For losses that do not have a conjugate, in place of ``conjugate_at``, and for
-        losses whose values are rounding errors below a number of their own.
+        For losses without a conjugate it replaces ``conjugate_at``; other losses define
+        it if values below a threshold are only rounding errors.
         """
         raise self._lacks("rounding errors")
 

@@ -1,4 +1,4 @@
-"""What losses share that are maxima over rankings within groups of rows."""
+"""The base class of losses that are maxima over rankings within groups of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._loss import Loss
 
 
 class Maximum(NamedTuple):
-    """What a ranking loss is at some scores.
+    """Value, subgradient and conjugate of a ranking loss at some scores.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Maximum(NamedTuple):
     u : ndarray of shape (n,)
         Subgradient.
     lost : float
-        -R*(u) or a little less, and not below zero: what the rankings lose.
+        A lower bound of -R*(u), not negative: the rankings' loss of the measure.
     """
 
     value: float
@@ -39,9 +39,10 @@ class Maximum(NamedTuple):
         lost: Floats,
         sizes: Floats,
     ) -> Maximum:
-        """Return the sum over groups by the weights of their rows.
+        """Return the sum over groups, weighted by their rows.
 
-        ``sizes`` are of what ``lost``, never below zero, is a difference of.
+        ``sizes`` are the absolute terms of the differences ``lost``, which are not
+        negative.
         """
         group_weights = groups.sums(weights)
         u *= group_weights[groups.codes]
@@ -63,7 +64,7 @@ class OfRankings(Loss):
         """Return the values at some scores."""
 
     def _maximum(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        """Return it at scores that are asked for several times."""
+        """Return the maximum at some scores; the last result is remembered."""
         last = self._last
         if (
             last is None
@@ -90,7 +91,7 @@ class OfRankings(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus what the rankings of the subgradient lose, or a little more."""
+        """Return minus the rankings' loss of the measure, or an upper bound."""
         return -self._maximum(scores, targets, weights).lost
 
     def conjugate_size(

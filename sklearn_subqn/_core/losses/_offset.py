@@ -1,4 +1,4 @@
-"""Losses of scores to which a known number of each row is added."""
+"""Losses of scores to which a given offset of each row is added."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ._mapped import Mapped
 
 
 class Offsets(ScoreMap):
-    """The map from scores z to z + o. Targets (n, 2) hold targets of z + o, and o.
+    """The map from scores z to z + o; columns of targets (n, 2) are y and o.
 
-    So offsets go wherever the targets of rows go. The conjugate of R(z + o) at u is
-    that of R less <u, o>.
+    So offsets are passed along with targets. The conjugate of R(z + o) at u is R*(u) -
+    <u, o>.
     """
 
     is_identity = False
@@ -28,7 +28,7 @@ class Offsets(ScoreMap):
 
 
 class OffsetLoss(Mapped):
-    """R(z + o) for the R of another oracle, of one score per row."""
+    """The loss R(z + o) for the R of another oracle, of one score per row."""
 
     by_columns = True
 

@@ -94,12 +94,12 @@ class Ontology(Composed):
         self.loss = DualLoss(simplex, smoothing, Features(features))
 
     def for_classes(self, classes: Any) -> Ontology:
-        """Return the loss with labels in the order of classes, if labels have names.
+        """Return the loss with named labels sorted as the classes are.
 
         Raises
         ------
         ValueError
-            If labels are not those classes.
+            If labels and classes differ.
         """
         if self.labels is None:
             return self
@@ -116,7 +116,7 @@ class Ontology(Composed):
         *,
         loss: str = "hinge",
     ) -> Ontology:
-        """Return the loss of a graph.
+        """Return the loss of a graph given by the parents of its nodes.
 
         Parameters
         ----------
@@ -125,13 +125,13 @@ class Ontology(Composed):
             its own ancestor. Labels are the nodes without children, by ascending
             numbers, and stand for the sorted classes of the data.
 
-            Or, as a dict or a Series of pandas with names as its index, for each name
-            of a node the name of its parent, or a list of them; None or an empty list
-            below the root. Labels then are the classes of their names.
+            A dict or a pandas Series indexed by names gives for each node the name of
+            its parent, or a list of names; None or an empty list for children of the
+            root. Labels then are the classes of the same names.
         costs : ndarray of shape (l, l), optional
-            Of the hinge. Default half of the sum of the differences of phi, in absolute
-            value: one for labels without a common node, smaller for neighbors in the
-            graph. A data frame is matched to labels by names.
+            Costs of the hinge. Default half of the sum of absolute differences of phi:
+            one for labels without a common node, smaller for neighbors in the graph. A
+            data frame is matched to labels by names.
         loss : {"hinge", "log_loss"}
 
         Raises
@@ -149,7 +149,7 @@ class Ontology(Composed):
 
 
 def _numbered(parents: Any) -> tuple[list[Any], list[list[int]]]:
-    """Return the names of nodes, if any, and the numbers of the parents of each."""
+    """Return the names of nodes, if any, and the numbers of each node's parents."""
     items = getattr(parents, "items", None)
     if items is None or is_default(getattr(parents, "index", None)):
         return [], list(parents)
@@ -160,7 +160,7 @@ def _numbered(parents: Any) -> tuple[list[Any], list[list[int]]]:
     found = []
     for name, given in nodes.items():
         several = isinstance(given, list | tuple | set | np.ndarray)
-        # What is missing in a file is NaN in a Series.
+        # pandas reads missing parents as NaN.
         none = not several and (given is None or given != given)
         above = list(given) if several else [] if none else [given]
         for parent in above:
@@ -198,8 +198,8 @@ def path_shares(parents: list[list[int]]) -> Floats:
             raise ValueError(
                 f"Node {node} must have parents among -1, ..., {k - 1}, got {above}."
             )
-    # Paths from the root to each node, and how many of them pass each other node: the
-    # latter are the former times the number of paths between.
+    # Count the paths from the root to each node, and those that pass each other node:
+    # the product of the paths to that node and the paths from it.
     counts = np.full(k, -1.0)
     passing = np.zeros((k, k))
     waiting = list(range(k))
@@ -223,10 +223,10 @@ def path_shares(parents: list[list[int]]) -> Floats:
 
 
 def _half_distances(features: Floats) -> Floats:
-    """Return halves of the sums of absolute differences of non-negative rows.
+    """Return half of the sums of absolute differences of non-negative rows.
 
-    These are the means of both rows' sums without what they share, node by node of
-    those rows that pass it: most nodes are passed by few.
+    These are the means of both rows' sums minus their overlap. The overlap is summed
+    node by node over the rows that pass it, since few rows pass most nodes.
     """
     shared = np.zeros((len(features), len(features)))
     for column in features.T:

@@ -1,4 +1,4 @@
-"""A shield around losses of a user's own."""
+"""A checked wrapper of users' losses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ._loss import Loss, offers
 
 
 class OwnLoss(Loss):
-    """A loss by values and subgradients of which nothing is taken on trust.
+    """A user's loss by values and subgradients, which are checked on every call.
 
-    It sees its arguments read-only. Values must be finite numbers, subgradients finite
-    numbers in double precision, one for each score; and no value may be below what
-    earlier subgradients say, which are lower bounds if the loss is convex. Where terms
-    cancel in a subgradient, what values are sums of is taken from earlier ones.
+    Its arguments are read-only. Values must be finite, and subgradients finite double
+    precision arrays of the shape of the scores. No value may be below the cuts of
+    earlier subgradients, which are lower bounds of a convex loss. Where terms cancel in
+    a subgradient, earlier ones give the size of the terms.
 
     Parameters
     ----------
     loss : Loss
     name : str, optional
-        By which errors call it; default that of its class.
+        Name in messages; default the name of its class.
     """
 
     def __init__(self, loss: Loss, name: str | None = None) -> None:
@@ -42,7 +42,7 @@ class OwnLoss(Loss):
         self.steep, self.joint = loss.steep, loss.joint
         self.invariant = loss.invariant
         self._targets: Any = None
-        # Each new value and subgradient is compared with some earlier ones.
+        # Each new value and subgradient is compared with the last four.
         self._seen: deque[tuple[Floats, float, Floats]] = deque(maxlen=4)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -125,7 +125,7 @@ class OwnLoss(Loss):
     def _compare(
         self, first: tuple[Floats, float, Floats], second: tuple[Floats, float, Floats]
     ) -> None:
-        """Raise if the second value is below what the first subgradient says."""
+        """Raise if the second value is below the cut of the first subgradient."""
         (scores, value, u), (others, other, _) = first, second
         bound = value + float(np.vdot(u, others - scores))
         size = np.abs(u)
@@ -142,9 +142,9 @@ class OwnLoss(Loss):
 def with_shield(
     loss: DualLoss, targets: Any, weights: Floats
 ) -> tuple[DualLoss, Any, Floats]:
-    """Return a user's loss and what it sees: read-only, and nothing taken on trust.
+    """Return a user's loss with read-only arguments and checked results.
 
-    Values and subgradients are checked where the loss has nothing else.
+    Values and subgradients are checked if the loss defines nothing else.
     """
     if not (loss.has_lines or offers(loss.oracle, "conjugate")):
         loss = DualLoss(OwnLoss(loss.oracle))

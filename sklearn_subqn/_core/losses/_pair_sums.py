@@ -14,7 +14,7 @@ from ._pairs import RowPairs, Sorted, Window
 
 
 class PairSums:
-    """Sums over the pairs at some scores for a function of their violations.
+    """Sums over pairs of a function of their violations, at some scores.
 
     Parameters
     ----------
@@ -29,31 +29,32 @@ class PairSums:
 
     @cached_property
     def _moments(self) -> list[tuple[Floats, Floats]]:
-        """For each part sums of (1, m, m²), for the lower and the higher rows."""
+        """For each part of the window sums of (1, m, m²), for either side."""
         margins = [margin for margin, _ in self._window.squares]
         return [self._sorted.moments(margin) for margin in margins]
 
     def totals(self, power: int) -> Floats:
-        """Return for each part the sum of m to a power over all pairs."""
+        """Return for each part of the window the sum of m to a power over all pairs."""
         factors = self._pairs.factors
         return np.array([lower[power] @ factors for lower, _ in self._moments])
 
     def differences(self, power: int) -> Floats:
-        """Return for each row the sum of m to a power where it is the lower one.
+        """Return for each row a difference of sums of m to a power, for the first part.
 
-        Less that where it is the higher one; of the first part.
+        The sum over pairs with the row as the lower one, minus that with it as the
+        higher one.
         """
         lower, higher = self._moments[0]
         return self._pairs.factors * (lower[power] - higher[power])
 
     def sizes(self, power: int) -> Floats:
-        """Return the sums of the sizes of the terms of ``differences``."""
+        """Return the sums of the absolute terms of ``differences``."""
         lower, higher = self._moments[0]
         return self._pairs.factors * (lower[power] + higher[power])
 
     @property
     def value(self) -> float:
-        """The sum over all pairs of the function."""
+        """The sum of the function over all pairs."""
         return float(self._coefs @ self.totals(2))
 
     @property
@@ -62,7 +63,7 @@ class PairSums:
 
     @property
     def conjugate(self) -> tuple[float, float]:
-        """R*(u) of the gradient u, and the sum of the sizes of its terms."""
+        """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
         margins = np.array([margin for margin, _ in self._window.squares])
         m1, m2 = self.totals(1), self.totals(2)
         size = np.abs(self._coefs) @ (m2 + 2.0 * np.abs(margins) * m1)
@@ -78,16 +79,15 @@ class PairSums:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The sum of the function's slopes, and the sum of the sizes of its terms."""
+        """The sum of the function's slopes, and the sum of the absolute terms."""
         slopes = 2.0 * self._coefs * self.totals(1)
         return float(slopes.sum()), float(np.abs(slopes).sum())
 
     @property
     def slope_sizes(self) -> Floats:
-        """Sizes of the terms of which the gradient is a sum, of shape (n,).
+        """Sums of the absolute terms of the gradient, of shape (n,).
 
-        Those of m = margin + z_i - z_j, in which differences of scores are no larger
-        than m and the margin.
+        In m = margin + z_i - z_j the difference of scores is at most m plus the margin.
         """
         sizes = np.zeros(len(self._pairs))
         terms = zip(self._window.squares, self._moments, strict=True)
@@ -98,13 +98,13 @@ class PairSums:
         return sizes
 
     def curvature(self) -> PairCurvature:
-        """Return second derivatives; pairs on a margin do not count."""
+        """Return second derivatives; pairs exactly on a margin do not count."""
         both = np.zeros(len(self._pairs)), np.zeros(len(self._pairs))
         for coef, moments in zip(self._coefs, self._moments, strict=True):
             for total, sums in zip(both, moments, strict=True):
                 total += 2.0 * coef * sums[0]
         for total in both:
-            # Differences of sums, and zero except for rounding.
+            # Differences of sums are not negative except for rounding.
             np.maximum(total, 0.0, out=total)
             total *= self._pairs.factors
         return PairCurvature(self._sorted, self._window, both)
@@ -113,7 +113,7 @@ class PairSums:
 def derivatives(
     pairs: RowPairs, scores: Floats, dscores: Floats, window: Window
 ) -> Derivatives:
-    """Return slope and curvature of the sum over all pairs on a line of scores."""
+    """Return slope and curvature of the sum over all pairs along a line."""
 
     def at(step: float) -> tuple[float, float]:
         there = pairs.sort(scores + step * dscores)
@@ -136,7 +136,7 @@ class PairCurvature(Curvature):
     rows : Sorted
     window : Window
     sums : pair of ndarrays of shape (n,)
-        Of the weights of a row's pairs, as the lower one and as the higher one.
+        Sums of the weights of a row's pairs, as the lower and as the higher one.
     """
 
     by_rows = False
@@ -165,7 +165,7 @@ class PairCurvature(Curvature):
         return product
 
     def _partners(self, V: Floats, higher: bool, rows: Rows) -> Floats:
-        """Return the sums of P_ij v_j for some rows i, of shape (p, w)."""
+        """Return the sums of P_ij v_j for the given rows i, of shape (p, w)."""
         out = np.zeros((len(rows), V.shape[1]))
         places = np.full(len(V), -1, dtype=np.intp)
         places[rows] = np.arange(len(rows))
@@ -174,9 +174,9 @@ class PairCurvature(Curvature):
         return out
 
     def crossed(self, design: Any) -> Floats:
-        """Return the sum of P_ij x_i x_jᵀ over all pairs, each once."""
+        """Return the sum of P_ij x_i x_jᵀ over all pairs, each counted once."""
         X = design.X
-        # Sums are taken for the side of the pairs with fewer rows.
+        # The sums run over the side of the pairs with fewer rows.
         used = [sums > 0.0 for sums in self._sums]
         higher = bool(np.count_nonzero(used[1]) < np.count_nonzero(used[0]))
         d = X.shape[1]
@@ -186,7 +186,7 @@ class PairCurvature(Curvature):
             self._rows.crossed(X, factors, self._window, higher, matrix)
             return matrix
         rows = np.flatnonzero(used[higher])
-        # Partners are copied too, except where all columns are in one block.
+        # Rows of partners are copied too, unless all columns are in one block.
         size = d * max(len(rows), len(self._sums[0]) // 2)
         width = max(1, -(-d // max(1, round(size / COPY_SIZE))))
         height = max(1, BLOCK_SIZE // max(d, 1))

@@ -1,4 +1,4 @@
-"""RowPairs of rows, what they cost, and sums over pairs that violate a margin."""
+"""Pairs of rows, their costs, and sums over pairs that violate a margin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Window(NamedTuple):
 
     @property
     def squares(self) -> list[tuple[float, float]]:
-        """Margins and factors of the squares of violations that it is a sum of."""
+        """Margins and factors of the squared violations whose sum is the function."""
         if self.width == np.inf:
             return [(1.0, self.coef)]
         return [(1.0, self.coef), (1.0 - self.width, -self.coef)]
@@ -30,14 +30,14 @@ class Window(NamedTuple):
 class RowPairs:
     """The pairs i, j of rows of a group with level_i < level_j.
 
-    A pair has the weight s_i s_j C_ij, over the sum of s_i s_j over the pairs of the
-    group, times the weight of the group.
+    The weight of a pair is s_i s_j C_ij, divided by the sum of s_i s_j over the pairs
+    of its group and multiplied by the weight of the group.
 
     Parameters
     ----------
     groups : Groups
     levels : ndarray of int of shape (n,)
-        Numbers below k.
+        Level of each row, an integer below k.
     values : ndarray of shape (k,) or (0,)
         C_ij is the difference of the values of the levels; one if this is empty.
     costs : ndarray of shape (k, k) or (0, 0)
@@ -50,9 +50,9 @@ class RowPairs:
     Attributes
     ----------
     shares : ndarray of shape (g,)
-        What all pairs of a group are multiplied by.
+        The common factor of all pairs of a group.
     factors : ndarray of shape (n,)
-        s_i times that of the row's group.
+        s_i times the factor of the row's group.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class RowPairs:
     ) -> None:
         self.groups = groups
         self.weights = weights
-        # Only differences count; small values keep their digits.
+        # Only differences count, and smaller numbers have smaller rounding errors.
         self.costs = values - values.min(initial=np.inf), costs
         self.levels, self.n_levels = levels, n_levels
-        # The same scores come from a step on a line and at the point there.
+        # The end of a line search and the next point have equal scores.
         self._last: Sorted | None = None
         shares = np.zeros(len(groups))
         rows = groups.sort(np.zeros(len(weights)))
@@ -82,7 +82,7 @@ class RowPairs:
 
     @cached_property
     def table(self) -> Floats:
-        """C_ij of each pair of levels, zero but above the diagonal."""
+        """The table C_ij of pairs of levels, zero on and below the diagonal."""
         values, costs = self.costs
         if values.size:
             costs = values - values[:, np.newaxis]
@@ -91,7 +91,7 @@ class RowPairs:
         return np.triu(costs, 1)
 
     def sort(self, scores: Floats) -> Sorted:
-        """Return the pairs with their rows sorted by scores."""
+        """Return the pairs after sorting their rows by scores."""
         last = self._last
         if last is None or not np.array_equal(last.scores, scores):
             last = self._last = Sorted(self, scores)
@@ -99,10 +99,10 @@ class RowPairs:
 
 
 class Sorted:
-    """RowPairs whose rows are sorted by scores.
+    """Pairs whose rows are sorted by scores.
 
-    With the violation m = margin + z_i - z_j of a pair, sums are over pairs with m > 0;
-    those for a window are over pairs that it bends for.
+    A pair violates the margin by m = margin + z_i - z_j, and sums are over pairs with m
+    > 0. Sums for a window are over pairs where its second derivative is not zero.
     """
 
     def __init__(self, pairs: RowPairs, scores: Floats) -> None:
@@ -117,7 +117,8 @@ class Sorted:
     def moments(self, margin: float) -> tuple[Floats, Floats]:
         """Return sums of C_ij s_j (1, m, m²) for each row, of shape (3, n).
 
-        For the rows as the lower ones of their pairs, and as the higher ones.
+        The first array takes each row as the lower one of its pairs, the second as the
+        higher one.
         """
         if margin in self._moments:
             return self._moments[margin]
@@ -140,7 +141,7 @@ class Sorted:
     def products(
         self, V: Floats, window: Window, higher: bool, places: Rows, out: Floats
     ) -> None:
-        """Add 2 coef times sums of C_ij s_j v_j to results of rows at some places."""
+        """Add 2 coef times sums of C_ij s_j v_j to the results of given rows."""
         rows = self.scores, self._order, self._starts, *self._levels
         pair_products.products(
             *rows,

@@ -1,7 +1,7 @@
-"""Losses of pairs of rows that should be in a certain order.
+"""Losses of pairs of rows with a required order.
 
-A pair (i, j) of which j should have the larger score costs C max(0, 1 + z_i - z_j),
-which is at least C where the order is wrong.
+A pair (i, j) in which j should have the larger score costs C max(0, 1 + z_i - z_j), at
+least C if the order is wrong.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class OrderedPairs(Loss):
 
     R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by
     the sum of s_i s_j over these pairs (Teo et al. 2010, Alg. 8; Joachims 2006). With
-    groups, only rows of the same group make pairs, and R is the mean over groups, each
-    of the weight of its rows. Groups without pairs cost nothing.
+    groups, only rows of one group form pairs, and R is the mean over groups, weighted
+    by their rows. Groups without pairs cost nothing.
 
     A pair counts as violated if z_j - z_i < 1; at the kink its subgradient is zero.
     The time is O(n log n) for costs that are constant or linear, whatever the number
-    of levels, and O(n (k + log n)) for a table of costs of k levels. On a line there
-    may be as many kinks as pairs: steps are found by values and subgradients.
+    of levels, and O(n (k + log n)) for a table of costs of k levels. A line may have as
+    many kinks as there are pairs, so line searches use values and subgradients.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OrderedPairs(Loss):
         C = 1, or y_j - y_i, or for targets 0, ..., k - 1 a table with C(y_i, y_j) above
         the diagonal, non-negative.
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------
@@ -86,12 +86,12 @@ class OrderedPairs(Loss):
         return self.evaluate(scores, targets, weights)[1]
 
     def _levels(self, targets: Floats) -> tuple[Floats, Rows]:
-        """Return the distinct targets and the number of each row's."""
+        """Return the distinct targets, and each row's index among them."""
         values, levels = np.unique(targets, return_inverse=True)
         return values.astype(np.float64), levels.astype(np.intp)
 
     def _pairs(self, targets: Floats, weights: Floats) -> RowPairs:
-        # Targets and weights are the same ones in all calls of a fit.
+        # Targets and weights are the same objects in all calls of a fit.
         plan = self._plan
         if plan is None or plan[0] is not targets or plan[1] is not weights:
             groups = self._groups or Groups.one(len(targets))
@@ -109,7 +109,7 @@ class OrderedPairs(Loss):
         return plan[2]
 
     def _sums(self, scores: Floats, targets: Floats, weights: Floats) -> PairSums:
-        """Return the sums at some scores, which are asked for several times."""
+        """Return the sums at some scores; the last result is remembered."""
         last, args = self._last, (scores, targets, weights)
         if last is None or any(a is not b for a, b in zip(last[0], args, strict=True)):
             sums = PairSums(self._pairs(targets, weights), scores, self._window)
@@ -125,19 +125,19 @@ class OrderedPairs(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus the costs of the pairs that count, whatever their scores."""
+        """Return minus the costs of the violated pairs."""
         height = float(self._sums(scores, targets, weights).totals(0)[0])
         return -height * (1.0 - running_rounding(len(scores)))
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return what rounding takes from sums over pairs whose difference is u."""
+        """Return a bound of rounding errors of u, a difference of sums over pairs."""
         sizes = self._sizes(scores, targets, weights)
         return running_rounding(len(scores)) * norm_by_weights(sizes, weights)
 
     def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the sizes of the terms of the subgradient, of shape (n,)."""
+        """Return the sums of the absolute terms of the subgradient, of shape (n,)."""
         return self._sums(scores, targets, weights).sizes(0)
 
     def narrowed(self, width: float) -> NarrowPairs:
@@ -145,11 +145,11 @@ class OrderedPairs(Loss):
 
 
 class SmoothPairs(OrderedPairs):
-    """A loss of pairs that is a sum of a smooth function of their differences."""
+    """A sum over pairs of a smooth function of the difference of their scores."""
 
     @abstractmethod
     def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
-        """Return what knows the value, gradient and conjugate of the sum at scores."""
+        """Return an object with value, gradient and conjugate at some scores."""
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         value: float = self._smooth_sums(scores, targets, weights).value
@@ -164,7 +164,7 @@ class SmoothPairs(OrderedPairs):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return <u, z> - R(z), by the equality of Fenchel and Young, or more."""
+        """Return <u, z> - R(z), by Fenchel-Young equality, or an upper bound."""
         conjugate, size = self._smooth_sums(scores, targets, weights).conjugate
         return float(conjugate + running_rounding(len(scores)) * size)
 
@@ -174,10 +174,10 @@ class SmoothPairs(OrderedPairs):
 
 
 class WindowedPairs(SmoothPairs):
-    """A loss of pairs that is a sum of squared violations of some margins.
+    """A loss of pairs that is a combination of squared violations of margins.
 
-    Dual variables b of the pairs are the slopes of that function of m; u is the sum of
-    those of a row's pairs, with signs, times their weights.
+    The dual variables b of pairs are the slopes of this function of m. Each entry of u
+    is a signed sum of b times the weights of a row's pairs.
     """
 
     def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
@@ -199,14 +199,14 @@ class WindowedPairs(SmoothPairs):
 class SquaredPairs(WindowedPairs):
     """Squared hinge of all pairs of rows with unequal targets.
 
-    As ``OrderedPairs``, with C max(0, 1 + z_i - z_j)² of a pair.
+    As ``OrderedPairs``, with the loss C max(0, 1 + z_i - z_j)² of a pair.
 
     Parameters
     ----------
     cost : {"constant", "linear"} or ndarray of shape (k, k), default="constant"
         C of pairs, as for :class:`OrderedPairs`.
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------
@@ -225,15 +225,15 @@ class SquaredPairs(WindowedPairs):
 
 
 class NarrowPairs(WindowedPairs):
-    """Hinge of pairs whose kink is rounded off within a width.
+    """Hinge of pairs whose kink is smoothed within a width.
 
-    The function max over b in [0, 1] of b m - width / 2 * b², which is below the hinge
-    by half the width at most. Its slopes b are feasible dual variables of the hinge.
+    It is the maximum over b in [0, 1] of b m - width / 2 * b², below the hinge by at
+    most half the width. Its slopes b are feasible dual variables of the hinge.
 
     Parameters
     ----------
     loss : OrderedPairs
-        Whose pairs these are.
+        The loss whose pairs are used.
     width : float
         Positive.
     """

@@ -1,4 +1,4 @@
-"""Hinge of pairs of rows that are given."""
+"""Hinge of given pairs of rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Preferences(Loss):
     """Hinge of given pairs of rows (Teo et al. 2010, Alg. 9).
 
     R(z) is the mean of C_p max(0, 1 + z_i - z_j) over pairs p in which j is preferred
-    to i, of weights s_i s_j. Targets are not looked at. At the kink the subgradient of
-    a pair is zero.
+    to i, of weights s_i s_j. Targets are ignored. At the kink the subgradient of a pair
+    is zero.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ class Preferences(Loss):
     Raises
     ------
     ValueError
-        If pairs or costs are not such numbers, and in a fit to too few rows.
+        If pairs or costs are invalid, and in a fit if a pair names a row that does not
+        exist.
 
     See Also
     --------
@@ -66,7 +67,7 @@ class Preferences(Loss):
         return worse - better
 
     def _sums(self, scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the weights of a row's active pairs, as the worse and the better."""
+        """Return for each row the weights of its active pairs, for either side."""
         m = 1.0 - self._differences(scores)
         active = np.where(m > TIE_TOLERANCE, self._weights(weights), 0.0)
         n = len(scores)
@@ -79,7 +80,7 @@ class Preferences(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus the costs of the pairs that count, whatever their scores."""
+        """Return minus the costs of the violated pairs."""
         active = 1.0 - self._differences(scores) > TIE_TOLERANCE
         height = float(self._weights(weights)[active].sum())
         return -height * (1.0 - rounding(len(active)))
@@ -87,7 +88,7 @@ class Preferences(Loss):
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return what rounding takes from sums over pairs whose difference is u."""
+        """Return a bound of rounding errors of u, a difference of sums over pairs."""
         worse, better = self._sums(scores, weights)
         both = self._worse, self._better
         longest = max(np.bincount(rows).max(initial=0) for rows in both)

@@ -20,9 +20,9 @@ sorting: the matrix a_r (z_j - b_j) is a product, and by the rearrangement inequ
 the sum of products of a non-increasing sequence with another is largest if that is
 non-increasing as well.
 
-What a permutation loses of the measure, <a*, b> - <a_pi, b>, is minus the conjugate at
-its subgradient c_pi - c*, and no function of the scores: it is summed over the rows
-whose ranks differ, so that large scores take nothing away from it.
+The loss of the measure by a permutation, <a*, b> - <a_pi, b>, is minus the conjugate at
+the subgradient c_pi - c*. It does not depend on the scores; summed over the rows whose
+ranks differ, it has no rounding errors of large scores.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from ._of_rankings import Maximum, OfRankings
 
 @dataclass
 class RankedTargets:
-    """What a ranking loss keeps of its targets.
+    """The arrays of a ranking loss that depend on the targets.
 
     Attributes
     ----------
     targets : ndarray of shape (n,)
     groups : Groups
     gains : ndarray of shape (n,)
-        b of each row.
+        Gain b of each row.
     discounts, factors : ndarray of shape (n,)
-        a and c of the ranks of one group after the other. All are zero in groups in
-        which every ranking is as good as any other: those cost nothing.
+        a and c of the ranks, group after group. They are zero in groups whose rankings
+        are all equally good.
     ideal_factors, ideal_discounts : ndarray of shape (n,)
         c* and a* of each row, of the ideal ranking.
     scale : ndarray of shape (g,)
-        What b of each group was multiplied by.
+        Factor by which the gains of each group were multiplied.
     """
 
     targets: Floats
@@ -74,9 +74,9 @@ class RankedTargets:
 class RankingLoss(OfRankings):
     """Bound of a measure of rankings, the mean over groups of rows.
 
-    Groups count by the weight of their rows. The subgradient is that of one of the
-    maximizing permutations. A subclass defines the measure, the sum of the gains of a
-    group's rows times the discounts of their ranks, by ``gains`` and ``discounts``.
+    Groups are weighted by their rows. The subgradient belongs to one of the maximizing
+    permutations. A subclass defines the measure, the sum of the gains of a group's rows
+    times the discounts of their ranks, by ``gains`` and ``discounts``.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class RankingLoss(OfRankings):
         Returns
         -------
         gains : ndarray of shape (n,)
-            What each row adds to the measure at a rank of discount one.
+            The contribution of each row to the measure at a rank of discount one.
         """
 
     @abstractmethod
@@ -158,11 +158,11 @@ class RankingLoss(OfRankings):
         Returns
         -------
         discounts : ndarray of the shape of ``places``
-            Factors on the gains of rows at these ranks, not increasing.
+            Factors of the gains at these ranks, not increasing.
         """
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
-        """Return factors on the gains of each group, by default for <a*, b> = 1.
+        """Return factors of the gains of each group, by default such that <a*, b> = 1.
 
         Parameters
         ----------
@@ -174,12 +174,12 @@ class RankingLoss(OfRankings):
         Returns
         -------
         factors : ndarray of shape (n_groups,)
-            Positive, or zero where a group is not to count.
+            Positive, or zero for groups that have no loss.
         """
         return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return what c_pi - c* lacks by rounding, in rows where they differ."""
+        """Return a bound of rounding errors of c_pi - c* in rows where they differ."""
         ranked = self.prepare(targets)
         factors = (
             ranked.groups.sums(weights)[ranked.groups.codes] * ranked.ideal_factors
@@ -197,9 +197,9 @@ class RankingLoss(OfRankings):
     def _best(
         self, ranked: RankedTargets, scores: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """Return c_pi of each row, and what each group loses of the measure.
+        """Return c_pi of each row, and each group's loss of the measure.
 
-        And what the absolute values of the terms of that sum to.
+        The third array has the sums of the absolute terms of the losses.
         """
         if self._decay is not None:
             return _lost(ranked, *_assign(ranked, scores))
@@ -208,7 +208,7 @@ class RankingLoss(OfRankings):
         return _lost(ranked, chosen, chosen)
 
     def prepare(self, targets: Floats) -> RankedTargets:
-        """Return what depends on the targets, the same ones in all calls of a fit."""
+        """Return the arrays that depend on the targets, which are constant."""
         ranked = self._ranked
         if ranked is None or ranked.targets is not targets:
             ranked = self._ranked = self._rank(targets)
@@ -246,13 +246,13 @@ class RankingLoss(OfRankings):
 def _order(ranked: RankedTargets, scores: Floats) -> Rows:
     """Return the rows sorted by groups, and in a group by descending z - b.
 
-    Differences that are rounded to equal numbers are compared by what rounding took.
+    Differences rounded to equal numbers are compared by their exact rounding errors.
     """
     excess = scores - ranked.gains
     order = ranked.groups.sort(-excess)
     some = excess[order]
     if np.any(some[1:] == some[:-1]):
-        # The difference from z - b, exactly (Knuth's sum of two numbers).
+        # The rounding error of z - b, exactly (Knuth's two-sum).
         part = excess - scores
         rest = (scores - (excess - part)) - (ranked.gains + part)
         if rest.any():
@@ -263,7 +263,7 @@ def _order(ranked: RankedTargets, scores: Floats) -> Rows:
 def _lost(
     ranked: RankedTargets, chosen: Floats, discounts: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return what ``RankingLoss._best`` does, for discounts of each row."""
+    """Return the results of ``RankingLoss._best`` for given discounts of each row."""
     changes = ranked.ideal_discounts - discounts
     lost = ranked.groups.sums(changes * ranked.gains)
     sizes = np.where(changes != 0.0, ranked.ideal_discounts + discounts, 0.0)
@@ -272,7 +272,7 @@ def _lost(
 
 
 def _assign(ranked: RankedTargets, scores: Floats) -> tuple[Floats, Floats]:
-    """Return c and a of the ranks of each row, for any c, by linear assignment."""
+    """Return c and a of the ranks of each row for arbitrary c, by linear assignment."""
     groups = ranked.groups
     rows = groups.sort(np.zeros_like(scores))
     factors, discounts = np.empty_like(scores), np.empty_like(scores)

@@ -20,7 +20,7 @@ class Ndcg(RankingLoss):
     Parameters
     ----------
     groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
+        Queries; each is ranked separately. Default a single group.
     k : int, optional
         Rank at which the sum ends. Default all ranks.
     gain : {"exponential", "linear"}, default="exponential"
@@ -80,7 +80,7 @@ class PrecisionAtK(RankingLoss):
     k : int
         Number of the first rows that count, at least 1.
     groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
+        Queries; each is ranked separately. Default a single group.
     decay : float, optional
         Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
         default the ranking is found by sorting.
@@ -113,7 +113,7 @@ class PrecisionAtK(RankingLoss):
             )
 
     def threshold(self, scores: Floats) -> float:
-        """Return a number that k scores of a single group exceed, if none are equal."""
+        """Return a threshold that k scores of a single group exceed."""
         around = np.sort(scores)[::-1][self.k - 1 : self.k + 1]
         return float(around.mean())
 
@@ -137,7 +137,7 @@ class RecallAtK(PrecisionAtK):
     k : int
         Number of the first rows that count, at least 1.
     groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
+        Queries; each is ranked separately. Default a single group.
     decay : float, optional
         Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
         default the ranking is found by sorting.
@@ -168,7 +168,7 @@ class ExpectedRankUtility(RankingLoss):
     Parameters
     ----------
     groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
+        Queries; each is ranked separately. Default a single group.
     half_life : float, default=5.0
         Rank, above 1, at which a row counts half as much as at the first one.
     neutral : float, default=0.0
@@ -217,14 +217,14 @@ class ExpectedRankUtility(RankingLoss):
 class ReciprocalRank(RankingLoss):
     """Bound of one minus the reciprocal rank of the first row with a positive target.
 
-    c_r = 1 / r. The measure is not a sum over the ranks; its maximization goes through
-    the ranks that the first relevant row may have, in O(m²) for a group of m rows.
-    Groups without relevant or without other rows cost nothing.
+    c_r = 1 / r. The measure is not a sum over ranks. The maximum is taken over the
+    possible ranks of the first relevant row, in O(m²) for a group of m rows. Groups
+    without relevant or without other rows cost nothing.
 
     Parameters
     ----------
     groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
+        Queries; each is ranked separately. Default a single group.
 
     See Also
     --------

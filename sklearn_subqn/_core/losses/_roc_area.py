@@ -1,4 +1,4 @@
-"""Losses of pairs of a row of either class: bounds of the area under the ROC curve."""
+"""Losses of pairs of a positive and a negative row, which bound the ROC area."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RocArea(OrderedPairs):
     Parameters
     ----------
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------
@@ -47,12 +47,12 @@ class RocArea(OrderedPairs):
 class SquaredRocArea(SquaredPairs, RocArea):
     """Squared hinge of all pairs of a negative and a positive row.
 
-    As ``RocArea``, with max(0, 1 + z_i - z_j)² of a pair.
+    As ``RocArea``, with the loss max(0, 1 + z_i - z_j)² of a pair.
 
     Parameters
     ----------
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------
@@ -74,12 +74,12 @@ class SquaredRocArea(SquaredPairs, RocArea):
 class LogisticRocArea(LogisticPairs, RocArea):
     """Logistic loss of all pairs of a negative and a positive row.
 
-    As ``RocArea``, with ln(1 + exp(z_i - z_j)) of a pair.
+    As ``RocArea``, with the loss ln(1 + exp(z_i - z_j)) of a pair.
 
     Parameters
     ----------
     groups : Groups, optional
-        Groups of rows, of which only those of the same one make pairs. Default one.
+        Only rows of one group form pairs. Default a single group.
 
     See Also
     --------

@@ -1,7 +1,7 @@
-"""Losses of one score per row: what solvers and bounds ask of them.
+"""Oracles of losses of one score per row.
 
-The loss of a row is the maximum over v in a box of v t - h(v). Formulas are those of
-``kernels/row_losses.pxd``, where a loss is a branch: a ``RowForm`` chooses it.
+The loss of a row is the maximum over v in a box of v t - h(v). Their formulas are
+branches in ``kernels/row_losses.pxd``, and a ``RowForm`` selects one.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class RowLoss(Loss):
     Parameters
     ----------
     score_map : Margin
-        From scores and targets to t.
+        Computes t from scores and targets.
     form : RowForm
     center : ndarray of shape (n,), optional
-        Dual variables around which a form with a width is an envelope.
+        Center of the envelope, for forms with a width.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class RowLoss(Loss):
         return out
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return one for labels, and in units of the targets the width of a bend.
+        """Return one for labels, and otherwise the width of a bend.
 
-        That of piecewise linear losses is the mean distance of the residuals from their
-        median, or a small share of the targets; that of half a box their mean. An
-        envelope has the width of what it smooths.
+        For piecewise linear losses it is the mean distance of the residuals from their
+        median, at least a small share of the targets; if the box has an end at zero, it
+        is the mean residual. An envelope returns the width of the loss that it smooths.
         """
         if self.map.labels or self.analytic:
             return 1.0
@@ -98,16 +98,17 @@ class RowLoss(Loss):
     # --- dual points -----------------------------------------------------------------
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u), infinite out of the domain, except for a box.
+        """Return R*(u), infinite outside of the domain unless that is a box.
 
-        The duals that this class returns are in the box; the caller answers for others.
+        Dual points that this class returns are in the box; the caller must check
+        others.
         """
         return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return the size for u, and for u = 0 towards which dual variables shrink."""
+        """Return the size at u or, if larger, at u = 0."""
         return abs(conjugate) + self._sums(dual, targets, weights)[1]
 
     def conjugate_and_size(
@@ -124,7 +125,7 @@ class RowLoss(Loss):
         weighted = self.map.weighted(dual, targets, weights)
         inside = np.ones(len(weights), dtype=bool)
         low, high = self._form.low, self._form.high
-        # Infinity times a weight of zero is no number.
+        # Infinity times a weight of zero would be NaN.
         if low > -np.inf:
             inside &= weighted >= weights * (low - self.map.slack(targets))
         if high < np.inf:
@@ -143,19 +144,19 @@ class RowLoss(Loss):
         return self.map.dual(v + share * (above - below), targets, weights)
 
     def _rooms(self, v: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return how far v is above its lower and below its upper ends.
+        """Return the distances of v from its lower and upper ends.
 
-        Where there is no end, as far as dual variables usually are from zero.
+        Where there is no end, it is a typical size of dual variables.
         """
         usual = float(weights @ np.abs(v)) or 1.0
-        # Ends are known up to rounding.
+        # Distances from the ends are uncertain by rounding.
         least = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
         rooms = v - self._form.low, self._form.high - v
         below, above = (np.where(room > least, room, 0.0) for room in rooms)
         return np.minimum(below, usual), np.minimum(above, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return v within the box; rows of no weight have the v of u = 0."""
+        """Return v projected onto the box; rows of zero weight have the v of u = 0."""
         v = self._variables(dual, targets, weights)
         return np.clip(v, self._form.low, self._form.high, out=v)
 
@@ -177,7 +178,7 @@ class KinkedRowLoss(RowLoss):
         return self._derivatives(1, scores, targets, weights, *ties)
 
     def _tie_unit(self, targets: Floats) -> float:
-        """Return the least |z| to which ties are relative: targets may be small."""
+        """Return the unit of tie tolerances, small if all targets are small."""
         if self.map.labels:
             return 1.0
         return min(1.0, float(np.abs(targets).max(initial=0.0)))
@@ -190,7 +191,7 @@ class KinkedRowLoss(RowLoss):
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Floats:
-        """Return v at its upper end where t grows, at its lower end where t falls.
+        """Return v at its upper end where t increases, else at its lower end.
 
         For hinges this is the choice of Yu (2009), eq. 3.28.
         """
@@ -207,8 +208,8 @@ class KinkedRowLoss(RowLoss):
     ) -> PiecewiseQuadratic:
         """Return the slope (for hinges Yu 2009, 3.31) with its jumps (3.33).
 
-        A row on a kink at eta = 0 has left it at once, and has no kink ahead. With a
-        tube the loss is the sum of two, of half of the box each.
+        A row on a kink at eta = 0 leaves it immediately and has no kink at eta > 0.
+        With a tube the loss is the sum of two losses, each over one half of the box.
         """
         form, total = self._form, PiecewiseQuadratic.smooth(0.0, 0.0)
         low, high, tube = form.low, form.high, form.tube
@@ -224,15 +225,15 @@ class KinkedRowLoss(RowLoss):
 
 
 class SmoothRowLoss(RowLoss):
-    """Losses less an h that makes them differentiable."""
+    """Losses whose h makes them differentiable."""
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return second derivatives, of rows at the edge of a bend those inside.
+        """Return second derivatives; rows at the end of a bend count as inside.
 
-        Both sides are generalized second derivatives there, but a line search that
-        ended there would end there again at once.
+        Both one-sided values are generalized second derivatives there. With those
+        outside, a line search that ended at this point would end there again.
         """
         tie = CLOSE * (self._largest if self._largest < np.inf else 1.0)
         return DiagonalCurvature(self._derivatives(2, scores, targets, weights, tie))
@@ -248,10 +249,10 @@ class SmoothRowLoss(RowLoss):
         return lambda step: (slope + step * curvature, curvature)
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
-        """Return how far the minimizer of a parabola above the loss is.
+        """Return the distance of the minimizer of a parabola above the loss.
 
-        Of piecewise quadratic losses. Rows beyond the margin have none, and parabolas
-        everywhere no end.
+        For piecewise quadratic losses. It is zero for rows beyond the margin, and
+        infinite for a loss that is a parabola.
         """
         if not self._is_box:
             return super().curvature_radius(scores, targets)
@@ -261,7 +262,7 @@ class SmoothRowLoss(RowLoss):
         return np.maximum(t, 0.0, out=t) if self.has_margin else np.abs(t, out=t)
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Shift all v alike where there are no ends."""
+        """Return u after an equal shift of all v, if the box has no ends."""
         if self.quadratic:
             return dual - weights * float(dual.sum())
         return super().balance(dual, targets, weights)
@@ -274,7 +275,7 @@ class SmoothRowLoss(RowLoss):
 
 
 class SteepRowLoss(SmoothRowLoss):
-    """Exponential functions of scores; dual points are not bounded."""
+    """Exponential functions of scores, whose dual points are unbounded."""
 
     steep = True
 
@@ -284,14 +285,15 @@ class SteepRowLoss(SmoothRowLoss):
 
 
 class Deviance(SteepRowLoss):
-    """Half the deviance of means exp(z), except for a constant.
+    """Half the deviance of means exp(z), up to a constant.
 
-    Rows with y = 0 have one exponential function only: most claims are zero.
+    Rows with y = 0 need only one exponential function; in insurance most claims are
+    zero.
 
     Parameters
     ----------
     power : float
-        Of the mean, to which variances are proportional (Jørgensen 1987): 1 for
+        Power of the mean to which variances are proportional (Jørgensen 1987): 1 for
         Poisson's distribution; in (1, 2) for Tweedie's compound of Poisson and gamma
         distributions, where targets may be zero; 2 for the gamma distribution, of
         positive targets.
@@ -309,8 +311,8 @@ class Deviance(SteepRowLoss):
     ) -> Derivatives:
         """Return the slope and second derivative as a function of a step along a line.
 
-        Where all scores change alike, as with an intercept, exponential functions
-        change by factors: their sums are known at once.
+        If all scores change equally, as with an intercept, exponential functions change
+        by a common factor, and their sums need not be computed again.
         """
         line = super().derivatives(scores, dscores, targets, weights)
         shift = float(dscores[0]) if len(dscores) else 0.0
@@ -320,7 +322,7 @@ class Deviance(SteepRowLoss):
         a, b = self.power - 1.0, 2.0 - self.power
         slope, curvature = slope / shift, curvature / (shift * shift)
         rising, falling = curvature + a * slope, curvature - b * slope
-        # No argument of either function is larger.
+        # An upper bound of the arguments of both exponential functions.
         largest = float(scores.max())
         if a:
             largest = max(largest, -float(scores.min()))
@@ -362,15 +364,15 @@ class Deviance(SteepRowLoss):
     def inward(
         self, dual: Floats, targets: Floats, weights: Floats, share: float
     ) -> Floats:
-        """Return u of which a share has gone from the ends; of counts only."""
+        """Return u after a step away from the ends of the domain; only for counts."""
         if self.power > 1.0:
             return dual
         return super().inward(dual, targets, weights, share)
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of what rounding leaves between u and s (v - w).
+        """Return a bound of the rounding error of u = s (v - w), in norm.
 
-        The larger of v and w is at most y^b more than |u| / s.
+        The larger of v and w is at most y^b + |u| / s.
         """
         size = targets ** (2.0 - self.power)
         size *= weights
@@ -378,7 +380,7 @@ class Deviance(SteepRowLoss):
         return 2.0 * rounding(1.0) * norm_by_weights(size, weights)
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Scale all means of counts alike, to the mean of the targets."""
+        """Scale the means of counts by a common factor, to the mean of the targets."""
         if self.power > 1.0:
             return super().balance(dual, targets, weights)
         means = self.map.weighted(dual, targets, weights)

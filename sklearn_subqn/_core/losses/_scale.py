@@ -1,4 +1,4 @@
-"""Huber's loss with its scale minimized over, of all rows together.
+"""Huber's loss minimized over a scale common to all rows.
 
 With H(t) = t² for |t| <= epsilon and else 2 epsilon |t| - epsilon², the risk is
 
@@ -27,12 +27,12 @@ from ._dual_loss import DualLoss
 from ._maps import Residual
 from ._row_loss import RowLoss, SmoothRowLoss
 
-# What compiled loops call a box, and one whose ridge is half a scale.
+# Codes of ``RowForm.kind`` for a box, and for a box whose ridge is half a scale.
 _BOX, _SCALED = 0, 4
 
 
 class ScaledHuber(RowLoss):
-    """Huber's loss with its scale minimized over, or its envelope around a center.
+    """Huber's loss minimized over its scale, or the envelope of that around a center.
 
     With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
 
@@ -41,10 +41,10 @@ class ScaledHuber(RowLoss):
     epsilon : float
         Residuals beyond this multiple of the scale count by their absolute value.
     least : float
-        The smallest scale, positive: elsewhere the loss has kinks where the scale
+        The smallest scale, positive. Without it the loss has kinks where the scale
         vanishes.
     negligible : float
-        Errors of the loss below it are of rounding.
+        Errors of the loss below it are rounding errors.
     center : ndarray of shape (n,), optional
         Dual variables c.
     width : float
@@ -69,19 +69,19 @@ class ScaledHuber(RowLoss):
 
     @property
     def looped(self) -> RowForm | None:
-        """The box, and half of the least scale."""
+        """The form of compiled loops: a box whose ridge is half of the least scale."""
         if self._center is not None:
             return None
         return self._form._replace(kind=_SCALED, ridge=0.5 * self._least)
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the scale."""
+        """Return the scale that minimizes the loss."""
         return self._at(scores, targets, weights)[0]
 
     def _at(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, SmoothRowLoss]:
-        """Return the scale, and what the loss is, up to a constant, at this scale."""
+        """Return the minimizing scale, and the loss as a function at this scale."""
         args, last = (scores, targets, weights), self._last
         if last is not None and all(a is b for a, b in zip(last[0], args, strict=True)):
             return last[1:]
@@ -92,12 +92,12 @@ class ScaledHuber(RowLoss):
         return scale, box
 
     def _scale_of(self, shifted: Floats, weights: Floats) -> float:
-        """Return the scale; searches begin at the last one."""
+        """Return the minimizing scale; the search starts at the last one."""
         self._unit = kernel.scale_of(shifted, weights, self.epsilon, self._unit)
         return max(self._unit - 2.0 * self._width, self._least)
 
     def _shifted(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the residuals, and what the center adds to them."""
+        """Return the residuals, shifted by the center of an envelope."""
         r = self.map.argument(scores, targets)
         if self._center is not None:
             r += self._width * self._center
@@ -108,7 +108,7 @@ class ScaledHuber(RowLoss):
         return scale + box.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the gradient, inside the ball by what rounding leaves uncertain."""
+        """Return the gradient, inside the ball by its rounding error."""
         scale, box = self._at(scores, targets, weights)
         u = box.subgradient(scores, targets, weights)
         if scale > self._least:
@@ -116,9 +116,9 @@ class ScaledHuber(RowLoss):
         return u
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
-        """Return second derivatives at the scale as it is, which are larger.
+        """Return second derivatives at a fixed scale, an upper bound of the exact ones.
 
-        What they lack of those of R is of rank one, along the residuals.
+        The difference from R'' is a matrix of rank one, along the residuals.
         """
         _, box = self._at(scores, targets, weights)
         return box.curvature(scores, targets, weights)
@@ -130,7 +130,8 @@ class ScaledHuber(RowLoss):
 
         def at(step: float) -> tuple[float, float]:
             scale = self._scale_of(r + step * dr, weights)
-            # Twice the ridge, up to epsilon times which residuals are inside.
+            # The ridge doubled; residuals within epsilon times it are in the quadratic
+            # part.
             unit = scale + 2.0 * self._width
             line = r, dr, weights, step, epsilon, unit
             slope, curvature, cross, size = kernel.on_line(*line)
@@ -141,7 +142,7 @@ class ScaledHuber(RowLoss):
         return at
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u) of the longest multiple of u in its domain, for v in the box."""
+        """Return R* at the longest feasible multiple of u."""
         v = self._variables(dual, targets, weights)
         square = float(weights @ (v * v))
         share = min(1.0, 2.0 / np.sqrt(square)) if square else 1.0
@@ -162,14 +163,14 @@ class ScaledHuber(RowLoss):
         return size
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return how far u is out of the box and the ball, at most."""
+        """Return a bound of the distance of u from the box and the ball."""
         v = self._variables(dual, targets, weights)
         length = float(np.sqrt(weights @ (v * v))) * (1.0 + rounding(len(v)))
         outside = max(length - 2.0, 0.0)
         return float(super().distance(dual, targets, weights)) + outside
 
     def projected(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the longest multiple of u, for v in the box, that is in the domain."""
+        """Return the longest multiple of u, with v in the box, that is feasible."""
         v = self._variables(dual, targets, weights)
         length = float(np.sqrt(weights @ (v * v))) * (1.0 + 2.0 * rounding(len(v)))
         return dual if length <= 2.0 else dual * (2.0 / length)
@@ -179,13 +180,13 @@ class ScaledHuber(RowLoss):
         return self.projected(balanced, targets, weights)
 
     def kinked(self) -> DualLoss:
-        """Return the loss of a scale of zero."""
+        """Return the limit of the loss for a scale of zero, which has kinks."""
         return DualLoss(Box(self.map, self._form.low, self._form.high))
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         return self._negligible
 
     def envelope(self, center: Floats, width: float) -> ScaledHuber:
-        """Return the envelope, which is smooth also where the scale vanishes."""
+        """Return the envelope, which is smooth even where the scale vanishes."""
         args = self.epsilon, self._least, self._negligible
         return ScaledHuber(*args, center, width)

@@ -1,7 +1,7 @@
 """Sets of dual variables of losses with several scores per row.
 
-The loss of a row is the maximum of <b, m> over b in a set, with the violations m of its
-pieces: those of labels or of pairs of labels.
+The loss of a row is the maximum of <b, m> over b in a set, where m are the violations
+of labels or of pairs of labels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Simplex(JointSet):
     ----------
     costs : ndarray of shape (k, k), optional
         Cost of predicting the second label in place of the first, non-negative, zero
-        on the diagonal. With an entropy there are none.
+        on the diagonal. With an entropy, costs are not allowed.
     rescaling : {"margin", "slack"} or ndarray of shape (k, k)
         Rates are non-negative, and positive where costs are.
     """
@@ -55,8 +55,8 @@ class Simplex(JointSet):
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
-            # Labels of no rate never count, with a violation that is never the largest:
-            # a dual point does not show their part.
+            # Labels with a rate of zero never attain the maximum, because a dual point
+            # would not show their share: their violation is very negative.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = -1e100
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
@@ -73,7 +73,7 @@ class Simplex(JointSet):
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return b of shape (n, k), with u = s b rates (e_j - e_y).
 
-        Rows of no weight have b = e_y.
+        Rows of zero weight have b = e_y.
         """
         b = np.zeros_like(dual)
         scale = self.rates[targets] * weights[:, np.newaxis]
@@ -94,7 +94,7 @@ class Simplex(JointSet):
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return R*(u) = -sum_ij u_ij costs[y_i, j] / rates[y_i, j].
 
-        It is finite where u_i = s_i sum_j b_j rates[y_i, j] (e_j - e_y) for b in the
+        It is finite if u_i = s_i sum_j b_j rates[y_i, j] (e_j - e_y) for some b in the
         unit simplex.
         """
         return multiclass.conjugate(
@@ -106,7 +106,7 @@ class Simplex(JointSet):
         return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return u of the variables that stand for it; the own label has the rest."""
+        """Return u of feasible variables; the own label gets the remaining share."""
         u = self.variables(dual, targets, weights) * self.rates[targets]
         u *= weights[:, np.newaxis]
         own = np.arange(len(u)), targets
@@ -125,12 +125,12 @@ class Simplex(JointSet):
 
 
 class KindsOfLabels(JointSet):
-    """Sums of at most one over irrelevant and over relevant labels.
+    """Non-negative b with sums of at most one over labels of either kind.
 
     Without a threshold both sums are equal, and the loss of a row is the maximum of 0
     and of costs[0, j] + z_j + costs[1, h] - z_h over its irrelevant labels j and
-    relevant labels h: (3.54) of Yu (2009) where costs are tau / 2, and (3.55) for label
-    losses that are sums of a cost for each.
+    relevant labels h: (3.54) of Yu (2009) if costs are tau / 2, and (3.55) for label
+    losses that are sums over labels.
 
     With a threshold z_0, the last score, it is the sum of
     max(0, costs[0, j] + z_j - z_0) for the worst irrelevant label and
@@ -161,7 +161,7 @@ class KindsOfLabels(JointSet):
         return np.clip(b, 0.0, 1.0, out=b)
 
     def neutral(self, targets: Any) -> Floats:
-        """Return b of both kinds that sum to one half, or vanish without labels."""
+        """Return b that sum to one half over the labels of either kind."""
         relevant = targets.sum(axis=1, dtype=np.float64, keepdims=True)
         sizes = np.where(targets > 0, relevant, targets.shape[1] - relevant)
         return 0.5 / np.maximum(sizes, 1.0)
@@ -169,7 +169,7 @@ class KindsOfLabels(JointSet):
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return R*(u) = -sum_ij costs_j |u_ij| over the labels.
 
-        It is finite where u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
+        It is finite if u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
         relevant labels with equal sums of at most one; with a threshold the sums may
         differ, and the last entry is their difference.
         """
@@ -185,7 +185,7 @@ class KindsOfLabels(JointSet):
         neutral[targets > 0] *= -1.0
         if dual.shape[1] == targets.shape[1]:
             return balanced(tilted(dual, weights, neutral))
-        # The sums over irrelevant and over relevant labels are maxima of their own.
+        # The sums over irrelevant and over relevant labels are separate maxima.
         halves: list[Floats] = []
         others: list[Floats] = []
         for labels in (targets == 0, targets > 0):
@@ -197,18 +197,18 @@ class KindsOfLabels(JointSet):
 
 
 class LabelPairs(JointSet):
-    """Sums of at most one over pairs of a relevant and an irrelevant label.
+    """Non-negative b with a sum of at most one over pairs of labels.
 
     The loss of a row is the maximum of 0 and of costs[h, j] + z_j - z_h over its
-    relevant labels h and irrelevant labels j (Yu 2009, eq. 3.55). Rows without either
-    kind have no loss. Costs that are sums of one for h and one for j give
-    ``KindsOfLabels`` without a threshold, which never forms the pairs. Variables of all
-    rows, one after the other, have shape (m,).
+    relevant labels h and irrelevant labels j (Yu 2009, eq. 3.55). Rows without relevant
+    or without irrelevant labels have no loss. If costs are sums of a term of h and a
+    term of j, the set is ``KindsOfLabels`` without a threshold, which never forms the
+    pairs. The variables of all rows are concatenated, of shape (m,).
 
     Parameters
     ----------
     costs : ndarray of shape (l, l)
-        Non-negative; what is on the diagonal does not matter.
+        Non-negative; the diagonal is ignored.
     """
 
     kernel = label_pairs
@@ -221,7 +221,7 @@ class LabelPairs(JointSet):
         return label_pairs.Rows(targets, self.costs)
 
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the dual variables of the largest cost that make up u."""
+        """Return the dual variables of largest cost among those of u."""
         _, flows = self._transport(dual, targets)
         scale = np.repeat(weights, np.diff(starts_of_pairs(targets)))
         b = np.zeros_like(flows)
@@ -229,14 +229,14 @@ class LabelPairs(JointSet):
         return np.clip(b, 0.0, 1.0, out=b)
 
     def neutral(self, targets: Any) -> Floats:
-        """Return variables equal to one another, and to the rest, in each row."""
+        """Return equal variables in each row, as large as the remainder up to one."""
         sizes = np.diff(starts_of_pairs(targets))
         return np.repeat(1.0 / (sizes + 1.0), sizes)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u) = -max <costs, flows> over the flows that make up u.
+        """Return R*(u) = -max <costs, flows> over the flows whose sums are u.
 
-        It is finite where u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
+        It is finite if u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
         relevant labels with equal sums of at most one. The flows from q to p are a
         transport problem for each row.
         """
@@ -253,7 +253,7 @@ class LabelPairs(JointSet):
             first, end, _ = rows.indices(len(targets))
             return codes[starts[first] : starts[end]]
         sizes = np.diff(starts)[rows]
-        # The codes of a row move by where they are, less where they are to be.
+        # Shift of the codes of each row: their old position minus their new one.
         shifts = starts[rows] - (np.cumsum(sizes) - sizes)
         return codes[np.arange(sizes.sum()) + np.repeat(shifts, sizes)]
 
@@ -263,7 +263,7 @@ class LabelPairs(JointSet):
 
 
 def starts_of_pairs(targets: Any) -> npt.NDArray[np.intp]:
-    """Return where the pairs of each row begin, and where the last end: (n + 1,)."""
+    """Return the start of each row's pairs, and the number of all pairs."""
     relevant = np.count_nonzero(targets, axis=1)
     starts = np.zeros(len(targets) + 1, dtype=np.intp)
     np.cumsum(relevant * (targets.shape[1] - relevant), out=starts[1:])

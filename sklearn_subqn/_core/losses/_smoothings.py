@@ -11,14 +11,14 @@ from ._composition import Smoothing
 class Quadratic(Smoothing):
     """h(b) = ridge / 2 ||b - center||², positive.
 
-    Around a center of dual variables the loss is the Moreau envelope of that without
-    smoothing: its gradients are feasible dual points of that.
+    With a center of dual variables the loss is the Moreau envelope of the loss without
+    smoothing, and its gradients are feasible dual points of that loss.
 
     Parameters
     ----------
     ridge : float
     center : ndarray, optional
-        Of the shape of the dual variables, default zero.
+        Center, of the shape of the dual variables; default zero.
     """
 
     kind = 0
@@ -33,14 +33,14 @@ class Quadratic(Smoothing):
 
 
 class RowEntropy(Smoothing):
-    """An h of one dual variable that makes a loss with all derivatives.
+    """A function h of one dual variable whose loss has derivatives of all orders.
 
     Attributes
     ----------
     kind : int
         Its branch in ``kernels/row_losses.pxd``.
     interval : tuple of float
-        Where h is finite.
+        The domain of h.
     """
 
     kind: int
@@ -48,21 +48,21 @@ class RowEntropy(Smoothing):
 
 
 class BinaryEntropy(RowEntropy):
-    """h(v) = v ln v + (1 - v) ln(1 - v) for 0 <= v <= 1, with ln(1 + exp(t))."""
+    """The entropy h(v) = v ln v + (1 - v) ln(1 - v), with the loss ln(1 + exp(t))."""
 
     kind, interval = 1, (0.0, 1.0)
 
 
 class Entropy(RowEntropy):
-    """h(v) = v ln v - v for v >= 0, with the maximum exp(t)."""
+    """The entropy h(v) = v ln v - v for v >= 0, with the loss exp(t)."""
 
     kind, interval = 2, (0.0, np.inf)
 
-    #: The exponential function goes on as its tangent beyond this number: nothing
-    #: overflows on the way. Being below it, it proves the same bounds. Minimizers that
-    #: lie there, as of counts beyond its exponential, are refused.
+    #: Beyond this argument the exponential function is continued by its tangent, so
+    #: that nothing overflows. The tangent is below it and so proves valid bounds.
+    #: Minimizers beyond it are refused.
     largest_argument: float = 50.0
 
 
 class SimplexEntropy(Smoothing):
-    """h(b) = sum_k b_k ln b_k on the simplex, with the maximum ln sum_k exp(m_k)."""
+    """The entropy h(b) = sum_k b_k ln b_k, with the loss ln sum_k exp(m_k)."""

@@ -1,6 +1,6 @@
 """Multinomial logistic loss: the maximum over the simplex, smoothed by its entropy.
 
-Exponentials are taken of non-positive numbers only, so that no score overflows.
+Arguments of exponentials are not positive, so that nothing overflows.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ class Softmax(FlowOracle):
         return u
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
-        """Return twice how far the score of the own class is below the largest.
+        """Return twice the distance of the own class's score below the largest.
 
-        A parabola above the loss has its minimizer about there, where the loss is
-        linear: on the wrong side.
+        If the row is misclassified, the loss is nearly linear, and the minimizer of a
+        parabola above it is about there.
         """
         return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of u / s + Y, rows on the simplex.
 
-        The own class has what the others leave.
+        The probability of the own class is one minus the others.
         """
         return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return |R*(u)|, and how it changes where others have most of a row."""
+        """Return |R*(u)| plus its change if other classes have most weight."""
         _, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
         return abs(conjugate) + float(change)
 
@@ -69,7 +69,7 @@ class Softmax(FlowOracle):
         return sum_, abs(sum_) + change
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of the rows' sums, and of negative probabilities."""
+        """Return the norm of the row sums and of negative probabilities."""
         norm: float = kernel.distance(*map(_plain, (dual, targets, weights)))
         return norm
 
@@ -92,8 +92,9 @@ class Softmax(FlowOracle):
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to classes with too little.
 
-        Classes with more than their share of the weights are scaled down; what this
-        frees in a row goes to the others in proportion to what they lack altogether.
+        Classes with more than their share of the weights are scaled down. The
+        probability that this frees in a row is distributed to the others in proportion
+        to their deficits.
         """
         excess = dual.sum(axis=0)
         if not excess.any():
@@ -108,7 +109,7 @@ class Softmax(FlowOracle):
         freed[_own(targets)] += weights
         freed *= ratios
         sums = freed.sum(axis=1)
-        # As many numbers as all scores are not held more often than twice.
+        # At most two arrays of the shape of the scores are in memory at once.
         balanced = np.subtract(dual, freed, out=freed)
         for k in np.flatnonzero(light):
             balanced[:, k] += sums * (light[k] / light.sum())
@@ -128,7 +129,7 @@ class Softmax(FlowOracle):
 
 
 class SoftmaxCurvature(Curvature):
-    """s_i (diag(P_i) - P_i P_iᵀ), a k x k matrix for each row.
+    """The k x k matrices s_i (diag(P_i) - P_i P_iᵀ) of rows.
 
     Parameters
     ----------
@@ -178,5 +179,5 @@ def _own(targets: Floats) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(values: Any) -> Floats:
-    """Return an array as kernels take it; targets may be integers."""
+    """Return an array in the form of kernels; targets may be integers."""
     return np.ascontiguousarray(values, dtype=np.float64)

@@ -10,7 +10,7 @@ from ..losses._base import Floats, Mask, Rows
 from ..rounding import MOST_STEPS, rounding
 from ._regularizer import Regularizer
 
-# Multiples of vectors that are a million times too long are not held by any penalty.
+# Vectors are scaled to a million times the largest length of a feasible one.
 _FAR = 1e6
 
 
@@ -55,7 +55,7 @@ class GroupPenalty(Regularizer):
         return type(self)(self.labels, self.l1, self.norm, self.square, side)
 
     def restricted(self, places: Rows, factor: float) -> Self:
-        """Return ``factor`` times the penalty of some parameters, free at places -1."""
+        """Return ``factor`` times the penalty of ``places``; -1 means free."""
         n, free = len(self.norm), places < 0
         labels = np.where(free, n, self.labels[places])
         kept, labels = np.unique(labels, return_inverse=True)
@@ -95,7 +95,7 @@ class GroupPenalty(Regularizer):
         return total + float(self.l1[self.labels] @ np.abs(w))
 
     def gradient(self, w: Floats) -> Floats:
-        """Return the subgradient whose norms' parts are zero where w is zero."""
+        """Return the subgradient whose norm terms are zero where w is zero."""
         v, norms = w[: self.n_penalized], self.norms(w[: self.n_penalized])
         inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0.0)
         factors = self.norm * inverse * self._more + self.square
@@ -112,7 +112,7 @@ class GroupPenalty(Regularizer):
             return 0.5 * float(np.sum(beyond[which] ** 2 / self.square[which]))
 
     def _farthest(self, v: Floats, radius: Floats) -> Floats:
-        """Return the entries within a radius of v of the largest conjugate."""
+        """Return the entries within a radius of v that maximize the conjugate."""
         sign = np.where(self.side == 0.0, np.where(v < 0.0, -1.0, 1.0), self.side)
         return v + sign * radius
 
@@ -150,7 +150,7 @@ class GroupPenalty(Regularizer):
         beyond = norms > self.norm
         if not beyond.any():
             return 1.0
-        # Between b / ||v_g|| and 1 the norms of thresholds grow with c.
+        # For c from b / ||v_g|| to 1 the norms of thresholds increase.
         some = np.flatnonzero(beyond[self.labels])
         low = np.ones(len(norms))
         low[beyond] = self.norm[beyond] / self.norms(self.thresholded(v, 0.0))[beyond]
@@ -172,15 +172,15 @@ class GroupPenalty(Regularizer):
         largest = float(np.abs(self.thresholded(v, 0.0)).max(initial=0.0))
         if largest == 0.0:
             return 0.0
-        # Multiples that no group holds.
+        # Every group of this multiple violates its constraint.
         unit = _FAR * float((self.l1 + self.norm).max()) / largest
         return 1.0 / (unit * self.scaling(unit * v))
 
     def limits(self) -> Floats:
         """Return a_g + b_g for groups of one parameter, infinity for the others.
 
-        No limits of single parameters say when those of a group are feasible, nor where
-        there are squares, or signs, which hold on one side only.
+        Feasibility of a group does not follow from limits of its parameters. There are
+        no such limits with squares, or with signs, which are one-sided.
         """
         single = np.bincount(self.labels, minlength=len(self.norm)) == 1
         is_norm = single & (self.square == 0.0)
@@ -223,12 +223,12 @@ class GroupPenalty(Regularizer):
         return g
 
     def used(self, w: Floats) -> Mask:
-        """Return which groups are not zero."""
+        """Return a mask of the groups that are not zero."""
         return np.bincount(
             self.labels, w[: self.n_penalized] != 0.0, minlength=len(self.norm)
         ).astype(bool)
 
     def nearness(self, gradient: Floats, alpha: float) -> Floats:
-        """Return by how much the slopes of each group exceed what its norm holds."""
+        """Return by how much the slopes of each group exceed its norm's constraint."""
         t = self.thresholded(-gradient[: self.n_penalized], alpha)
         return self.norms(t) - alpha * self.norm

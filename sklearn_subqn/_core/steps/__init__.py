@@ -1,4 +1,4 @@
-"""Pieces that solvers are made of: directions, line searches, models, certificates.
+"""Parts of solvers: directions, line searches, models, certificates.
 
 Each is one step of a published method. This room may import objectives and all below,
 but no solver.

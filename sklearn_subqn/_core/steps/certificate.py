@@ -1,4 +1,4 @@
-"""A lower bound on the optimum from the cuts that a solver comes by."""
+"""A lower bound of the optimum from the cuts that a solver computes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class CutBundle:
 
     For cuts <a_j, w> + b_j <= R(w) and the L2 regularizer every point x of the unit
     simplex proves J(w) >= -||A x||² / (2 alpha) + <b, x> (Teo et al. 2010,
-    Corollary 3). The best x solves a small quadratic program; whatever its accuracy,
-    the bound of the x returned is a bound, since it is evaluated from A x itself.
+    Corollary 3). The best x solves a small quadratic program. Any x proves a valid
+    bound, since the bound is evaluated from A x itself.
 
-    The first place holds an aggregate: at first the trivial cut R >= inf R, or where
-    that is not known the first cut, then the combination A x of the last program
-    where one of its cuts has to go, so that dropping cuts never lowers the bound. That
-    is only where the last program used all: otherwise the oldest unused one goes.
+    The first place holds an aggregate: initially the trivial cut R >= inf R, or the
+    first cut if inf R is unknown. A full bundle drops its oldest cut with a multiplier
+    of zero. If there is none, the combination A x of the last program first becomes the
+    aggregate, so that dropping cuts never lowers the bound.
 
     Parameters
     ----------
@@ -38,14 +38,15 @@ class CutBundle:
     def __init__(self, objective: Objective, size: int = 40) -> None:
         self._objective = objective
         self.size = size
-        # Zeros take no time or memory until they are written to.
+        # The operating system allocates pages of zeros only when they are written.
         self._normals = np.zeros((size, objective.n_params))
-        # Offsets, errors and norms.
+        # The columns hold offsets, errors and norms.
         self._others = np.zeros((size, 3))
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
         self._x[0] = 1.0
-        # When each cut came, and the first one that the last program had not.
+        # The index of each cut, and the first index that the last program did not
+        # contain.
         self._born = np.zeros(size, dtype=np.intp)
         self._n_born = self._first_new = 0
         self._n_cuts = 0
@@ -55,7 +56,7 @@ class CutBundle:
             self._n_cuts = 1
 
     def add(self, cut: Cut) -> None:
-        """Store a cut, in place of another where there is no room."""
+        """Store a cut, in place of another one if the bundle is full."""
         if not cut.is_balanced(self._objective.regularizer.n_penalized):
             return
         j = self._n_cuts

@@ -1,4 +1,4 @@
-"""Coordinate descent on columns, and in between systems of the columns in use."""
+"""Coordinate descent on columns, with linear systems of nonzero coefficients."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..losses._base import Floats, Mask, Rows
 from ..rounding import ROUNDED
 from ..rows.column_maps import ColumnMap
 
-# The constants below were set by log loss with L1, alpha 1e-5, on news20 (two classes)
-# and rcv1.
+# The constants below were chosen for log loss with an L1 penalty and alpha 1e-5 on
+# news20 (two classes) and rcv1.
 
-# After five sweeps over the nonzero coordinates their system is solved.
+# The system of the nonzero coordinates is solved after this many sweeps over them.
 # docs/constants.md has the figures.
 _ROUND = 5
 
-# If no sign changed, the system is solved in three times more steps than before.
+# If no coordinate changed its sign, the next system may take three times more steps.
 # docs/constants.md has the figures.
 _LONGER = 3
 
-# A step ends where more than 5 % of the coordinates would change signs, because the
-# zeros are not found yet. docs/constants.md has the figures.
+# Conjugate gradients stop if more than 5 % of the coordinates would change signs: the
+# zeros are not identified yet. docs/constants.md has the figures.
 _CROSSINGS = 0.05
 
-# The whole way to the solution is tried, then 0.3 of it, before the largest share that
-# changes no sign. docs/constants.md has the figures.
+# These shares of a step are tried before the largest share that changes no sign.
+# docs/constants.md has the figures.
 SHARES = (1.0, 0.3)
 
 
@@ -37,11 +37,11 @@ class Face(NamedTuple):
     Attributes
     ----------
     used : ndarray of shape (n_used,)
-        Their indices.
+        Indices of these columns.
     places : ndarray
-        The same, and those of the free rows of coefficients.
+        Indices of these rows of coefficients and of the free ones.
     columns : ColumnMap
-        They themselves.
+        The columns.
     """
 
     used: Rows
@@ -52,14 +52,14 @@ class Face(NamedTuple):
 class ByColumns(ABC):
     """Coordinate descent on columns, without the matrix H of the model.
 
-    Sweeps over all coordinates find those that are not zero. Sweeps over these converge
-    linearly, and alternate with the solution of their linear system by conjugate
-    gradients. Coordinates that change their signs on the way to it vanish.
+    Sweeps over all coordinates identify the nonzero ones. Sweeps over these converge
+    linearly, and alternate with conjugate gradients on their linear system. Coordinates
+    whose signs would change are set to zero.
 
     Parameters
     ----------
     diagonal : ndarray of the shape of coefficients
-        That of H.
+        Diagonal of H.
     l1, l2 : float
         Factors of the penalties.
     n_free : int
@@ -68,14 +68,14 @@ class ByColumns(ABC):
     Attributes
     ----------
     image : ndarray of the shape of the scores
-        Of the change of the coefficients in the last ``minimize``. It is linear in
-        them, and its adjoint is H times the change.
+        Image of the change of the coefficients in the last ``minimize`` under a linear
+        map whose adjoint maps it to H times the change.
     """
 
     image: Floats
 
-    # Steps to solve the system in, at first, and how often it is solved, without
-    # coordinates that changed their signs.
+    # Initial limit on the conjugate gradient steps of a system, and how many systems
+    # are solved in succession, each without coordinates that changed their signs.
     _n_steps, _times = 15, 1
 
     _arrays: tuple[Any, Any, Any]
@@ -88,31 +88,31 @@ class ByColumns(ABC):
 
     @abstractmethod
     def change_of_dual(self) -> Floats:
-        """Return the change by the last ``minimize``, of the shape of all scores."""
+        """Return the change of the dual point by the last ``minimize``."""
 
     @abstractmethod
     def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
-        """Minimize over the free coordinates, and one after the other of some columns.
+        """Minimize over the free coordinates, and over given columns in turn.
 
-        Returns the largest violation, and keeps v and the image of its change up to
-        date.
+        Returns the largest violation; v and the image of its change are updated in
+        place.
         """
 
     @abstractmethod
     def _no_image(self) -> Floats:
-        """Return the image of zeros."""
+        """Return the image of zero coefficients."""
 
     @abstractmethod
     def _take(self, which: Rows) -> Any:
-        """Return some columns as a ``ColumnMap``."""
+        """Return the given columns as a ``ColumnMap``."""
 
     def _product(self, columns: Any, x: Floats) -> Floats:
-        """Return H times coefficients of columns and the free ones."""
+        """Return H times coefficients of the columns and the free ones."""
         return self._adjoint(columns, self._image(self._scores(columns, x)))
 
     @abstractmethod
     def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
-        """Return the scores for coefficients of columns and the free ones."""
+        """Return the scores for coefficients of the columns and the free ones."""
 
     @abstractmethod
     def _image(self, scores: Floats) -> Floats:
@@ -124,7 +124,7 @@ class ByColumns(ABC):
 
     @abstractmethod
     def _adjoint(self, columns: ColumnMap, image: Floats) -> Floats:
-        """Return the adjoint of an image, for columns and the free coefficients."""
+        """Return the adjoint of an image for the columns and the free coefficients."""
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -164,17 +164,18 @@ class ByColumns(ABC):
                     return v
 
     def _face(self, used: Rows) -> Face:
-        """Return the columns with coefficients."""
+        """Return the columns with nonzero coefficients."""
         places = np.append(used, np.arange(self._m, self._m + self._n_free))
         return Face(used, places, self._take(used))
 
     def _solve(
         self, face: Face, gradient: Floats, v: Floats, tol: float, n_steps: int
     ) -> tuple[list[Floats], float, int]:
-        """Return about the step to the minimizer with the zeros of v.
+        """Return approximate steps to the minimizer that has the zeros of v.
 
-        After it others, without coordinates that the one before lets change their
-        signs; the largest residual of the last; and the number of products with H.
+        Each further step fixes at zero the coordinates whose signs the step before
+        changed. Also returns the largest residual of the last step, and the number of
+        products with H.
         """
         w = v[face.places]
         signs = self._penalized(np.sign(w))
@@ -224,10 +225,10 @@ class ByColumns(ABC):
     def _try(
         self, face: Face, steps: list[Floats], gradient: Floats, v: Floats
     ) -> bool:
-        """Take the last step, or a share, or the first one up to the first zero.
+        """Take the last step or a share of it, or else go to the first zero.
 
-        The model falls, or False is returned. One sweep mends what the others lack when
-        some coordinates vanish instead of changing their signs.
+        Returns whether the model decreased. One sweep adapts the other coordinates
+        where some are set to zero instead of changing their signs.
         """
         vanishing = self._vanishing(v, steps[0])
         share = float((-v[vanishing] / steps[0][vanishing]).min(initial=1.0))
@@ -249,10 +250,11 @@ class ByColumns(ABC):
     def _is_dual(
         self, gradient: Floats, v: Floats, step: Floats, image: Floats, tol: float
     ) -> bool:
-        """Whether the image after a step makes a dual point as good as asked for.
+        """Whether the image after a step gives a dual point within the tolerance.
 
-        It may violate the constraints by ``tol``. Signs that change cost twice the
-        penalty, which may be as much as the former.
+        Its constraints may be violated by ``tol``. Each sign change adds twice the
+        penalty of the coordinate to the gap; the sum may not exceed the tolerance
+        either.
         """
         changed = np.abs((v + step)[self._vanishing(v, step)])
         if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
@@ -269,7 +271,7 @@ class ByColumns(ABC):
         return vanishing
 
     def _penalized(self, coef: Floats) -> Floats:
-        """Return coefficients with zeros for the free ones, which are the last row."""
+        """Return coefficients after setting the free ones, the last row, to zero."""
         coef[len(coef) - self._n_free :] = 0.0
         return coef
 

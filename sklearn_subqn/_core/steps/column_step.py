@@ -1,4 +1,4 @@
-"""Coordinate descent on columns for one score per row and for several."""
+"""Coordinate descent on columns, for one score per row and for several."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class ColumnStep(ByColumns):
     """Coordinate descent on columns, for one score per row.
 
     With second derivatives h of the loss by scores, H = AᵀA for the columns A of
-    diag(√h) X. Rows with the smallest h, which hardly matter, take no part.
+    diag(√h) X. Rows with the smallest h are left out, since their influence is
+    negligible.
 
     Parameters
     ----------
     columns : MatrixColumns
-        Of X, of shape (n, m).
+        Columns of X, of shape (n, m).
     h : ndarray of shape (n,)
     needed : ndarray of bool of shape (m,)
-        Columns that are likely to change. These do not lose much by rows that take no
-        part.
+        Columns that are likely to change. Rows are left out only if these columns lose
+        little by it.
     negligible : float
-        Share of the sum of h that such rows may have.
-    l1, l2, n_free
-        As of ``ByColumns``.
+        Largest share of the sum of h in rows that are left out. l1, l2, n_free
+        As in ``ByColumns``.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ColumnStep(ByColumns):
         return np.zeros_like(self._roots)
 
     def _face(self, used: Rows) -> Face:
-        """Return the columns with coefficients, and those that may follow."""
+        """Return the columns with nonzero coefficients."""
         inside = self._likely.copy()
         inside[used] = True
         return super()._face(np.flatnonzero(inside))
@@ -100,7 +100,7 @@ class ColumnStep(ByColumns):
         return self._columns.in_place(self._arrays, which, len(self._roots))
 
     def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
-        """Return them times √h, as the columns are."""
+        """Return scores times √h, in the units of the scaled columns."""
         z = columns.forward(x[: len(x) - self._n_free, 0])[:, np.newaxis]
         if self._n_free:
             z += x[-1] * self._roots
@@ -120,20 +120,19 @@ class ColumnStep(ByColumns):
 
 
 class BlockStep(ByColumns):
-    """Coordinate descent on columns for several scores per row, all at a time.
+    """Coordinate descent on columns for several scores per row, updated jointly.
 
     Parameters
     ----------
     columns : MatrixColumns
-        Of X, of shape (n, m).
+        Columns of X, of shape (n, m).
     curvature : Curvature
     added : ndarray of the shape of the scores
-        Added to the diagonals of the curvature.
-    l1, l2, n_free
-        As of ``ByColumns``.
+        Damping that is added to the diagonals of the curvature. l1, l2, n_free
+        As in ``ByColumns``.
     """
 
-    # Sweeps do less here, where steps are short because all scores move at once.
+    # Sweeps make short steps here, because they move all scores jointly.
     _n_steps, _times = 60, 2
 
     def __init__(
@@ -150,7 +149,8 @@ class BlockStep(ByColumns):
         self._added = added
         a, s, p = curvature.rank_one()
         self._matrices: tuple[Floats, Floats, Floats] = a + added, s, p
-        # Entries beside the diagonal are at most as large as it, altogether.
+        # Off-diagonal entries of a row sum to at most its diagonal entry in absolute
+        # value.
         bounds = 2.0 * (curvature.diagonal() + added)
         self._bounds = np.empty((len(columns.positions) + n_free, bounds.shape[1]))
         self._arrays = columns.arrays
@@ -174,7 +174,7 @@ class BlockStep(ByColumns):
             coef,
             self._l1,
             self._l2,
-            # Views, of which the kernel writes to the last.
+            # These are views; the kernel writes into the last one.
             gradient[self._m :].ravel(),
             self._bounds[self._m :].ravel(),
             v[self._m :].ravel(),
@@ -208,7 +208,7 @@ class BlockStep(ByColumns):
 
 
 def without_smallest(h: Floats, share: float) -> Mask:
-    """Return which entries are left without the smallest, a share of their sum."""
+    """Return a mask without the smallest entries, given their share of the sum."""
     smallest_first = np.sort(h)
     total = np.cumsum(smallest_first)
     n = int(np.searchsorted(total, share * total[-1]))

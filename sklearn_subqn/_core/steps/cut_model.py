@@ -15,17 +15,17 @@ from .kept_cuts import Cuts
 from .line_search import SUFFICIENT
 from .simplex_qp import minimize_on_simplex
 
-# The dual of a model is maximized in at most 20 Newton steps. docs/constants.md has the
+# Limit on the Newton steps that maximize the dual of a model. docs/constants.md has the
 # figures.
 _NEWTON_STEPS = 20
 
-# The next program begins with the columns that reach 0.95 times their bound.
+# The next program starts with the columns that reach 0.95 of their bound.
 # docs/constants.md has the figures.
 _NEAR = 0.95
 
 
 class Unsolved(Exception):
-    """A program over cuts of extreme sizes has not been solved."""
+    """A program over cuts of extreme sizes could not be solved."""
 
 
 class CutModel(ABC):
@@ -34,19 +34,19 @@ class CutModel(ABC):
     Parameters
     ----------
     objective : Objective
-        Its cuts are balanced in its free parameters.
+        Objective whose cuts are balanced in its free parameters.
     cuts : Cuts
-        Where they are kept.
+        The cuts of the model.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
         The minimizer of the model, zero in free parameters.
     lower_bound : float
-        Its minimum: no J is smaller. Evaluated from the multipliers, so that it is a
-        bound however accurate those are.
+        The minimum of the model, a lower bound of J. It is evaluated from the
+        multipliers, so that it is valid for multipliers of any accuracy.
     combination : Cut or None
-        The cut of the risk that proves it, where one does.
+        The cut of the risk that proves the bound, if a single cut does.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -62,7 +62,7 @@ class CutModel(ABC):
 
     @abstractmethod
     def minimize(self) -> None:
-        """Update ``w`` and ``lower_bound``; raise ``Unsolved`` where that fails."""
+        """Update ``w`` and ``lower_bound``; raise ``Unsolved`` on failure."""
 
 
 class L2CutModel(CutModel):
@@ -84,11 +84,11 @@ class L2CutModel(CutModel):
 class SmoothCutModel(CutModel):
     """A model with a differentiable conjugate: Newton's method on the dual (10).
 
-    Each step minimizes the quadratic model of the dual on the simplex by an active-set
-    method; where the dual does not rise enough, it ends about where that is highest.
+    Each step maximizes the quadratic model of the dual on the simplex by an active-set
+    method. If the dual does not increase enough, a line search follows.
 
-    The infimum of the risk is the first cut: without it the first minimizers lie where
-    exponentials overflow, for entropies with a small ``alpha``.
+    The first cut is the infimum of the risk. Without it, entropies with a small
+    ``alpha`` have first minimizers at which exponentials overflow.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -100,16 +100,16 @@ class SmoothCutModel(CutModel):
         o, cuts = self._objective, self.cuts
         A, b = cuts.normals, cuts.offsets
         x = cuts.multipliers
-        # Where the conjugate bends sharply, Newton's steps from x are too short to
-        # bring the last cut in.
+        # If the curvature of the conjugate changes quickly, Newton steps from x are too
+        # short to include the last cut.
         last = np.zeros(len(x))
         last[-1] = 1.0
         x = x + self._share(x, last - x) * (last - x)
         v = x @ A / -o.alpha
         value = self._dual(v, x)
-        # Where the conjugate is flat, of squared Lp norms in large units, gains hardly
-        # shrink: after two gains that are more than half of the one before, the next
-        # model goes on from where this one was left.
+        # The conjugate may be flat, for example for squared Lp norms in large units.
+        # Then gains hardly decrease: after two gains of more than half of the previous
+        # one, the next model continues from here.
         n_slow, before = 0, 0.0
         for _ in range(_NEWTON_STEPS):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
@@ -119,7 +119,8 @@ class SmoothCutModel(CutModel):
             v = target @ A / -o.alpha
             risen = self._dual(v, target) - value
             if not rise > ROUNDED * abs(value):
-                # The last step doubles the digits of w.
+                # Convergence is quadratic, so the last step doubles the correct digits
+                # of w.
                 if risen >= 0.0:
                     x = target
                 break
@@ -141,9 +142,9 @@ class SmoothCutModel(CutModel):
         self.lower_bound = o.dual_value(combination)
 
     def _share(self, x: Floats, step: Floats) -> float:
-        """Return the factor of a step from x, at most 1, for about the highest dual.
+        """Return the factor of a step, at most 1, that nearly maximizes the dual.
 
-        The dual rises from x up to that point.
+        The dual increases up to that point.
         """
         o, cuts = self._objective, self.cuts
         v, change = x @ cuts.normals / -o.alpha, step @ cuts.normals / -o.alpha
@@ -155,7 +156,8 @@ class SmoothCutModel(CutModel):
                 slope = rate - o.alpha * float(change @ w)
             return slope if np.isfinite(slope) else -np.inf
 
-        # Within a tenth of the best share, or where the slope is a tenth of the first.
+        # The search stops within a tenth of the best factor, or at a tenth of the first
+        # slope.
         low, high = 0.0, 1.0
         trial, small = 1.0, 0.1 * slope(0.0)
         for _ in range(MOST_STEPS):
@@ -168,8 +170,8 @@ class SmoothCutModel(CutModel):
                 high = trial
             if high <= 1.1 * low:
                 break
-            # Where the conjugate is flat at first, as that of the elastic net, and
-            # features are in large units, steps have to be very short.
+            # The conjugate may be flat at first, for example for the elastic net. With
+            # features in large units steps then have to be very short.
             trial = np.sqrt(low * high) if low else 0.1 * high
         return low
 
@@ -183,8 +185,8 @@ class SmoothCutModel(CutModel):
 class L1CutModel(CutModel):
     """A model with the L1 norm: a linear program (Teo et al. 2010, appendix C).
 
-    Columns of features are generated as far as they are needed: at first those that
-    the last program used, or nearly, then the ones whose reduced cost is negative.
+    Column generation starts with features that the last program used or nearly used,
+    and adds those with negative reduced costs.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -195,7 +197,7 @@ class L1CutModel(CutModel):
         o, cuts = self._objective, self.cuts
         d = o.regularizer.n_penalized
         A = cuts.normals[:, :d] / o.alpha
-        # Also the trivial cut, without which the program may be unbounded.
+        # The trivial cut is included, because the program may be unbounded without it.
         b = np.append(cuts.offsets, o.risk_infimum) / o.alpha
         active = self._likely
         while True:
@@ -217,7 +219,7 @@ class L1CutModel(CutModel):
         self.lower_bound = self._bound(x)
 
     def _bound(self, x: Floats) -> float:
-        """Return the bound of multipliers, the last one that of the trivial cut."""
+        """Return the bound of multipliers; the last one belongs to the trivial cut."""
         o, cuts = self._objective, self.cuts
         mixed = cuts.mixed(x[:-1])
         rest = max(1.0 - float(x[:-1].sum()), 0.0)
@@ -228,20 +230,22 @@ class L1CutModel(CutModel):
 def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Minimize ||w||_1 + max(max_j <A_j, w> + b_j, b_last); return w and multipliers.
 
-    The multipliers, one for each entry of b, lie on the unit simplex. Entries of w are
-    in units of their columns, and heights in that of the largest one above the last:
-    tolerances of the solver are absolute, and it refuses numbers beyond 1e15.
+    The multipliers, one for each entry of b, lie on the unit simplex. The solver has
+    absolute tolerances and refuses numbers beyond 1e15. So w is scaled by the sizes of
+    its columns, and offsets by the largest difference from the last one.
     """
     t, d = A.shape
-    # Columns that are no larger than one take no part.
+    # Coefficients of columns with entries of at most one are zero; these need no
+    # scaling.
     sizes = np.maximum(np.abs(A).max(axis=0), 1.0)
     columns = A / sizes
     floor = b[-1] if np.isfinite(b[-1]) else 0.0
     heights = b[:-1] - floor
     unit = float(np.abs(heights).max()) or 1.0
     least = float(sizes.min()) if d else 1.0
-    # The simplex method takes steep cuts for unbounded problems sometimes. There is
-    # nothing to gain from presolving dense programs, which takes a quarter of the time.
+    # The simplex method may report steep cuts as unbounded problems; interior points
+    # are the fallback. Presolving dense programs gains nothing and takes a quarter of
+    # the time.
     for method, presolve in (("highs", False), ("highs-ipm", True)):
         program = optimize.linprog(
             least * np.append(1.0 / np.tile(sizes, 2), 1.0),
@@ -264,7 +268,7 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
 def cut_model(
     objective: Objective, *, size: int | None = None, patience: int | None = 10
 ) -> CutModel:
-    """Return the model for the regularizer of an objective, as yet without cuts."""
+    """Return the model for the regularizer of an objective, without cuts at first."""
     cuts = Cuts(objective.n_params, size=size, patience=patience)
     regularizer = objective.regularizer
     if isinstance(regularizer, (L2, QuadraticForm)):

@@ -1,4 +1,4 @@
-"""Finding a quasi-Newton descent direction at a kink (Yu 2009, Alg. 3.2)."""
+"""Quasi-Newton descent directions at kinks (Yu 2009, Alg. 3.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..losses._base import Floats
 
 
 class Multiplies(Protocol):
-    """A positive definite matrix B, known by its products."""
+    """A positive definite matrix B that is given by products."""
 
     def apply(self, v: Floats) -> Floats: ...
 
@@ -36,8 +36,7 @@ class Direction:
     aggregate : ndarray of shape (q,)
         The last convex combination of subgradients (A.13), itself a subgradient.
     n_iter : int
-        Number of runs through the loop, zero where the first direction is one of
-        descent.
+        Number of iterations, zero if the first direction is a descent direction.
     gap : float
         The bound (3.15) on the gap of the direction-finding problem. It says nothing
         about the optimality of w.
@@ -51,7 +50,7 @@ class Direction:
 
     @property
     def descends(self) -> bool:
-        """Whether p is a descent direction (3.10); otherwise the search has failed."""
+        """Whether p is a descent direction (3.10); otherwise the search failed."""
         return self.slope < 0.0
 
 
@@ -81,10 +80,10 @@ def descent_direction(
 
     Notes
     -----
-    The printed condition of the loop stops once the gap is zero, whatever the slope;
-    rounding can make a gap of zero negative, which is treated alike. The gap of line 11
-    pairs the best model value so far, M(p) = <p, g> - <p, ḡ> / 2 (A.33), with the
-    newest dual value <p, ḡ> / 2 (A.34).
+    The printed condition stops the loop at a gap of zero for any slope. A negative gap,
+    which is a rounding error, is treated as zero. The gap of line 11 pairs the best
+    model value so far, M(p) = <p, g> - <p, ḡ> / 2 (A.33), with the newest dual value
+    <p, ḡ> / 2 (A.34).
     """
     aggregate = point.gradient
     p = -hessian.apply(aggregate)
@@ -95,7 +94,7 @@ def descent_direction(
     n_iter = 0
     while (slope > 0.0 or gap > tol) and gap > 0.0 and n_iter < max_iter - 1:
         b_violating = hessian.apply(violating)
-        # (A.43): numerator and denominator by inner products with p = -B ḡ.
+        # (A.43), with numerator and denominator from inner products with p = -B ḡ.
         numerator = slope - 2.0 * dual
         denominator = float(violating @ b_violating) + 2.0 * slope - 2.0 * dual
         if not denominator > 0.0:

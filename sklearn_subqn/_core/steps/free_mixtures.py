@@ -1,10 +1,10 @@
-"""Bounds where the penalty leaves columns free, by mixtures of cuts.
+"""Lower bounds for objectives with unpenalized columns, by convex combinations of cuts.
 
-A cut proves one if its normal is zero along all free columns. That of a solution nearly
-is. At points to both sides of it, with more and with less of a column, slopes along the
-column have either sign; so a mixture with a little of their cuts has a normal of zero
-there. How much of them that takes is known, although rounding hides which mixture it
-is.
+A cut proves a lower bound if its normal is zero along all free columns. At a solution
+the normal is only nearly zero. At points on both sides of the solution along a column,
+slopes along that column have different signs. So some convex combination with small
+multiples of their cuts has a normal of exactly zero. Rounding hides its exact weights,
+but they have a known upper bound, which is enough.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from ..regularizers import PartlyFree
 from ..rounding import ROUNDED, rounding
 from .intercepts import minimize_intercept
 
-# Scores at points to both sides differ by at most 4, 16, ..., 1024 from those of the
-# solution.
+# Scores at points on both sides differ by at most 4, 16, ..., 1024 from the solution's.
 _CHANGES = 4.0 ** np.arange(1, 6)
 
-# Slopes may be off by so much, as a share, for their inverse to be right within a
-# factor of two.
+# Largest relative error of slopes for which their inverse is right within a factor of
+# two.
 _MOST_LOST = 0.4
 
 
 def passes_for(objective: Objective) -> float:
-    """Return about how many passes over the data ``bound_without`` takes."""
+    """Return an estimate of the passes over the data that ``bound_without`` takes."""
     return 6.0 * len(_free(objective))
 
 
@@ -40,14 +39,14 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
     Parameters
     ----------
     objective : Objective
-        Its regularizer is ``PartlyFree``.
+        Objective with the regularizer ``PartlyFree``.
     cut : Cut
-        Its normal is nearly zero along the free columns.
+        Cut whose normal is nearly zero along the free columns.
     point : Point
-        Of parameters near the solution.
+        A point near the solution.
     """
     free, n = _free(objective), objective.regularizer.n_penalized
-    # Free columns are copied; larger copies are not worth a bound.
+    # Free columns are copied; a bound does not justify larger copies.
     n_copied = objective.design.n_rows * len(free)
     if n_copied > 8 * COPY_SIZE or not cut.is_balanced(n):
         return -np.inf
@@ -55,7 +54,7 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
     if found is None:
         return -np.inf
     others, slopes, shares = found
-    # An inverse of the slopes and a row of ones: what is mixed anew keeps its sum.
+    # The row of ones keeps the sum of the weights constant.
     m = len(others)
     rows = np.vstack([slopes, np.ones(m)])
     inverse = lapack.pinv(rows)
@@ -76,7 +75,7 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
     cuts = [cut, *others]
     numbers = np.array([each[1:] for each in cuts])
     mixed = Cut.mixed(shares / total, _normals(cuts), numbers)
-    # The exact mixture differs by up to ``amount`` of each of the others.
+    # The exact weights differ by at most ``amount`` for each of the other cuts.
     change = amount / total
     heights = np.abs(numbers[1:, 0] - numbers[0, 0]).sum()
     heights += rounding(len(cuts)) * np.abs(numbers[:, 0]).sum()
@@ -84,17 +83,17 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
         offset=mixed.offset - change * float(heights),
         error=mixed.error + change * float(numbers[1:, 2].sum()),
     )
-    # The exact mixture has slopes of zero.
+    # With the exact weights slopes along free columns are zero.
     mixed.normal[:n][_penalty(objective).free] = 0.0
     mixed.normal[n:] = 0.0
     return objective.dual_value(mixed)
 
 
 def _around(point: Point, free: Rows) -> tuple[list[Cut], Floats, Floats] | None:
-    """Return cuts at points around one, and shares whose slopes have a sum of zero.
+    """Return cuts at points around ``point``, and weights for a slope of zero.
 
-    Slopes are those along the free columns in units of their sizes, of shape (p, m),
-    and shares, of shape (m,), are at least one. None where there are none.
+    Slopes along the free columns, in units of the columns, have shape (p, m); weights
+    of shape (m,) are at least one. Returns None if no such cuts were found.
     """
     sizes = point.objective.risk.column_sizes[free]
     directions = _directions(point.objective)
@@ -113,7 +112,7 @@ def _around(point: Point, free: Rows) -> tuple[list[Cut], Floats, Floats] | None
             return None
         if left <= ROUNDED * np.abs(slopes).sum():
             return cuts, slopes, 1.0 + more
-        # No cut rises in this direction (Farkas).
+        # No cut has a positive slope in this direction (Farkas' lemma).
         direction = np.zeros(point.objective.n_params)
         direction[free] = slopes @ (1.0 + more) / -sizes
         new = [direction]
@@ -121,16 +120,17 @@ def _around(point: Point, free: Rows) -> tuple[list[Cut], Floats, Floats] | None
 
 
 def _free(objective: Objective) -> Rows:
-    """Return the free parameters along which slopes have to be brought to zero.
+    """Return the free parameters along which the slope of a cut has to vanish.
 
-    Intercepts are among them where they are not minimized over.
+    They include intercepts that points are not minimized over.
     """
     o, design = objective, objective.design
     free = np.flatnonzero(_penalty(o).free)
     if _has_stiff_intercepts(o):
         free = np.append(free, np.arange(o.regularizer.n_penalized, o.n_params))
     if o.loss.invariant:
-        # Slopes of all scores along one column have a sum of zero.
+        # Slopes of all scores along one column sum to zero, so one of them is
+        # redundant.
         free = free[(free + 1) % (design.n_outputs or 1) != 0]
     return free
 
@@ -147,12 +147,13 @@ def _has_stiff_intercepts(objective: Objective) -> bool:
 def _directions(objective: Objective) -> Floats:
     """Return a direction for each of ``_free``, of shape (p, q).
 
-    Scores change along it by what a column has apart from the other free ones.
+    Along it scores change by the component of a column that is orthogonal to the other
+    free columns.
     """
     o, design, free = objective, objective.design, _free(objective)
     each, n = design.n_coef // design.n_features, o.regularizer.n_penalized
     features = np.flatnonzero(_penalty(o).free[::each])
-    # The parameters of one score that go with these columns.
+    # The parameters of the same score for these columns.
     sizes = o.column_sizes[each * features]
     columns = design.dense_columns(features) / sizes
     if o.n_free or o.loss.ranks:
@@ -175,13 +176,13 @@ def _normals(cuts: list[Cut]) -> Floats:
 
 
 def _beside(point: Point, direction: Floats) -> Cut | None:
-    """Return a cut that rises in a direction, at a point in it, if there is one."""
+    """Return a cut with a positive slope in a direction, from a point along it."""
     o = point.objective
     line = point.along(direction)
     for change in _CHANGES / line.largest_change:
         end = minimize_intercept(line.point(change))
         if _has_stiff_intercepts(o):
-            # Slopes along intercepts are brought to zero with the others.
+            # Slopes along intercepts become zero together with the others.
             cut = o.cut(Dual(end.dual, imbalance=np.inf))
         else:
             cut = end.cut

@@ -1,4 +1,4 @@
-"""Steps of coordinate descent by the matrix of a quadratic model."""
+"""Coordinate descent steps that use the matrix of a quadratic model."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..objectives.objective import Point
 from ..rounding import EPS, MOST_STEPS, ROUNDED
 from .column_descent import SHARES
 
-# Where sweeps do not converge, the system of the nonzero coordinates is solved, and
-# again while some of them vanish, one after the other where columns are nearly
-# collinear: 10,000 times over the number of coordinates, since many take long.
-# docs/constants.md has the figures.
+# If sweeps do not converge, the system of the nonzero coordinates is solved, and again
+# whenever coordinates vanish. With nearly collinear columns they may vanish one at a
+# time, so the limit is 10,000 divided by the number of coordinates. docs/constants.md
+# has the figures.
 _FACES = 10_000
 
-# During the first 90 % of all sweeps, systems of more coordinates than the rank are
-# left to the sweeps. docs/constants.md has the figures.
+# If there are more nonzero coordinates than the rank of H, their system is solved only
+# in the last 10 % of the sweeps. docs/constants.md has the figures.
 _PATIENCE = 0.9
 
 
@@ -32,8 +32,8 @@ class Step(Protocol):
     ) -> Floats:
         """Return the minimizer v, of the shape (m, k) of ``start``.
 
-        ``gradient`` is that of the smooth part of the model at ``start``; the
-        intercepts of the k scores, if there are any, are in the last row.
+        ``gradient`` belongs to the smooth part of the model at ``start``. The last row
+        holds the intercepts of the k scores, if there are any.
         """
         ...
 
@@ -41,35 +41,35 @@ class Step(Protocol):
 class GramStep:
     """Coordinate descent on the matrix H.
 
-    Where sweeps are slow to converge they alternate with the solution of the linear
-    system of the coordinates that are not zero.
+    If sweeps converge slowly, they alternate with solving the linear system of the
+    nonzero coordinates.
 
     Parameters
     ----------
     gram : ndarray of shape (q, q)
         H of the coordinates that may change, ordered by scores, then features.
     l1, l2 : ndarray of shape (q,)
-        Factors of their penalties.
+        Factors of the penalties of these coordinates.
     inside : ndarray of bool of shape (m, k)
-        Which those are.
+        Mask of the coordinates that may change.
     rank : int
-        Of H, at most. While more coordinates are not zero their system, without the
-        penalty ``l2``, has many solutions, and is left to the last sweeps.
+        Upper bound of the rank of H. If more coordinates are nonzero, their system
+        without the penalty ``l2`` is singular, and is solved only in the last sweeps.
     """
 
     def __init__(
         self, gram: Floats, l1: Floats, l2: Floats, inside: Mask, rank: int
     ) -> None:
         self._gram = np.ascontiguousarray(gram)
-        # Rounding may bend H downwards along changes that all scores have in common:
-        # features in large units lead out of bounds there. Classes of covtype as it is,
-        # alpha 1e-6, ended 10 % above J.
+        # Rounding may give H negative eigenvalues along changes common to all scores.
+        # With features in large units steps then diverge: the classes of covtype
+        # without scaling, alpha 1e-6, ended 10 % above J.
         self._gram[np.diag_indices(len(gram))] *= 1.0 + ROUNDED
         self._l1, self._l2 = l1, l2
         self._inside = inside
         self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
-        # A common change of all intercepts changes nothing: systems are without the
-        # last one, where there are several.
+        # A common change of all intercepts has no effect, so systems of several
+        # intercepts leave out the last one.
         self._solved = np.ones(len(gram), dtype=bool)
         free = np.flatnonzero((l1 == 0.0) & (l2 == 0.0))
         if len(free) > 1:
@@ -101,14 +101,14 @@ class GramStep:
         return v
 
     def _rounding(self, v: Floats) -> float:
-        """Return about the rounding errors of slopes, by a bound of the size of H v."""
+        """Return an estimate of rounding errors of slopes, by the size of H v."""
         roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
         return float(EPS * roots.max() * (roots @ np.abs(v)))
 
     def _solve_face(self, slopes: Floats, v: Floats) -> bool:
-        """Move v towards the minimizer with its zeros and signs; update the slopes.
+        """Move v towards the minimizer with its zeros and signs; update slopes.
 
-        Returns whether coordinates vanished on the way.
+        Returns whether a coordinate became zero.
         """
         face = np.flatnonzero(self._solved & ((v != 0.0) | (self._l1 == 0.0)))
         face = face[self._gram[face, face] > 0.0]
@@ -141,12 +141,12 @@ class GramStep:
 
 
 def damping(point: Point, longest: float) -> Floats:
-    """Return what models add to second derivatives, of the shape of the scores.
+    """Return the damping that models add to second derivatives, shaped like the scores.
 
-    Far on its wrong side a loss is linear, with a slope but hardly any curvature, and
-    Newton's method would take steps of any size. A model's curvature is at least the
-    slope over ``longest``, the longest step of a score on account of its own row, or
-    over what the loss says is within reach.
+    For badly misclassified rows a loss is nearly linear, with a slope and hardly any
+    curvature, so that Newton steps would be arbitrarily long. So the curvature of a row
+    is at least its slope divided by ``longest``, the longest step that the row alone
+    may cause, or by the loss's ``curvature_radius``.
     """
     o = point.objective
     limits = np.maximum(

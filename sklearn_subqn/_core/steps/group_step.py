@@ -1,4 +1,4 @@
-"""Steps of block coordinate descent by the matrix of a quadratic model."""
+"""Block coordinate descent steps that use the matrix of a quadratic model."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from ..losses._base import Floats, Mask
 from ..regularizers import GroupPenalty
 from ..rounding import EPS, ROUNDED
 
-# After 20 sweeps over groups the system of those that are not zero is solved.
+# The system of the nonzero groups is solved after this many sweeps over groups.
 # docs/constants.md has the figures.
 _SWEEPS = 20
 
-# A Newton step on the groups that are not zero is a whole one, or one of these shares.
+# Shares of a Newton step on the nonzero groups that are tried.
 _SHARES = (1.0, 0.3, 0.1)
 
 
 class GroupStep:
     """Block coordinate descent on the matrix H (Yuan and Lin 2006; Simon et al. 2013).
 
-    Each block takes proximal steps by the largest eigenvalue of its block of H. Sweeps
-    alternate with Newton steps on the coordinates that are not zero, where the norms of
-    groups are smooth.
+    Proximal steps of a group use the largest eigenvalue of its block of H. Sweeps
+    alternate with Newton steps on the nonzero coordinates, where the norms of groups
+    are smooth.
 
     Parameters
     ----------
     gram : ndarray of shape (q, q)
         H of the coordinates that may change, ordered by scores, then features.
     penalty : GroupPenalty
-        Times alpha, of these coordinates.
+        Penalty of these coordinates, multiplied by alpha.
     inside : ndarray of bool of shape (m, k)
-        Which those are.
+        Mask of the coordinates that may change.
     """
 
     def __init__(self, gram: Floats, penalty: GroupPenalty, inside: Mask) -> None:
@@ -55,7 +55,7 @@ class GroupStep:
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        """Return the minimizer v, as ``Step`` says."""
+        """Return the minimizer v, as specified in ``Step``."""
         result, inside = start.T.copy(), self._inside.T
         v, slopes = result[inside], gradient.T[inside]
         p = self._penalty
@@ -72,14 +72,14 @@ class GroupStep:
         return result.T
 
     def _rounding(self, v: Floats) -> float:
-        """Return about the rounding errors of slopes, by a bound of the size of H v."""
+        """Return an estimate of rounding errors of slopes, by the size of H v."""
         roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v)))
 
     def _newton(self, slopes: Floats, v: Floats) -> None:
-        """Take a Newton step on the coordinates that are not zero; update the slopes.
+        """Take a Newton step on the nonzero coordinates; update the slopes.
 
-        The step may be shortened, and is not taken where the model does not fall.
+        The step may be shortened, and is skipped if the model does not decrease.
         """
         p = self._penalty
         free = (p.l1 + p.norm == 0.0)[p.labels]

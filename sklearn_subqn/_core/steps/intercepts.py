@@ -1,4 +1,4 @@
-"""Minimizing over intercepts, which costs no product with X."""
+"""Minimization over intercepts, which needs no product with X."""
 
 from __future__ import annotations
 
@@ -12,50 +12,48 @@ from ..rounding import EPS
 from .line_search import exact
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
 
-# Sums of dual variables below 1e-13 of their scale need no further step of the
-# intercepts.
+# Intercepts are optimal if sums of dual variables are below this share of their scale.
 _SETTLED = 1e-13
 
-# Where a whole step does not halve sums below 1e-10 of their scale, they are taken for
-# rounding errors.
+# If a full step does not halve sums below this share of their scale, the sums are taken
+# as rounding errors.
 _ROUGHLY_MINIMAL = 1e-10
 
-# Sums below 1e-5 of their scale that several searches have not lowered are left as they
-# are.
+# Sums below this share of their scale are accepted after several searches that did not
+# reduce them.
 _NEARLY_MINIMAL = 1e-5
 
-# The intercepts take at most 30 steps.
+# Limit on the Newton steps of intercepts.
 _MAX_SETTLE = 30
 
-# Several free parameters of losses with kinks take at most 60 centers.
+# Limit on the centers of envelopes, for several free parameters of losses with kinks.
 _MAX_CENTERS = 60
 
-#: They are minimized over up to a gap of 1e-10 of the risk.
+#: Minimization over several free parameters of losses with kinks stops at this gap,
+#: relative to the risk.
 SETTLED_GAP = 1e-10
 
-# Each envelope is 0.5 times as wide as the one before.
+# Factor of the width of each envelope relative to the one before.
 _NARROWER = 0.5
 
-# Envelopes are at least a thousandth of a unit of the loss wide: their centers do the
-# rest.
+# Smallest width of an envelope in units of the loss; moving centers give the accuracy.
 _NARROWEST = 1e-3
 
-# Three searches may fail to lower the sums before the steps end.
+# Steps stop after this many searches that did not reduce the sums.
 _MAX_IDLE = 3
 
-# Each step of an intercept is at most ten times the larger of one and the largest
+# Limit on the step of an intercept, relative to the larger of one and the largest
 # score.
 _LONGEST_SETTLE = 10.0
 
 
 def minimize_intercept(point: Point) -> Point:
-    """Return the point with its free parameters minimized over, exactly.
+    """Return the point after exact minimization over its free parameters.
 
     No product with X is needed. The subgradient of the result vanishes in the free
-    parameters, so that its dual value is a lower bound and its cut is balanced: solvers
-    thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
-
-    Several free parameters stay as they are where the loss is not smooth.
+    parameters, so that its dual value is a lower bound and its cut is balanced. Solvers
+    thereby minimize the reduced function min_b J(w, b), whose cuts are bounded. Several
+    free parameters are left unchanged if the loss is not smooth.
     """
     o = point.objective
     if not o.n_free:
@@ -72,7 +70,7 @@ def minimize_intercept(point: Point) -> Point:
     for sign in signs:
         line = point.along_free(np.array([sign]))
         if o.loss.smooth:
-            # Balanced dual variables need the last digit, which J may not show.
+            # Balanced dual variables need more accuracy than the values of J have.
             least = EPS * o.risk.size(point.dual)
             step = minimize_smooth(line.derivatives, least=least)
         else:
@@ -87,11 +85,11 @@ def minimize_intercept(point: Point) -> Point:
 
 
 def minimize_intercepts(point: Point) -> Point:
-    """Return the point with its free parameters minimized over, several ones included.
+    """Return the point after minimization over one or several free parameters.
 
-    As ``minimize_intercept``, and for several free parameters of losses with kinks by
-    the proximal method of multipliers, up to a gap of 1e-10 of the risk. Its dual
-    variables are balanced, and prove a cut that touches the risk up to that.
+    Like ``minimize_intercept``, and for several free parameters of losses with kinks by
+    the proximal method of multipliers, up to a gap of 1e-10 of the risk. The dual
+    variables of the result are balanced, and its cut is tight up to this gap.
     """
     o = point.objective
     if o.n_free < 2 or o.loss.smooth or not o.loss.has_envelope:
@@ -105,7 +103,7 @@ def minimize_intercepts(point: Point) -> Point:
         new = found.under(o)
         height = risk.inner(found.dual, new.scores)
         height -= risk.conjugate_and_size(found.dual)[0]
-        # Balanced dual variables prove the same for all free parameters.
+        # Balanced dual variables prove the same bound for any free parameters.
         gap = min(new.risk, best.risk) - height
         if new.value <= best.value:
             best = new
@@ -114,19 +112,19 @@ def minimize_intercepts(point: Point) -> Point:
             if gap <= SETTLED_GAP * abs(best.risk):
                 break
         width = max(_NARROWER * width, _NARROWEST * unit)
-    # A subgradient at a point near by.
+    # This is a subgradient at a point nearby.
     best = o.at(best.w, best.scores, best.drift)
     best.dual = dual
     return best
 
 
 def best_intercept(risk: Risk, coef: Floats) -> float:
-    """Return the intercept of the smallest risk for given coefficients.
+    """Return the intercept that minimizes the risk for given coefficients.
 
     Parameters
     ----------
     risk : Risk
-        Of one score per row, with an intercept.
+        Risk of one score per row, with an intercept.
     coef : ndarray of shape (n_features,)
     """
     objective = Objective(risk, L2(risk.design.n_coef), 1.0)
@@ -136,8 +134,8 @@ def best_intercept(risk: Risk, coef: Floats) -> float:
 def _settle_by_cuts(point: Point) -> Point:
     """Minimize over one free parameter of a loss with subgradients only.
 
-    The combination of the duals at both ends of the bracket that is balanced proves a
-    bound; its height is that of the chord, which the minimum exceeds by rounding.
+    The balanced convex combination of the dual points at both ends of the bracket
+    proves a bound. The minimum exceeds this bound by rounding errors only.
     """
     o = point.objective
     args = o.targets, o.weights
@@ -168,7 +166,8 @@ def _settle_by_cuts(point: Point) -> Point:
     minimal.mixture = mixture = Dual.mixed(o.risk, share, *duals)
     minimal.dual = mixture.u
     if not o.loss.ranks:
-        # A little more of the end on the other side makes up for what rounding leaves.
+        # A little more of the opposite end of the bracket compensates rounding errors
+        # of the sum.
         left = float(mixture.u.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
         points = mixture, *duals
@@ -186,8 +185,8 @@ def _settle_by_cuts(point: Point) -> Point:
 def _settle_by_newton(point: Point) -> Point:
     """Minimize over the free parameters of a smooth loss by Newton's method.
 
-    Whole steps mostly halve the slopes and need no search. What rounding leaves of the
-    sums of the dual variables is taken out of them.
+    Full steps usually halve the slopes and need no line search. At the end the dual
+    variables are corrected for rounding errors of their sums.
     """
     o, risk = point.objective, point.objective.risk
     farthest = _LONGEST_SETTLE * max(1.0, point.largest_score)
@@ -227,15 +226,16 @@ def _settle_by_newton(point: Point) -> Point:
 
 
 def _shifted(point: Point, shift: Floats) -> Point:
-    """Return the point with other free parameters, by so much."""
+    """Return the point after adding ``shift`` to its free parameters."""
     return point.along_free(shift).point(1.0) if shift.any() else point
 
 
 def _farthest(point: Point) -> float:
-    """Return how far a step of intercepts goes at most.
+    """Return the longest step of the intercepts.
 
-    Where a label has no relevant rows slopes vanish, and steps have no end; those of
-    squares, whose scores are in units of the targets, are exact.
+    If a label has no relevant rows, its slope tends to zero and its intercept to
+    infinity, so that steps need a limit. Steps of squared errors are exact and have
+    none.
     """
     exact_within = point.objective.risk.curvature_radius(point.scores)
     return max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
@@ -243,21 +243,22 @@ def _farthest(point: Point) -> float:
 
 def _newton_direction(sums: Floats, hessian: Floats) -> Floats:
     if len(sums) > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
-        # Adding a constant to all intercepts changes nothing.
+        # Adding a constant to all intercepts has no effect, so the Hessian is singular.
         hessian += float(np.trace(hessian)) / len(sums)
     largest = float(hessian.diagonal().max())
-    # A curvature that has nearly underflowed, of exponentials, is none.
+    # Exponentials may have a curvature that nearly underflowed; it counts as zero.
     more = 1e-10 * largest if largest > 1e-290 else 1.0
     hessian[np.diag_indices_from(hessian)] += more
-    # Next to no curvature means far, not infinitely far.
+    # Tiny curvature would give an infinite step.
     direction: Floats = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
     return direction
 
 
 def _moved_by_newton(point: Point) -> Point:
-    """Return the point after steps of Newton's method in one free parameter.
+    """Return the point after Newton steps in one free parameter.
 
-    As long as these halve the slope. Slopes on the line cost no dual variables.
+    Steps continue as long as they halve the slope. Slopes along the line need no dual
+    variables.
     """
     line, step, farthest = point.along_free(np.ones(1)), 0.0, _farthest(point)
     slope, curvature = line.derivatives(step)

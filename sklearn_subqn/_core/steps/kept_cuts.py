@@ -17,12 +17,12 @@ class Cuts:
     n_params : int
         Length q of normals.
     size : int or None
-        Bundle size k >= 2; a cut beyond it takes the place of the oldest, after those
-        with multipliers among the others and it have become their aggregate (Teo et al.
-        2010, section 3.1). None for no limit.
+        Bundle size k >= 2. If the bundle is full, the two oldest cuts are replaced by
+        their aggregate, their combination by multipliers (Teo et al. 2010, section
+        3.1). None for no limit.
     patience : int or None
-        A cut whose multiplier was zero so often in a row is removed (section 5.1.1).
-        None keeps all.
+        A cut is removed after its multiplier was zero in this many successive
+        iterations (section 5.1.1). None keeps all cuts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Cuts:
         self._patience = patience
         capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
-        # Offsets, errors and norms.
+        # The columns hold offsets, errors and norms.
         self._others = np.zeros((capacity, 3))
         self._x = np.zeros(capacity)
         self._idle = np.zeros(capacity, dtype=np.intp)
@@ -67,22 +67,22 @@ class Cuts:
         self._x[: self.n_cuts] = x
 
     def count_idle(self) -> None:
-        """Take note of the cuts whose multipliers are zero, once an iteration."""
+        """Count for each cut the iterations since its multiplier was positive."""
         idle = self._idle[: self.n_cuts]
         idle += 1
         idle[self.multipliers > 0.0] = 0
 
     def combine(self, x: Floats) -> None:
-        """Take multipliers of which at most q + 1 are positive for those given.
+        """Set equivalent multipliers of which at most q + 1 are positive.
 
-        They are of a combination with the same normal and no lower offset.
+        Their combination has the same normal and no lower offset.
         """
         self.multipliers = with_few_vertices(self.normals, self.offsets, x)
         self.count_idle()
 
     @property
     def gram(self) -> Floats:
-        """Products of normals in the metric of ``add``, of shape (n_cuts, n_cuts)."""
+        """Inner products of normals in the metric of ``add``: (n_cuts, n_cuts)."""
         return self._gram[: self.n_cuts, : self.n_cuts]
 
     def combination(self) -> Cut:
@@ -90,7 +90,7 @@ class Cuts:
         return self.mixed(self.multipliers)
 
     def mixed(self, x: Floats) -> Cut:
-        """Return the combination of the cuts by shares of shape (n_cuts,)."""
+        """Return the combination of the cuts by weights of shape (n_cuts,)."""
         return Cut.mixed(x, self.normals, self._others[: self.n_cuts])
 
     def add(self, cut: Cut, image: Floats | None = None) -> None:
@@ -100,8 +100,8 @@ class Cuts:
         ----------
         cut : Cut
         image : ndarray of shape (q,), optional
-            The image of its normal under the metric of the products; none are made
-            without it.
+            Image of its normal under the metric of ``gram``. Without it no products are
+            computed.
         """
         if self._patience is not None:
             for j in np.flatnonzero(self._idle[: self.n_cuts] >= self._patience)[::-1]:
@@ -138,7 +138,7 @@ class Cuts:
         self._remove(j)
 
     def _remove(self, j: int) -> None:
-        """Move the last cut to the place of another."""
+        """Move the last cut to the place of the removed one."""
         self.n_cuts -= 1
         n = self.n_cuts
         for name in self._ARRAYS:

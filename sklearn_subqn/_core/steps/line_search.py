@@ -1,4 +1,4 @@
-"""Step sizes along a line: exact, near to that, by Wolfe's conditions, backtracking."""
+"""Step sizes along a line: exact, nearly exact, by Wolfe conditions, backtracking."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from .one_dimension import (
     zero_between,
 )
 
-#: A step is accepted if it lowers a function by 1e-4 times what its slope promises.
+#: Factor of the decrease predicted by the slope that an accepted step has to reach.
 SUFFICIENT = 1e-4
 
-# Where exact steps take many trials, a step is accepted if it leaves at most a
-# hundredth of the decrease on its line.
+# If exact steps take many trials, a step is accepted that leaves at most a hundredth of
+# the decrease along its line.
 _NEARLY = 1e-2
 
-# After a step of Newton's method that lowers J by more than a tenth of itself, longer
-# steps are tried while they gain a tenth more. docs/constants.md has the figures.
+# If a Newton step lowers J by more than a tenth, longer steps are tried while they gain
+# a tenth more. docs/constants.md has the figures.
 _MUCH = 0.1
 
-# Each longer step is 1.5 times as long as the step before.
+# Factor of each longer step relative to the step before.
 _LONGER = 1.5
 
-# Steps are not made longer where a score would move by more than 15. docs/constants.md
+# Longer steps are tried only while no score changes by more than 15. docs/constants.md
 # has the figures.
 _FAR = 15.0
 
 
 class HasSlope(Protocol):
-    """A line of which only values and right-hand slopes are known."""
+    """A line with values and right-hand slopes only."""
 
     def value(self, step: float) -> float: ...
 
@@ -48,11 +48,11 @@ class HasSlope(Protocol):
 
 
 def exact(line: Line) -> float:
-    """Return the smallest minimizer of the objective on a line, ``inf`` if none.
+    """Return the smallest minimizer of the objective on a line, or ``inf``.
 
-    Piecewise linear losses: by their kinks. Smooth ones: by Newton's method in one
-    dimension, which is finite where the loss is piecewise quadratic. Losses that do not
-    return their slopes on a line: by cutting planes.
+    Piecewise linear losses are minimized by their kinks. Smooth ones are minimized by
+    Newton's method in one dimension, which is finite for piecewise quadratic losses.
+    Losses without slopes along lines are minimized by cutting planes.
     """
     if not line.is_known:
         return minimize_by_cuts(line, accuracy=_NEARLY)[0].step
@@ -62,11 +62,11 @@ def exact(line: Line) -> float:
 
 
 def exact_on_function(line: FunctionLine) -> float:
-    """Return the smallest minimizer on a line of a function of one's own.
+    """Return the smallest minimizer on a line of a user's function.
 
-    By the restriction to the line where the function offers it. Else by cutting planes,
-    which find the minimizer between two linear pieces in a few trials, and then by
-    slopes, up to rounding.
+    It uses the restriction to the line if the function has one. Otherwise cutting
+    planes find a minimizer between two linear pieces in a few trials, and slopes refine
+    it up to rounding.
     """
     f = line.restriction
     if isinstance(f, PiecewiseQuadratic):
@@ -86,12 +86,12 @@ def exact_on_function(line: FunctionLine) -> float:
 
 
 def newton_step(line: Line, *, rows_apart: bool = False) -> float:
-    """Return about the minimizer on a line in a Newton direction, 0 or ``inf`` if none.
+    """Return an approximate minimizer along a Newton direction, 0 or ``inf`` if none.
 
-    With ``rows_apart`` each row has second derivatives of its own, which the line knows
-    at little cost: of losses with kinks in their slopes, of which the last step is to
-    end at the minimizer, the step is exact. Elsewhere slopes are expensive, such as
-    those that need a sort, and the step is 1 if the slope falls to a small share there.
+    With ``rows_apart`` the second derivatives of each row are cheap along the line, and
+    the step is exact if the slope has kinks, since the last step has to end at the
+    minimizer. Otherwise slopes are expensive, for example if they need a sort, and the
+    step is 1 if the slope has decreased enough there.
     """
     negligible = _negligible(line)
     if rows_apart:
@@ -106,17 +106,17 @@ def newton_step(line: Line, *, rows_apart: bool = False) -> float:
 
 
 def _negligible(line: Line) -> float:
-    """Return what J changes by where parameters change by their rounding unit.
+    """Return the change of J if parameters change by their rounding unit.
 
-    Near a minimizer J is quadratic, so that this is the square of the unit times J.
+    Near a minimizer J is quadratic, so this is the square of the unit times J.
     """
     return EPS * EPS * abs(line.start.value)
 
 
 def minimizer(line: Line) -> Point:
-    """Return the minimizer on a half-line, its start if nothing is gained.
+    """Return the minimizer on a half-line, its start if there is no decrease.
 
-    Lines that are hardly known are followed no farther than to 1.
+    If the slopes along the line are inaccurate, the step is at most 1.
     """
     step = exact(line)
     if not line.is_accurate:
@@ -125,7 +125,7 @@ def minimizer(line: Line) -> Point:
 
 
 def scaled(point: Point) -> Point:
-    """Return the best positive multiple of the parameters, or nearly."""
+    """Return the best positive multiple of the parameters, approximately."""
     longer = minimizer(Line(point, point.w, point.scores, share=1.0))
     if longer is not point:
         return longer
@@ -134,11 +134,11 @@ def scaled(point: Point) -> Point:
 
 
 def minimize_by_cuts(line: Line, *, accuracy: float = 0.0) -> tuple[Trial, Trial]:
-    """Return the ends of a bracket of the minimizer on a line, the better one first.
+    """Return both ends of a bracket of the minimizer on a line, the better one first.
 
-    Without a bracket both are the last trial, its step 0 where the line does not fall,
-    ``inf`` where it falls without end. The domain of the regularizer may bound the
-    step.
+    Without a bracket both are the last trial: its step is 0 if the line does not
+    decrease, and ``inf`` if it decreases without bound. The domain of the regularizer
+    may bound the step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)
@@ -151,10 +151,10 @@ def minimize_by_cuts(line: Line, *, accuracy: float = 0.0) -> tuple[Trial, Trial
 
 
 def rounding_of(point: Point) -> float:
-    """Return about how much J at a point is off by rounding.
+    """Return an estimate of the rounding error of J at a point.
 
-    That is a share of J itself, and of the scores, of whose differences losses are,
-    times their slopes.
+    It is a share of J, and of the scores times their slopes, since losses depend on
+    differences of scores.
     """
     o = point.objective
     if o.loss.has_rounding:
@@ -166,14 +166,14 @@ def rounding_of(point: Point) -> float:
 def is_rounding(point: Point, gap: float) -> bool:
     """Whether rounding the scores of a point changes J by more than its gap.
 
-    With ``rounding_of``, which is cheap but may be far too large: squares of residuals
-    that vanish, of large targets, change by squares of rounding errors only.
+    The cheap ``rounding_of`` may be far too large: if residuals of large targets
+    vanish, their squares change only by squares of rounding errors.
     """
     if not gap <= rounding_of(point):
         return False
     loss = point.objective.loss
     if loss.has_conjugate and loss.has_rounding:
-        # The loss says what is negligible.
+        # The loss itself states which values are negligible.
         return True
     risk, scores = point.objective.risk, point.scores
     rounded = (risk.scaled(1.0 + s * 4.0 * EPS, scores) for s in (1.0, -1.0))
@@ -183,17 +183,17 @@ def is_rounding(point: Point, gap: float) -> bool:
 def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
     """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, and its point.
 
-    That is 0 and the start if none does.
+    The result is 0 and the start if no step does.
 
     Parameters
     ----------
     line : Line
     decrease : float
-        What the step 1 promises, negative: the change of J with a linear risk (Tseng
-        and Yun 2009, eq. 9).
+        The predicted change of J by the step 1, negative: the change with a linearized
+        risk (Tseng and Yun 2009, eq. 9).
     """
     start = line.start
-    # Close to the optimum rounding hides what a good step gains.
+    # Near the optimum the gain of a good step may be below the rounding error.
     rounding = rounding_of(start)
     if not decrease < rounding:
         return 0.0, start
@@ -207,12 +207,12 @@ def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
 
 
 def lengthen(line: Line, point: Point) -> tuple[float, Point]:
-    """Return the step 1, which leads to ``point``, or a longer one and its point.
+    """Return the step 1, which leads to ``point``, or a longer step and its point.
 
-    Losses with tails like an exponential fall by a constant factor with each step of
-    Newton's method, until scores are far enough. Where they still fall by much, longer
-    steps are tried as long as they gain much more, and move no score too far: where
-    none has much curvature left, models know little.
+    In an exponential tail a loss decreases by a constant factor with each Newton step,
+    until scores are large enough. If a step decreases J by much, longer steps are tried
+    as long as they gain much more and move no score too far, since models are
+    inaccurate where curvature is small.
     """
     step, start = 1.0, line.start
     moved = line.largest_change
@@ -237,13 +237,13 @@ def wolfe(
     """Return a step that obeys the subgradient Wolfe conditions (Yu 2009, 3.17-3.18).
 
     For smooth objectives these are the Wolfe conditions (2.7-2.8). The bracket is
-    doubled until it holds acceptable steps, then halved: convexity makes the conditions
-    hold on an interval. On an ``Objective``'s line a trial costs O(n), since the
+    doubled until it contains acceptable steps, then halved. By convexity the acceptable
+    steps are an interval. On an ``Objective``'s line a trial costs O(n), since the
     scores f and their change Δf are cached (end of section 3.3.2).
 
-    Returns ``inf`` where all of ``max_iter`` doublings decrease the objective enough.
-    Where the bracket holds but no trial obeys both conditions, the largest one that
-    obeys (3.17) is returned, 0 if there is none.
+    Returns ``inf`` if all of ``max_iter`` doublings decrease the objective enough. If
+    there is a bracket but no trial satisfies both conditions, the largest one that
+    satisfies (3.17) is returned, 0 if there is none.
     """
     start, slope = line.value(0.0), line.slope(0.0)
     low, high = 0.0, np.inf

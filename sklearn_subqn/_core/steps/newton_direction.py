@@ -13,54 +13,54 @@ from ..losses._base import Floats
 from ..objectives.objective import Hessian, Objective, Point
 from ..rounding import ROUNDED
 
-# The matrix is factorized where it is not much larger than what conjugate gradients
-# would have to read of a row again and again, more often for more accuracy: products of
-# matrices run at the speed of BLAS, products with sparse rows at that of memory.
-# docs/constants.md has the figures.
+# The matrix is factorized unless it is much larger than a row: conjugate gradients read
+# the rows repeatedly, and more often for higher accuracy. Products of matrices run at
+# the speed of BLAS, products with sparse rows at the speed of memory. docs/constants.md
+# has the figures.
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
-# Data with up to four rows for each feature are wide: rows can nearly be separated.
+# Data with at most four rows for each feature are wide: rows are nearly separable.
 # docs/constants.md has the figures.
 _WIDE = 4
 
-# After a step shorter than this, on wide data, the intercept is left to directions:
-# minimized over after each step it moves all rows a little, and where these are held
-# tightly, others than those of which the direction knew get a curvature.
-# docs/constants.md has the figures.
+# After a step shorter than this on wide data, the intercept is part of the direction
+# instead of being minimized over. Minimization over it moves all rows, so that other
+# rows than those of the direction's Hessian get curvature. docs/constants.md has the
+# figures.
 _SHORT = 0.05
 
-# A system of at most 200 parameters takes no longer than one of rows, by which wide
-# data with features of very different scales end unproven.
+# A system of at most 200 parameters is as cheap as one of rows. With systems of rows,
+# wide data whose features have very different scales were not solved to a proof.
 _FEW_PARAMS = 200
 
-# Eigenvectors of at most 1000 features precondition problems of several scores.
+# Limit on the features whose eigenvectors precondition problems of several scores.
 # docs/constants.md has the figures.
 _MAX_SPECTRUM = 1000
 
-# A penalty of less than 1e-8 of the squares of rows hardly conditions systems, which
-# are then factorized whatever products take. docs/constants.md has the figures.
+# If the penalty is below 1e-8 of the squares of rows, systems are ill-conditioned and
+# always factorized. docs/constants.md has the figures.
 _FREE = 1e8
 
-# Directions by conjugate gradients leave a tenth of the gradient.
+# Relative residual at which conjugate gradients stop.
 CG_ACCURACY = 0.1
 
-# Directions by conjugate gradients take at most 100 iterations.
+# Limit on the conjugate gradient iterations of a direction.
 _CG_LIMIT = 100
 
-# Conjugate gradients end where the gradient that they predict proves a third of the gap
-# at which the run ends. docs/constants.md has the figures.
+# Conjugate gradients stop once the predicted gradient proves a third of the gap at
+# which the run stops. docs/constants.md has the figures.
 _SHARE_OF_ALLOWED = 1.0 / 3.0
 
 
 def is_wide(objective: Objective) -> bool:
-    """Whether there are at most a few rows for each feature."""
+    """Whether there are at most ``_WIDE`` rows for each feature."""
     design = objective.design
     return design.n_rows <= _WIDE * design.n_features
 
 
 def is_short(step: float) -> bool:
-    """Whether a step in a Newton direction shows that it knew of too few rows."""
+    """Whether a step shows that its direction's Hessian contained too few rows."""
     return step <= _SHORT
 
 
@@ -69,10 +69,10 @@ def is_factorized(
 ) -> bool:
     """Whether directions of accuracy ``rtol`` are found by factorizing a matrix.
 
-    That of all parameters is the default. With several scores per row, products take
-    less time except for few parameters where there are no more rows than features, or
-    where all rows have second derivatives for all scores: .44 s for .82 of log loss on
-    letter, 3.0 for 3.9 on covtype (7 classes).
+    By default the matrix has all parameters. With several scores per row, products are
+    usually faster. Factorization is faster for few parameters if there are no more rows
+    than features, or if all rows have second derivatives for all scores: .44 s instead
+    of .82 for log loss on letter, 3.0 instead of 3.9 on covtype (7 classes).
     """
     design = objective.design
     risk = objective.risk
@@ -80,8 +80,8 @@ def is_factorized(
         risk.parts is not None and design.holds_rows
     )
     if objective.loss.ranks and not has_pairs_at_hand:
-        # Rows of different parts, or of different readings, would have to be
-        # multiplied with each other.
+        # If R'' is not block diagonal by rows, every pair of rows would contribute to
+        # the matrix.
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     full = objective.loss.analytic and not design.shares_coef
@@ -89,13 +89,13 @@ def is_factorized(
     if n_unknowns is None and design.several_scores and short and q > _FEW_PARAMS:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
-    # The matrix of a penalty that couples coefficients is as large.
+    # A penalty that couples coefficients needs a matrix of this size in any case.
     small = q * q <= _MATRIX_SHARE / rtol * row_size or objective.regularizer.coupled
     return q <= _MAX_DENSE and small
 
 
 def eliminates_category(objective: Objective) -> bool:
-    """Whether systems are factorized once a category is eliminated from them."""
+    """Whether systems are factorized after eliminating a categorical feature."""
     design = objective.design
     if not objective.risk.in_one_place or objective.loss.ranks:
         return False
@@ -107,14 +107,14 @@ def eliminates_category(objective: Objective) -> bool:
 
 
 class NewtonDirections:
-    """Solutions p of H p = -g at one point after the other of a smooth objective.
+    """Solutions p of H p = -g at successive points of a smooth objective.
 
-    Where conjugate gradients reach their limit for several scores per row, and second
-    derivatives have little rank, these are solved for by rows, from the second time in
-    succession on at once: 6,000 images with pixels from 0 to 255, ten classes, are
-    proven to 1e-4 in 18 s and were not to 1 in 270 s. Elsewhere conjugate gradients
-    take less time than systems do: usps at 1e-3 .71 s for .84 by systems after the
-    first time.
+    If conjugate gradients reach their limit with several scores per row, and second
+    derivatives have low rank, a system by rows is solved instead; after two successive
+    failures it is solved at once. With it a fit of 6,000 images with pixels from 0 to
+    255 in ten classes reached a gap of 1e-4 in 18 s, and without it no gap of 1 in 270
+    s. Otherwise conjugate gradients are faster: usps at 1e-3 takes .71 s, and .84 with
+    systems after the first failure.
     """
 
     def __init__(self) -> None:
@@ -131,21 +131,21 @@ class NewtonDirections:
     ) -> Floats:
         """Return an approximate solution.
 
-        Its intercepts lack what changes nothing, such as a constant added to all of
-        them: rounding may make that large.
+        Components of the intercepts without effect, such as a common constant, are
+        removed: rounding errors may make them large.
 
         Parameters
         ----------
         point : Point
-            Offers ``gradient`` and ``hessian``.
+            A point with ``gradient`` and ``hessian``.
         hessian : Hessian, optional
-            Default that of the point.
+            Default the Hessian at the point.
         rtol, max_iter : float, int
             Tolerance on the residual and limit on the iterations of conjugate
-            gradients, where no system is solved.
+            gradients, if no system is solved.
         allowed : float
-            The gap at which the run ends: conjugate gradients need not predict a
-            gradient that proves much less.
+            The gap at which the run stops. Conjugate gradients stop when the predicted
+            gradient proves a smaller one.
         """
         hessian = hessian or point.hessian
         p = self._solution(point, hessian, rtol, max_iter, allowed)
@@ -193,7 +193,7 @@ class NewtonDirections:
 
 
 def _has_few_rows(objective: Objective, hessian: Hessian, rtol: float) -> bool:
-    """Whether second derivatives have less rank than there are parameters."""
+    """Whether the rank of second derivatives is below the number of parameters."""
     if objective.design.shares_coef or not hessian.risk.has_rows:
         return False
     rank = hessian.risk.rank
@@ -205,11 +205,11 @@ def _has_few_rows(objective: Objective, hessian: Hessian, rtol: float) -> bool:
 
 
 def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
-    """Solve H p = rhs with as many unknowns as second derivatives have rank.
+    """Solve H p = rhs by a system whose size is the rank of second derivatives.
 
-    These are Uᵀ U, for intercepts Vᵀ V. With t = U w + V b for p = (w, b),
-    H p = (alpha w + Uᵀ t, Vᵀ t). Eliminating w leaves a system of t and b (the
-    identity of Woodbury 1950) without eigenvalues below one.
+    The second derivatives are Uᵀ U, and Vᵀ V for intercepts. With t = U w + V b for p =
+    (w, b), H p = (alpha w + Uᵀ t, Vᵀ t). Eliminating w leaves a system of t and b
+    (Woodbury's identity, 1950) whose eigenvalues are at least one.
     """
     alpha, n_free = hessian.penalty, hessian.n_free
     n_coef = len(rhs) - n_free
@@ -225,7 +225,8 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
     right = np.column_stack([hessian.risk.forward(p), free])
     t, *columns = solution_operator(system)(right).T
     if n_free:
-        # Adding a constant to all intercepts may change nothing.
+        # A constant added to all intercepts may have no effect, so the matrix may be
+        # singular.
         inverse = np.stack(columns, axis=1)
         right = rhs[n_coef:] - free.T @ t
         p[n_coef:] = lapack.lstsq(free.T @ inverse, right, rcond=ROUNDED)[0]
@@ -235,12 +236,13 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
 
 
 def solution_operator(matrix: Floats) -> Callable[[Floats], Floats]:
-    """Return what solves systems with a positive definite matrix, up to rounding.
+    """Return a function that solves systems with a positive definite matrix.
 
     The matrix may be overwritten.
     """
-    # Without rows of curvature a free parameter has a zero row; and rounding may make
-    # the matrix indefinite. Parameters may be of very different units.
+    # A free parameter without rows of positive curvature has a zero row. Rounding may
+    # make the matrix indefinite. Scaling makes parameters of different units
+    # comparable.
     diagonal = np.einsum("ii->i", matrix)
     diagonal[diagonal == 0.0] = 1.0
     share = 1e-15
@@ -267,14 +269,14 @@ def conjugate_gradients(
 ) -> tuple[Floats, bool]:
     """Solve H p = rhs by preconditioned conjugate gradients.
 
-    The preconditioner is ``solve`` if given, else the diagonal of H.
+    The preconditioner is ``solve`` or, by default, the diagonal of H.
 
-    Stops when the residual has fallen by ``rtol`` in the norm of the preconditioner,
-    after the first step where it is a gradient that proves a gap of ``least_gap``, or
-    where p would leave the trust region ||p||² = <p, diagonal * p> <= radius² (Steihaug
-    1983): then p lies on its boundary. Every iterate is a descent direction of the
-    quadratic model, and longer than the one before. Returns p, and whether it did not
-    take more iterations than the limit.
+    Iterations stop when the residual has decreased by ``rtol`` in the norm of the
+    preconditioner, or when it is a gradient that proves a gap of ``least_gap``. They
+    also stop on the boundary of the trust region ||p||² = <p, diagonal * p> <= radius²
+    (Steihaug 1983). Every iterate is a descent direction of the quadratic model, and
+    longer than the one before. Returns p, and whether the limit on iterations was not
+    reached.
     """
     if solve is None:
         if diagonal is None:

@@ -1,4 +1,4 @@
-"""Minimizers of convex functions of one number, by slopes, kinks or values."""
+"""Minimizers of convex functions of one variable, by slopes, kinks or values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from ..kernels import piecewise
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic
 from ..rounding import EPS, MOST_STEPS, ROUNDED
 
-# A slope this small against that at the start is zero.
+# Slopes below this share of the first slope count as zero.
 EXACT = 1e-14
 
-# A kink is known by values only where their rounding leaves it to a 1e-12 of a bracket.
+# Relative accuracy, as a share of a bracket, of a kink that is located by values alone.
 _AT_KINK = 1e-12
 
-# Whether a function is flat is looked for a millionth of a bracket beside a minimizer.
+# Distance from a minimizer, as a share of the bracket, at which a flat part is searched
+# for.
 _AT_SIDE = 1e-6
 
-# A step is near the minimum if the next Newton step would change it by less than a
-# tenth.
+# A step is near the minimizer if the next Newton step would change it by less than this
+# share.
 NEAR = 0.1
 
 
@@ -39,12 +40,13 @@ def bracket_by_cuts(
     longest: float = np.inf,
     accuracy: float = 0.0,
 ) -> tuple[Trial, Trial]:
-    """Return the best step that was tried, and the other end of its bracket.
+    """Return the best trial step, and the other end of its bracket.
 
-    ``trial`` returns value and slope at a step. The next trial is where the tangents at
-    both ends meet. That is exact after a finite number of steps for piecewise linear
-    functions; every third trial is the middle, which curved ones need. The search ends
-    where at most the share ``accuracy`` of the decrease is left to gain.
+    ``trial`` returns value and slope at a step. The next trial is the intersection of
+    the tangents at both ends, which finds minimizers of piecewise linear functions in
+    finitely many steps. Every third trial is the midpoint, as curved functions need.
+    The search stops when at most the share ``accuracy`` of the decrease can still be
+    gained.
     """
     low = trial(0.0)
     start = low.value
@@ -55,7 +57,7 @@ def bracket_by_cuts(
     while high.slope < 0.0:
         if step >= longest:
             return high, high
-        # A function that still falls there falls for ever.
+        # The function is taken as unbounded if it still decreases there.
         if step >= 1e30:
             return high._replace(step=np.inf), high
         low, step = high, min(4.0 * step, longest)
@@ -80,10 +82,10 @@ def bracket_by_cuts(
 
 
 def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Trial:
-    """Return the first step at which the slope is not negative, up to rounding.
+    """Return the first step in a bracket at which the slope is not negative.
 
-    Between one with a negative slope and one with another. Where the function is linear
-    from the former to the latter, which is a kink then, nothing is tried.
+    The slope is negative at ``low`` and not at ``high``. If the function is linear
+    between them, ``high`` is a kink and no trial is needed.
     """
     first = abs(low.slope)
     if not low.slope < 0.0 <= high.slope:
@@ -91,7 +93,8 @@ def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Tr
     for i in range(MOST_STEPS):
         width = high.step - low.step
         rest = high.value - low.value - low.slope * width
-        # Values are off by so much, and a kink by that over its jump.
+        # Rounding error of the values; divided by the jump of the slope it bounds the
+        # error of a kink.
         noise = 4.0 * EPS * max(abs(low.value), abs(high.value))
         jump = high.slope - low.slope
         on_kink = abs(rest) <= noise <= _AT_KINK * jump * width
@@ -99,7 +102,7 @@ def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Tr
             break
         flat = high.slope <= EXACT * first
         if flat:
-            # The function may be flat from further left on.
+            # The flat part of the function may start further left.
             middle = trial(high.step - _AT_SIDE * width)
             if middle.slope < 0.0:
                 break
@@ -131,21 +134,20 @@ def minimize_smooth(
     Parameters
     ----------
     derivatives : callable
-        From a step size to slope and curvature.
+        Returns slope and curvature for a step size.
     accuracy : float
-        A slope of less than ``accuracy`` times the slope at 0 is accepted near the
-        minimizer.
+        A slope below ``accuracy`` times the slope at 0 is accepted near the minimizer.
     negligible : float
-        Any step of a bracket in which the function changes by no more is accepted:
-        where slopes are rounding errors, none vanishes.
+        A step is accepted if the function changes by no more within its bracket. If
+        slopes are rounding errors, none of them vanishes.
     least : float
-        Slopes of no more than that are rounding errors.
+        Slopes of at most this size count as rounding errors.
 
     Returns
     -------
     step : float
-        Where the slope vanishes; 0 if it is non-negative at 0, ``inf``
-        if it stays negative.
+        The zero of the slope; 0 if the slope at 0 is not negative, ``inf`` if it
+        remains negative.
     """
     slope, curvature = derivatives(0.0)
     if slope >= -least:
@@ -154,7 +156,7 @@ def minimize_smooth(
     nearly_rounding, last = EPS**0.5 * -slope, -slope
     low, high = 0.0, np.inf
     fall, climb = -slope, 0.0
-    # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
+    # The first step is at most 1, since the curvature at 0 may be nearly zero.
     step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
     move, n_slow = step, 0
     for _ in range(2 * MOST_STEPS):
@@ -168,16 +170,18 @@ def minimize_smooth(
         if max(fall, climb) * (high - low) <= negligible:
             return step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
-        # Below the root of the rounding unit slopes are rounding errors of larger ones,
-        # once they are not halved any more.
+        # Slopes below the root of the rounding unit that are not halved any more count
+        # as rounding errors.
         small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
-        # Where the slope is small but the minimizer far, a step too long may climb.
+        # If the slope is small but the minimizer is far, a long step may increase the
+        # function.
         if small and abs(newton - step) <= NEAR * step:
             return step
         last = abs(slope)
-        # Down the slope of an exponential function all Newton steps are equally long:
-        # after ten that are more than half as long as the last the bracket is halved
-        # instead. At once, Poisson's deviance on 200,000 x 60 takes 1.3 times as long.
+        # Along an exponential function all Newton steps have equal length. After ten
+        # steps of more than half of the previous length, the bracket is halved instead.
+        # Halving at once takes 1.3 times as long for Poisson's deviance on 200,000 x
+        # 60.
         slow = high < np.inf and abs(newton - step) > 0.5 * move
         n_slow += slow
         if low < newton < high and not (slow and n_slow > 10):
@@ -196,9 +200,9 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
 
     The exact line search of Yu 2009, Alg. 3.3, for any piecewise quadratic function.
     The source sorts all kinks and walks through them; selection finds the same segment
-    in O(n). Equal kinks are passed together. If no kink is left the minimizer lies on
-    the last parabola, or nowhere: then ``inf`` is returned. A function that ends flat
-    has its minimizer at the last kink, even where rounding leaves it a slope.
+    in O(n). Equal kinks are passed together. Beyond all kinks the minimizer lies on the
+    last parabola; without one ``inf`` is returned. A function that is constant beyond
+    the last kink has its minimizer there, even if rounding leaves a slope.
     """
     if f.slope >= 0.0:
         return 0.0
@@ -229,9 +233,9 @@ def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
 def middle_of_flat(derivatives: Derivatives, step: float) -> float:
     """Return the middle of the interval of minimizers around ``step``.
 
-    Where no row has a slope, as happens for separable data, the free parameter has an
-    interval of minimizers. At an end of it the next step along another direction would
-    be stopped at once by the row that begins there.
+    For separable data all rows may have slope zero on an interval of the free
+    parameter. At one of its ends, a step in another direction would be blocked at once
+    by the row that has its kink there.
     """
     if derivatives(step) != (0.0, 0.0):
         return step

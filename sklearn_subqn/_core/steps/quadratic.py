@@ -1,7 +1,8 @@
 """L1-penalized quadratic models of an objective, minimized by coordinate descent.
 
 The model at w is <g, v - w> + <v - w, H (v - w)> / 2 + alpha * Omega(v) with the
-gradient g and the Hessian H of the risk, over some coordinates of v; the others stay.
+gradient g and the Hessian H of the risk, over some coordinates of v; the others are
+fixed.
 """
 
 from __future__ import annotations
@@ -20,39 +21,38 @@ from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
 from .group_step import GroupStep
 
-# H is formed for at most 1000 features of sparse data. docs/constants.md has the
-# figures.
+# Largest number of features of sparse data for which H is formed. docs/constants.md has
+# the figures.
 _MAX_GRAM = 1000
 
-# Forming H takes, for each entry of a row, the time of half a sweep over the columns.
+# Cost of forming H in sweeps over the columns, for each entry of a row.
 # docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY = 0.5
 
-# Where features may be too many for H later, and columns are needed anyway, forming H
-# is taken to cost two sweeps for each entry of a row. docs/constants.md has the
-# figures.
+# Cost of forming H if later models may have too many features for H, and columns are
+# needed in any case. docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
-# H of a multinomial model is formed in any case for up to 600 coordinates.
+# H of a multinomial model is always formed for at most this many coordinates.
 _MAX_JOINT = 600
 
-# H of a multinomial model is formed for at most 5000 coordinates, for which memory has
-# room. docs/constants.md has the figures.
+# Memory limits the coordinates for which H of a multinomial model is formed.
+# docs/constants.md has the figures.
 _MAX_FORMED = 5000
 
-# H of more than ``_MAX_JOINT`` coordinates is formed where that takes the time of at
-# most 400 products with X. docs/constants.md has the figures.
+# H of more than ``_MAX_JOINT`` coordinates is formed if this takes the time of at most
+# 400 products with X. docs/constants.md has the figures.
 _MAX_PRODUCTS = 400.0
 
 
 def by_columns_at_last(objective: Objective) -> bool:
-    """Whether models of one score per row may outgrow their matrix."""
+    """Whether later models of one score per row may be too large for H."""
     design = objective.design
     return design.is_sparse and design.n_features > _MAX_GRAM
 
 
 def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
-    """Whether models of several scores per row form their matrix."""
+    """Whether models of several scores per row form H."""
     if n_coordinates <= _MAX_JOINT:
         return True
     design = objective.design
@@ -62,32 +62,32 @@ def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
 
 
 class QuadraticModel:
-    """The model of one iteration, on some features.
+    """The quadratic model of one iteration, on some features.
 
     Parameters
     ----------
     point : Point
-        w, as a point of the objective of all rows, or of a sample of them for an
-        approximate Hessian. Its regularizer is an ``ElasticNet``, or has groups, of
-        which H is always formed.
+        The point w, of the objective or, for an approximate Hessian, of a sample of the
+        rows. Its regularizer is an ``ElasticNet`` or has groups; with groups H is
+        always formed.
     coordinates : ndarray of shape (m,)
-        Those of w that may change, of the penalized ones, in ascending order. Without
-        H, all those of the same features may.
+        Penalized coordinates of w that may change, in ascending order. Without H, all
+        coordinates of the same features may change.
     needed : ndarray of int
-        Those that are likely to change.
+        Coordinates that are likely to change.
     n_sweeps : int
-        About how many sweeps will be needed, which decides whether H is formed.
+        Expected number of sweeps, which decides whether H is formed.
     longest : float
-        As of ``damping``.
+        As in ``damping``.
     negligible : float
-        As of ``ColumnStep``.
+        As in ``ColumnStep``.
 
     Attributes
     ----------
     by_columns : bool
-        Whether H is not formed.
+        Whether columns are used instead of H.
     accurate : bool
-        Whether it is, of few enough coordinates for accuracy to be cheap.
+        Whether H is formed for so few coordinates that accuracy is cheap.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class QuadraticModel:
         return bool(np.isin(coordinates, self._coordinates).all())
 
     def _inside(self) -> Mask:
-        """Return which entries of ``start`` in ``minimize`` may change."""
+        """Return a mask of the entries of ``start`` in ``minimize`` that may change."""
         m, K = len(self._features), self._n_outputs
         inside = np.zeros((m + self._n_free, K), dtype=bool)
         features = np.searchsorted(self._features, self._coordinates // K)
@@ -209,11 +209,11 @@ class QuadraticModel:
         gram = self._columns.gram(self._h, self._center)
         if not self._n_free:
             return gram
-        # Columns less their means are orthogonal to that of the intercept.
+        # Centered columns are orthogonal to the column of the intercept.
         return linalg.block_diag(gram, self._h.sum())
 
     def along(self, point: Point, p: Floats) -> Line:
-        """Return the line from a point, by the columns of the model if it has them."""
+        """Return the line from a point, by the model's columns if it has any."""
         design = point.objective.design
         if design is not self._design or not self._columns.are_copied:
             return point.along(p)
@@ -221,9 +221,9 @@ class QuadraticModel:
         return Line(point, p, self._columns.forward(coef[self._features]) + intercept)
 
     def change_of_dual(self, dscores: Floats) -> Floats:
-        """Return the change of the dual point that the model predicts for a step.
+        """Return the model's prediction of the change of the dual point by a step.
 
-        That is the last one, where the model is given by columns.
+        If the model uses columns, the step is the last one.
         """
         if isinstance(self._step, ByColumns):
             return self._step.change_of_dual()
@@ -247,7 +247,7 @@ class QuadraticModel:
         """
         K, d, m = self._n_outputs, self._design.n_features, len(self._features)
         start, slopes = self._take(w), self._take(gradient)
-        # The model's columns are less their center, which changes the intercepts.
+        # The model's columns are centered, which shifts the intercepts.
         start[m:] += self._center @ start[:m]
         slopes[:m] -= np.outer(self._center, slopes[m:].sum(axis=0))
         change = self._step.minimize(slopes, start, tol, max_sweeps) - start
@@ -256,12 +256,12 @@ class QuadraticModel:
         p[: d * K].reshape(d, K)[self._features] = change[:m]
         p[d * K :] = change[m:].ravel()
         if K > 1 and self._n_free:
-            # A common shift of all intercepts changes nothing.
+            # A common shift of all intercepts has no effect.
             p[d * K :] -= p[d * K :].mean()
         return p
 
     def _take(self, w: Floats) -> Floats:
-        """Return the entries of the features, intercepts in the last row."""
+        """Return the entries of the model's features, intercepts in the last row."""
         K, d = self._n_outputs, self._design.n_features
         rows = [w[: d * K].reshape(d, K)[self._features]]
         if self._n_free:

@@ -1,4 +1,4 @@
-"""Estimates B of the inverse Hessian, dense and of limited memory.
+"""Estimates B of the inverse Hessian, dense and with limited memory.
 
 Both offer ``apply(v) = B v`` and ``update(dw, dg)`` with displacements dw of parameters
 and dg of gradients (s and y in the literature, where y is not the target).
@@ -27,21 +27,20 @@ class Pair(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The multiple <dw, dg> / <dg, dg> of the identity that suits the pair."""
+        """The multiple <dw, dg> / <dg, dg> of the identity, which fits the pair."""
         return self.curvature / float(self.dg @ self.dg)
 
 
 def has_curvature(dw: Floats, dg: Floats) -> bool:
-    """Whether a pair has positive curvature, which does not underflow."""
+    """Whether a pair has positive curvature that does not underflow."""
     tiny = TINY
     return float(dw @ dg) > tiny and float(dg @ dg) > tiny
 
 
 def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
-    """Return what the BFGS update adds to B of shape (q, q), so that B dg = c dw.
+    """Return the BFGS update of B of shape (q, q), after which B dg = c dw.
 
-    It is the product form (Yu 2009, eq. 2.24; Alg. 5.1, line 15 for c < 1), multiplied
-    out.
+    It is the expanded product form (Yu 2009, eq. 2.24; Alg. 5.1, line 15 for c < 1).
     """
     dw, dg, curvature = pair
     rho = 1.0 / curvature
@@ -55,7 +54,7 @@ def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
 def two_loop(
     v: Floats, pairs: Sequence[Pair], initial: Callable[[Floats], Floats]
 ) -> Floats:
-    """Return B v for the B of some pairs, oldest first, from an initial one.
+    """Return B v for the B that updates an initial one by pairs, oldest first.
 
     The two-loop recursion (Yu 2009, Alg. 2.3); ``initial`` returns a new array.
     """
@@ -71,9 +70,9 @@ def two_loop(
 
 
 class InverseHessian(Protocol):
-    """An estimate B of the inverse Hessian, as solvers see it."""
+    """The interface of estimates B of the inverse Hessian."""
 
-    #: Whether B still is the initial multiple of the identity.
+    #: Whether B is still the initial multiple of the identity.
     pristine: bool
 
     def apply(self, v: Floats) -> Floats:
@@ -85,7 +84,7 @@ class InverseHessian(Protocol):
         ...
 
     def reset(self) -> None:
-        """Forget all curvature: B = identity."""
+        """Discard all curvature: B becomes the identity."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Small convex quadratic programs on the unit simplex, and points of few vertices."""
+"""Small convex quadratic programs on the unit simplex, and points with few vertices."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
     Returns
     -------
     x : ndarray of shape (m,)
-        Always a point of the simplex, and no worse than ``start`` up to rounding.
+        A point of the simplex, no worse than ``start`` up to rounding.
 
     Notes
     -----
-    The support grows by the index of the most negative reduced cost; on a support the
-    step to the minimizer solves a linear system, and where that leaves the simplex the
-    step stops at the boundary and the index that blocked it is dropped. A multiple of
-    the identity far below the size of Q keeps the systems regular where cuts repeat;
-    as it damps steps, not x, it does not move the minimizer.
+    The index with the most negative reduced cost enters the support. On a support the
+    step to the minimizer solves a linear system. A step that leaves the simplex stops
+    at the boundary, and the blocking index leaves the support. A small multiple of the
+    identity keeps systems regular if cuts repeat. It damps steps and not x, so that the
+    minimizer is unchanged.
     """
     m = len(c)
     x = np.maximum(start, 0.0)
@@ -41,7 +41,7 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
     if not scale > 0.0:
         return x
     Q, c = np.ascontiguousarray(Q / scale), c / scale
-    # Where Q vanishes against c, a linear program remains.
+    # If Q is negligible relative to c, the program is linear.
     size = float(np.max(np.diag(Q)))
     ridge = max(ROUNDED * size, 1e-20)
     simplex.minimize(
@@ -50,7 +50,7 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
         x,
         max(size, ridge),
         ridge,
-        # The accuracy of each reduced cost, relative to the terms that it sums.
+        # Accuracy of a reduced cost, relative to its terms.
         EXACT,
         10 * m + 20,
         np.empty((m, m)),
@@ -73,21 +73,22 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
     Returns
     -------
     x : ndarray of shape (m,)
-        A point of the simplex with d + 1 positive entries at most.
+        A point of the simplex with at most d + 1 positive entries.
 
     Notes
     -----
-    As ``minimize_on_simplex``, except for the systems: these are solved by QR factors
-    of the rows of the support, and not of their products, in which small columns are
-    lost beside large ones, and small c beside both. The support then grows by what is
-    no news except for rounding: with 10 rows of MRR and 382 cuts of 4 parameters to all
-    cuts, in 25 times the processor time of the run.
+    As ``minimize_on_simplex``, except that systems are solved by QR factors of the rows
+    of the support. Products of the rows would lose small columns beside large ones, and
+    a small c beside both; rounding errors then add indices to the support. With 10 rows
+    of MRR and 382 cuts of 4 parameters the support grew to all cuts, in 25 times the
+    processor time of the run.
     """
     m, d = A.shape
     x = with_few_vertices(A, c, np.maximum(start, 0.0) / np.maximum(start, 0.0).sum())
     sizes = np.abs(A).max(axis=0)
     unit = max(float(sizes.max(initial=0.0)), float(np.sqrt(np.abs(c).max()))) or 1.0
-    # Errors of reflections stay in proportion to columns if large ones come first.
+    # Errors of Householder reflections are proportional to columns if large columns
+    # come first.
     order = np.argsort(-sizes)
     rows = np.ascontiguousarray(np.column_stack([np.ones(m), A[:, order] / unit]))
     r = d + 1
@@ -95,7 +96,7 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
         rows,
         c / unit / unit,
         x,
-        # The accuracy of each reduced cost, relative to the terms that it sums.
+        # Accuracy of a reduced cost, relative to its terms.
         EXACT,
         10 * m + 20,
         np.empty((r, r)),
@@ -109,7 +110,7 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
 
 
 def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
-    """Return a point of equal Aᵀx and no smaller bᵀx that has few positive entries.
+    """Return a point with equal Aᵀx, no smaller bᵀx and few positive entries.
 
     Parameters
     ----------
@@ -121,18 +122,18 @@ def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
     Returns
     -------
     x : ndarray of shape (m,)
-        At most d + 1 entries are positive, of those that were (Carathéodory's theorem).
+        At most d + 1 of the positive entries remain positive (Carathéodory's theorem).
 
     Notes
     -----
-    As long as more are, there are directions that change neither Aᵀx nor the sum; along
-    each of them x moves up bᵀx, or keeps it, until an entry vanishes.
+    If more are positive, there are directions that change neither Aᵀx nor the sum.
+    Along each of them x moves without decreasing bᵀx until an entry vanishes.
     """
     support = np.flatnonzero(x)
     if support.size <= A.shape[1] + 1:
         return x
     A, b, x, full = A[support], b[support], x[support], np.zeros_like(x)
-    # Columns of any unit weigh the same in what rounding leaves of them.
+    # Scaling makes rounding errors of columns independent of their units.
     sizes = np.abs(A).max(axis=0)
     equations = np.column_stack(
         [A / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(A))]
@@ -147,7 +148,7 @@ def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
         first = falling[np.argmin(ratios)]
         x = np.maximum(x + ratios.min() * step, 0.0)
         x[first] = 0.0
-        # The other directions leave that entry at zero.
+        # The remaining directions keep that entry at zero.
         free = free - np.multiply.outer(step, free[first] / step[first])
         free[first] = 0.0
     full[support] = x / x.sum()
