@@ -13,7 +13,7 @@ from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._loss import Loss
 
-# Newton's method stops when column sums are below this share of the first ones.
+# Newton's method stops when column sums are below 1 % of the first ones.
 _ACCURACY = 0.01
 
 

@@ -31,8 +31,8 @@ _ORDERS = 16
 # Between centers farther apart the function is taken as a line or an exponential.
 _FAR = 40.0
 
-# If the possible bins are more than this many times the rows, occupied bins are found
-# by sorting instead of counting.
+# If there are more than four possible bins for each row, occupied bins are found by
+# sorting instead of counting.
 _SPARSE = 4
 
 

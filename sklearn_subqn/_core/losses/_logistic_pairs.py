@@ -8,7 +8,7 @@ from ._base import Derivatives, Floats
 from ._bin_sums import BinCurvature, BinSums
 from ._pairwise import OrderedPairs, SmoothPairs
 
-# Bins store moments of at most this many levels.
+# Bins store moments of at most 1,000 levels.
 _MOST_LEVELS = 1000
 
 

@@ -1,4 +1,4 @@
-"""BMRM with two cuts, the aggregate and the last one: no quadratic program."""
+"""Bundle method with two cuts, the aggregate and the last one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def aggregated_bmrm(
     Parameters
     ----------
     objective : Objective
-        L2-regularized.
+        L2-regularized objective.
     w : ndarray of shape (q,)
         Starting point.
     endless : bool
-        Whether to go on while there is no progress.
+        Whether to continue without progress.
 
     Returns
     -------

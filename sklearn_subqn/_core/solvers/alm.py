@@ -1,10 +1,11 @@
 """Proximal method of multipliers on the dual: a smooth path to a certified optimum.
 
 The nonsmooth loss is replaced by its smooth envelope around a dual center. A semismooth
-Newton method minimizes the regularized envelope until the gradient is small against the
-gap; the gradient's dual variables then become the center, and the envelope narrows. At
-every iterate these variables are feasible for the dual of the original problem, and
-their dual value comes with the gradient, so that the gap is certified at no cost.
+Newton method minimizes the regularized envelope until the gradient is small relative to
+the gap. The dual variables of the gradient then become the center, and the width
+decreases. At every iterate these variables are feasible for the dual of the original
+problem, and their dual value comes with the gradient, so that the gap is certified at
+no cost.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ..rounding import CLOSE
 from .newton import NewtonSteps
 from .widths import newton_in_turn
 
-# Newton directions by conjugate gradients leave 0.3 times the gradient.
-# docs/constants.md has the figures.
+# Relative residual of conjugate gradients for Newton directions. docs/constants.md has
+# the figures.
 CG_ACCURACY = 0.3
 
-# The factor by which the widths of losses of pairs fall.
+# Factor of each width relative to the one before, for losses of pairs.
 _NARROWER = 0.1
 
 
@@ -34,7 +35,7 @@ def alm(
     Parameters
     ----------
     objective : Objective
-        Its loss offers ``envelope`` and ``dual_variables``.
+        Objective whose loss has ``envelope`` and ``dual_variables``.
     start : Start
         Starting point. Its dual point is the first center; default the subgradient of
         the loss there.
@@ -44,26 +45,27 @@ def alm(
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is a rounding error.
+        "no_progress": the gap no longer decreases; it is a rounding error.
     """
-    # Several intercepts are left to directions: where classes are separable they do not
-    # converge, and balanced dual variables are not those of a gradient.
+    # Several intercepts are part of the directions instead of being minimized over. For
+    # separable classes that minimization does not converge, and balanced dual variables
+    # are not those of a gradient.
     follows = objective.n_free <= 1
     steps = NewtonSteps(exact=False, rtol=CG_ACCURACY, follows_intercept=follows)
     return newton_in_turn(objective, start, steps, width, "alm")
 
 
 def narrowing(objective: Objective, start: Start) -> Solver:
-    """Yield the iterates for smooth losses of pairs of rows, of falling width.
+    """Yield the iterates for smooth losses of pairs with decreasing widths.
 
-    Their dual variables are far too many to be the center of an envelope. The center
-    stays at zero instead, and the width falls until the gap is small enough; the slopes
-    of the smooth loss are feasible dual variables all along.
+    There are too many dual variables of pairs for the center of an envelope. The center
+    remains zero, and the width decreases until the gap is small enough. The slopes of
+    the smooth losses are feasible dual variables.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized; its loss offers ``narrowed``.
+        L2-regularized objective whose loss has ``narrowed``.
     start : Start
         Starting point.
 

@@ -35,15 +35,14 @@ def bfgs(
         Line search, from a line to a step size; its steps obey the curvature condition
         (2.8), so that B stays positive definite.
     epsilon : float
-        The norm of the gradient at which the method ends.
+        Norm of the gradient at which the method stops.
 
     Returns
     -------
     status : str
         "stationary": the gradient vanishes. "short": its norm is at most ``epsilon``.
-        "no_descent": -B g is no descent direction,
-        as happens on nonsmooth objectives. "unbounded", "no_step": outcome of the line
-        search.
+        "no_descent": -B g is no descent direction, which happens on nonsmooth
+        objectives. "unbounded", "no_step": outcome of the line search.
     """
     point = first = objective.at(w)
     yield Iterate(point, point.cut, point.lower_bound, "bfgs")
@@ -65,7 +64,8 @@ def bfgs(
         if not step > 0.0:
             if hessian.pristine:
                 if point is not first:
-                    # Rounding errors that updates have left would lower its bound.
+                    # Scores are computed anew, since accumulated rounding errors would
+                    # weaken the bound.
                     point = objective.at(point.w)
                     yield Iterate(point, point.cut, point.lower_bound, "bfgs")
                 return Status.NO_STEP
@@ -73,8 +73,8 @@ def bfgs(
             continue
         new = minimize_intercept(line.point(step))
         dw, dg = new.w - point.w, new.gradient - point.gradient
-        # Free parameters are minimized over after the search, so that (2.8) need not
-        # hold for dw; a pair without curvature is skipped.
+        # Minimizing over free parameters after the line search may violate (2.8) for
+        # dw; pairs without positive curvature are skipped.
         if has_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new

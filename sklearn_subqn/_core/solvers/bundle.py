@@ -1,9 +1,9 @@
 """Bundle methods for regularized risk minimization (Teo et al. 2010).
 
-The risk is replaced by the maximum of its cuts at earlier points; the regularizer is
-kept as it is. Minimizing this model gives the next point and a lower bound. Intercepts,
-which the regularizer leaves free, are minimized over at each point, so that the cuts
-are those of w -> min_b R(Xw + b), and the model is bounded.
+The model replaces the risk by the maximum of its cuts at earlier points and keeps the
+regularizer. Its minimizer is the next point, and its minimum a lower bound. Intercepts
+are unpenalized and minimized over at each point. So the cuts are cuts of w -> min_b
+R(Xw + b), and the model is bounded.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from ..steps.cut_model import CutModel, Unsolved, cut_model
 from ..steps.intercepts import minimize_intercepts
 from ..steps.line_search import minimizer
 
-# The best points give cuts as well while all cuts take at most a quarter of X's room.
+# The best points also give cuts while all cuts take at most a quarter of the memory of
+# X.
 _BOTH_CUTS = 0.25
 
-# Exponentials of scores beyond 1000 are zero or would overflow.
+# Exponentials of scores beyond 1000 underflow or overflow.
 _FARTHEST_SCORE = 1e3
 
-#: A method ends where more than 95 % of the gap is left after some iterations, and
-#: after two for each parameter: models with fewer cuts may be unable to rise.
+#: A method stops if more than 95 % of the gap remains after several iterations and
+#: after two for each parameter: models with fewer cuts may not be able to increase.
 STALLED = 0.95
 
 
 class _Gaps:
-    """The best gaps so far, which show whether there is progress.
+    """The best gaps so far, a measure of progress.
 
-    Lower bounds below that of the infima of risk and penalty do not count: models of
-    hard data may take thousands of iterations to come up to there. Runs that are
-    ``endless`` go on without progress.
+    Lower bounds below the infima of risk and penalty do not count, since models of hard
+    data may take thousands of iterations to reach them. With ``endless`` a run
+    continues without progress.
     """
 
     def __init__(self, objective: Objective, *, endless: bool) -> None:
@@ -47,7 +48,7 @@ class _Gaps:
         self._gaps: deque[float] = deque(maxlen=max(STALL_WINDOW, 2 * q) + 1)
 
     def shrink(self, best: float, lower_bound: float) -> bool:
-        """Take note of an iteration; return whether to go on."""
+        """Record the gap of an iteration; return whether to continue."""
         self._bound = max(self._bound, lower_bound)
         gaps = self._gaps
         gaps.append(best - self._bound)
@@ -68,7 +69,7 @@ def bmrm(
     Parameters
     ----------
     objective : Objective
-        With any loss, and any regularizer that a model supports.
+        Objective with any loss, and any regularizer that a model supports.
     w : ndarray of shape (q,)
         Starting point, in the domain of the regularizer.
     size : int or None
@@ -76,13 +77,13 @@ def bmrm(
     patience : int or None
         Cuts inactive for this many iterations are removed (section 5.1.1).
     endless : bool
-        Whether to go on while there is no progress.
+        Whether to continue without progress.
 
     Returns
     -------
     status : str
-        "stalled": the gap hardly shrinks any more, or the program over the cuts cannot
-        be solved.
+        "stalled": the gap hardly decreases any more, or the program over the cuts
+        cannot be solved.
     """
     model = cut_model(objective, size=size, patience=patience)
     point = minimize_intercepts(objective.at(w))
@@ -114,30 +115,30 @@ def ls_bmrm(
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
-    Franc and Sonnenburg's OCAS (2008) is the case of the binary hinge. Unlike there the
-    best point gives a cut as well, while all cuts together are small against the data.
-    That costs a product with the few rows whose dual variables change from there to the
-    next, and saves up to half of the iterations.
+    OCAS (Franc and Sonnenburg 2008) is the special case of the binary hinge. Unlike
+    OCAS, the best point also gives a cut while the cuts take little memory relative to
+    the data. This costs a product with the few rows whose dual variables differ between
+    the two points, and saves up to half of the iterations.
 
     Parameters
     ----------
     objective, w, size, patience, endless
         As in ``bmrm``.
     theta : float
-        How far from the best point towards the minimizer of the model the next cut is
-        taken. The source writes 0.9, which Franc and Sonnenburg have as the share of
-        the best point. Smaller shares take fewer iterations on dense data, larger ones
-        on text.
+        The next cut is taken at this share of the way from the best point to the
+        minimizer of the model. The source writes 0.9, which in Franc and Sonnenburg is
+        the weight of the best point. Smaller shares take fewer iterations on dense
+        data, larger shares on text.
     cut_at_best : bool
-        Whether the best point gives a cut as well, while all cuts are small.
+        Whether the best point also gives a cut while the cuts take little memory.
     model : CutModel, optional
-        A model with cuts of the risk to go on with; default a new one.
+        A model with earlier cuts of the risk; default a new one.
 
     Returns
     -------
     status : str
-        "stalled": the gap hardly shrinks any more, or the program over the cuts cannot
-        be solved.
+        "stalled": the gap hardly decreases any more, or the program over the cuts
+        cannot be solved.
     """
     model = model or cut_model(objective, size=size, patience=patience)
     best = minimize_intercepts(objective.at(w))
@@ -160,22 +161,24 @@ def ls_bmrm(
         yield Iterate(best, cut, bound, "ls-bmrm", proof, preparing=endless)
         between = minimize_intercepts(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)
-        # With its own intercept it may be better than the best point on the line.
+        # After minimization over its intercept this point may be better than the best
+        # one.
         if between.value < best.value:
             best = between
     return Status.STALLED
 
 
 def _towards(best: Point, w: Floats) -> Line:
-    """Return the line from a point to w with its best free parameters."""
+    """Return the line to w after minimization over the free parameters at w."""
     return following(best.along(_with_free(w, best) - best.w))
 
 
 def following(line: Line) -> Line:
-    """Return the line to the same end, except for its free parameters, the best ones.
+    """Return the line whose end is minimized over its free parameters.
 
-    The change of the scores is not computed as a difference of scores: where it is tiny
-    the steps are long. Those of an end where exponentials overflow are of no use.
+    The change of the scores is not a difference of scores, which would be inaccurate if
+    it is tiny and steps are long. Free parameters are kept where exponentials overflow
+    at the end.
     """
     o, end = line.start.objective, line.point(1.0)
     n = o.regularizer.n_penalized
@@ -189,7 +192,7 @@ def following(line: Line) -> Line:
 def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
     """Return (1 - theta) * best + theta * end.
 
-    For steep losses theta is divided until no higher than ``highest``.
+    For steep losses theta is reduced until the value is at most ``highest``.
     """
     line = best.towards(end)
     point = line.point(theta)
@@ -201,6 +204,6 @@ def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
 
 
 def _with_free(w: Floats, point: Point) -> Floats:
-    """Return w with the free parameters of a point."""
+    """Return w with the free parameters of another point."""
     n = point.objective.regularizer.n_penalized
     return np.append(w[:n], point.w[n:])

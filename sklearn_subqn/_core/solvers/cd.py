@@ -1,7 +1,7 @@
 """Coordinate descent on quadratic models for L1-penalized smooth losses.
 
-Newton's method on the loss, with the penalty left as it is: the model of each iteration
-is minimized by coordinate descent (Aggarwal, section 5.8.1.2; Yuan, Ho and Lin 2012),
+A proximal Newton method: each iteration minimizes a quadratic model of the loss plus
+the penalty by coordinate descent (Aggarwal, section 5.8.1.2; Yuan, Ho and Lin 2012),
 over a working set of features.
 """
 
@@ -23,95 +23,95 @@ from ..steps.quadratic import (
     by_columns_at_last,
 )
 
-#: At first the model is minimized until its violations are a tenth of those before.
+#: At first the violations of a model are reduced to a tenth.
 ROUGH = 0.1
 
-# A model whose matrix comes from a sample is minimized a little better, since sweeps
-# over it are cheap: to this fraction of the violations before.
+# A model whose matrix comes from a sample is minimized to 3 % of the violations, since
+# sweeps over it are cheap.
 _SAMPLED = 0.03
 
-# Once predictions are good, a dual point needs every last violation removed: the model
-# is minimized to a thousandth of the violations before.
+# Once predictions are good, a model is minimized to a thousandth of the violations,
+# because a dual point has to be nearly feasible.
 _FINE = 1e-3
 
-# With several scores per row, an inexact minimizer of the model may cost 5 % of the
-# gap. docs/constants.md has the figures.
+# With several scores per row, inexact minimization of a model may cost 5 % of the gap.
+# docs/constants.md has the figures.
 _SHARE_OF_GAP = 0.05
 
-# An inexact minimizer may also cost four fifths of the gap at which the run ends.
+# Inexact minimization may also cost four fifths of the gap at which the run stops.
 _SHARE_OF_TOL = 0.8
 
-# A model is minimized by at most 20 sweeps over the working set before predictions are
-# good.
+# Limit on the sweeps over the working set before predictions are good.
 _MAX_ROUGH = 20
 
-# A model is minimized by at most 2000 sweeps once predictions are good.
+# Limit on the sweeps over the working set once predictions are good.
 _MAX_FINE = 2000
 
-# A model is taken to be the last one if its prediction should be off by at most 0.3
-# times the gap at which the run ends. Last models save an iteration on sparse data such
-# as 600 x 1,100, alpha 3e-4.
+# A model is expected to be the last one if the predicted error of its dual point is at
+# most 0.3 times the gap at which the run stops. Such models save an iteration on sparse
+# data, for example 600 x 1,100 with alpha 3e-4.
 _LAST_ERROR = 0.3
 
-# No model is taken to be the last one if a score moved by more than three units of the
-# loss in the step before: models that reach farther predict probabilities beyond 0 and
-# 1, and dual points without these violate constraints.
+# A model is not expected to be the last one if a score changed by more than three units
+# of the loss in the step before. After such steps, models predict probabilities beyond
+# 0 and 1, and dual points without these rows are infeasible.
 _LAST_MOVE = 3.0
 
 # A prediction is good if its error is at most 0.3 times the gap.
 _GOOD = 0.3
 
-# A good prediction is also off by at most 3e-4 times the objective.
+# A good prediction also has an error of at most 3e-4 times the objective.
 _SMALL = 3e-4
 
-#: Scores move by at most about six units of the loss on account of their own row at
-#: first, unless the loss says otherwise.
+#: Initial limit on the change of a score caused by its own row, in units of the loss,
+#: unless the loss has a ``curvature_radius``.
 LONGEST = 6.0
 
-# Scores may move four times as far each time that violations do not fall to ``_SLOW``
-# of the least ones for the second time, nor J by ``_STEEP`` of itself.
+# The limit grows by this factor whenever, for the second time, neither violations
+# decrease to ``_SLOW`` of their minimum nor J decreases by ``_STEEP``.
 _LONGER = 4.0
 
-# Rows with a hundredth of all second derivatives may be left out of models by columns,
-# and with a tenth of that each time that a step is shortened, or J does not fall any
-# more. docs/constants.md has the figures.
+# Models by columns may leave out rows with a hundredth of all second derivatives. The
+# share is divided by ten whenever a step is shortened or J no longer decreases.
+# docs/constants.md has the figures.
 _NEGLIGIBLE = 0.01
 
-# A working set holds at least 200 coordinates.
+# Smallest limit on the coordinates that are added to a working set.
 _SMALL_SET = 200
 
-# A working set grows from one iteration to the next by at most twice the number of
-# coordinates that are used. docs/constants.md has the figures.
+# A working set grows in one iteration by at most this multiple of the nonzero
+# coordinates. docs/constants.md has the figures.
 _GROWTH = 2
 
-# With several scores per row matrices of the working set are expensive, and it grows by
-# at most half of the coordinates that are used. docs/constants.md has the figures.
+# With several scores per row the matrix of a working set is expensive, so the working
+# set grows more slowly. docs/constants.md has the figures.
 _GROWTH_SEVERAL = 0.5
 
-# A sample has at least one row in 25, and more where a model by columns does not hold
+# A sample has at least one row in 25, and more if a model by columns does not contain
 # all entries of X. docs/constants.md has the figures.
 _MOST_STRIDE = 25.0
 
-# Models by columns with less than a third of the entries of X take less time than the
-# further iterations after samples. docs/constants.md has the figures.
+# Without a sample, models by columns with less than a third of the entries of X take
+# less time than the additional iterations that samples cause. docs/constants.md has the
+# figures.
 _LEAST_ENTRIES = 1.0 / 3.0
 
-# A sample for the Hessian has at least 20 rows for each parameter in use, and twice as
-# many once violations do not fall to ``_SLOW`` of those before.
+# A sample for the Hessian has at least 20 rows for each nonzero parameter. The sample
+# is doubled if violations do not decrease to ``_SLOW`` of those before.
 _ROWS_PER_USED = 20
 
-# Violations fall slowly if more than half of them is left after an iteration.
+# Violations decrease slowly if more than half of them remains after an iteration.
 _SLOW = 0.5
 
-# The objective falls steeply if it loses at least a tenth of itself in an iteration.
+# The objective decreases steeply if an iteration lowers it by at least a tenth.
 _STEEP = 0.1
 
-# The chance of a row to be in the sample for the Hessian follows its second
-# derivatives, of whose sum a fifth is added evenly.
+# The probability of a row in the sample for the Hessian is proportional to its second
+# derivative plus a fifth of their sum, spread evenly.
 _LEAST_SHARE = 0.2
 
-# The method ends after five iterations in which violations have not been halved, if the
-# objective does not fall any more either.
+# The method stops after more than five iterations in which violations were not halved,
+# if the objective does not decrease either.
 _MAX_STUCK = 5
 
 
@@ -121,29 +121,30 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth and has second derivatives, its regularizer is an
-        ``ElasticNet`` or a ``GroupPenalty``.
+        Objective with a smooth loss that has second derivatives, and an ``ElasticNet``
+        or a ``GroupPenalty``.
     start : Start
         Starting point.
     stopping : Stopping
-        What gap ends the run; dual points more accurate than that are of no use.
+        Defines the gap at which the run stops; dual points need not be more accurate.
 
     Returns
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": violations no longer fall. Both happen
-        where rounding is all that is left.
+        lowers the objective, or "no_progress": violations no longer decrease. Both
+        happen when only rounding errors remain.
 
     Notes
     -----
     Lower bounds come from two dual points: the gradient of the loss at an iterate, and
-    its prediction by the quadratic model. The latter satisfies the dual constraints up
-    to the accuracy to which the model was minimized, and is off by the square of the
-    step only.
+    its prediction by the quadratic model. The prediction satisfies the dual constraints
+    up to the accuracy of the model's minimizer, and its error is of the order of the
+    squared step.
 
-    A matrix from a sample of the rows serves several iterations, as long as violations
-    fall by half in each and the coordinates with the larger ones take part.
+    A matrix from a sample of the rows is used for several iterations, as long as
+    violations are halved in each and the model contains the coordinates with large
+    violations.
     """
     if not objective.risk.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
@@ -183,7 +184,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             continue
         new = minimize_intercept(new)
         if abs(decrease) <= rounding_of(point):
-            # The new point is no worse: a larger value would be a rounding error.
+            # The new point is not worse: a larger value would be a rounding error.
             new.value = min(new.value, point.value)
         whole = step == 1.0
         predicted = -np.inf
@@ -200,21 +201,21 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
 
 
 class _Trust:
-    """The trust in models: how far they reach, and which rows they may leave out.
+    """Limits of models: the longest steps, and the share of rows that are left out.
 
-    Both change with what comes of the steps.
+    Both adapt to the success of steps.
 
     Parameters
     ----------
     unit : float
-        A length of scores, of the loss.
+        Unit of scores for the loss.
 
     Attributes
     ----------
     longest : float
-        As of ``damping``.
+        Longest step of a score, as in ``damping``.
     negligible : float
-        As of ``ColumnStep``.
+        Share of rows that may be left out, as in ``ColumnStep``.
     """
 
     def __init__(self, unit: float) -> None:
@@ -238,22 +239,22 @@ class _Trust:
         return falls or self._n_stuck <= _MAX_STUCK
 
     def follow(self, line: Line) -> None:
-        """Adapt to how far scores were to move."""
+        """Adapt to the largest change of a score in the model's step."""
         moved = float(np.abs(line.dscores).max())
-        # Damping vanishes with the steps, so that convergence stays quadratic.
+        # Damping vanishes as steps become short, so that convergence stays quadratic.
         factor = max(1.0, self._first / moved) if moved > 0.0 else np.inf
         self.longest = self._reach * factor
 
 
 class _Models:
-    """The models of the iterates, of all rows or of samples of them.
+    """The models at the iterates, of all rows or of samples.
 
     Attributes
     ----------
     sampled : bool
         Whether the last model is of a sample.
     max_sweeps : int
-        How many sweeps are worth while to minimize it.
+        Limit on the sweeps that minimize the model.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -274,10 +275,10 @@ class _Models:
         trust: _Trust,
         predictions: _Predictions,
     ) -> QuadraticModel:
-        """Return the model of a point, of a sample perhaps that of an earlier one.
+        """Return the model at a point, perhaps one of a sample at an earlier point.
 
-        ``residual`` is the smallest subgradient of J there, ``worst`` its largest
-        entry.
+        ``residual`` is the subgradient of J of least norm, ``worst`` its largest
+        absolute entry.
         """
         w = point.w
         active = working_set(self._objective, point, worst)
@@ -288,7 +289,7 @@ class _Models:
         self.max_sweeps = _MAX_FINE if fine else _MAX_ROUGH
         if self.sampled and self._model is not None and self._model.covers(needed):
             return self._model
-        # The new one may have the room of the old one.
+        # The old model is released first, so that the new one can use its memory.
         self._model = None
         self._model = QuadraticModel(
             at_sample(point, self._stride) if self.sampled else point,
@@ -301,7 +302,7 @@ class _Models:
         return self._model
 
     def refuse(self) -> None:
-        """Take a larger sample next, since the last one led nowhere."""
+        """Take a larger sample next, since the last one gave no descent direction."""
         self._worst = 0.0
 
     def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
@@ -314,14 +315,14 @@ class _Models:
 
 
 class _Predictions:
-    """Dual points that models predict, and how accurate they are worth to be.
+    """Dual points predicted by models, and the accuracy that models need for them.
 
     Attributes
     ----------
     good : bool
-        Whether predictions are good, so that models are worth accuracy.
+        Whether predictions are good, so that models should be minimized accurately.
     last : bool
-        Whether the next one should be good enough to end the run.
+        Whether the next prediction should be good enough to stop the run.
     """
 
     def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
@@ -332,7 +333,7 @@ class _Predictions:
         self._error, self._ahead = 0.0, np.inf
 
     def look_ahead(self, value: float) -> None:
-        """Estimate whether the next model is the last one, where J is ``value``."""
+        """Estimate whether the next model is the last one, given the value of J."""
         self.last = self._ahead <= _LAST_ERROR * self._stopping.allowed_gap(value)
         self.good = self.good or self.last
 
@@ -344,15 +345,15 @@ class _Predictions:
         sampled: bool,
         model: QuadraticModel,
     ) -> float:
-        """Return the largest violation that a minimizer of the model may leave."""
+        """Return the largest violation that a minimizer of the model may have."""
         share = _FINE if self.good else _SAMPLED if sampled else ROUGH
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
-        # A dual point off the constraints by so much costs as much as the last
-        # prediction was off, which is more than the next one will be. With several
-        # scores per row, where sweeps are expensive, a share of the gap is enough, and
-        # so is most of what the tolerance leaves.
+        # Violations of the constraints reduce the bound. The reduction may be as large
+        # as the error of the last prediction, which is larger than that of the next
+        # one. With several scores per row sweeps are expensive, and a share of the gap
+        # or most of the tolerance is enough.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
         left = _SHARE_OF_TOL * self._stopping.allowed_gap(point.value)
@@ -365,28 +366,29 @@ class _Predictions:
     def lower_bound(
         self, line: Line, new: Point, model: QuadraticModel, bound: float
     ) -> float:
-        """Return what the dual point predicted for a whole step proves.
+        """Return the lower bound of the dual point predicted for a full step.
 
-        That is -inf if it is not worth the product with X.
+        It is -inf if a product with X would not be justified.
         """
         o, before = self._objective, self._error
         dual, self._error = predicted_dual(line, new, model)
         self._ahead = np.inf
         if before and np.abs(line.dscores).max() <= _LAST_MOVE * self._unit:
-            # Factors from one to the next are squared where convergence is quadratic.
+            # The ratio of successive errors is squared under quadratic convergence.
             self._ahead = self._error * min(1.0, self._error / before) ** 2
         small = _SMALL * size_of(new.value, self._stopping.infimum)
         if self._error > min(_GOOD * (new.value - bound), small):
             return -np.inf
         self.good = True
         if self._error <= ROUNDED * abs(new.value):
-            # The prediction is the gradient at the new point, which will be looked at.
+            # The prediction equals the gradient at the new point, whose bound is
+            # computed anyway.
             return -np.inf
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Expect no last model; none is worth accuracy either unless ``good``."""
-        # A model that reaches too far is not worth accuracy, whatever it predicted.
+        """Expect no last model; unless ``good``, expect no good predictions either."""
+        # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 
 
@@ -395,14 +397,15 @@ def predicted_dual(
 ) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
-    Rows whose prediction is infeasible have the gradient of the loss at ``new``.
+    Infeasible entries of the prediction are replaced by the gradient of the loss at
+    ``new``.
 
     Returns
     -------
     dual : ndarray of the shape of the scores
     error : float
-        Its share of the gap at ``new`` that is due to the loss, by the inequality of
-        Fenchel and Young.
+        The part of the gap at ``new`` that is due to the loss, by the Fenchel-Young
+        inequality.
     """
     o, point = line.start.objective, line.start
     dual = point.dual + model.change_of_dual(line.dscores)
@@ -416,10 +419,10 @@ def predicted_dual(
 
 
 def at_sample(point: Point, stride: int) -> Point:
-    """Return the point with a sample of the rows, whose Hessian is about the same.
+    """Return the point for a sample of the rows with approximately the same Hessian.
 
-    Rows are taken in proportion to their second derivatives, so that nearly linear ones
-    are few, or to their weights where all are linear, and weighted with the inverse.
+    Rows are drawn in proportion to their second derivatives, and by a share evenly, so
+    that few of them are nearly linear. They are weighted by the inverse probabilities.
     """
     o = point.objective
     n = len(point.scores) // stride
@@ -441,11 +444,11 @@ def at_sample(point: Point, stride: int) -> Point:
 
 
 def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
-    """Return the stride of the rows of which the Hessian is to be estimated.
+    """Return the stride of the rows that estimate the Hessian.
 
-    The estimate is off by about the square root of the number of parameters in use over
-    that of rows. It pays where models by columns of one score per row hold many of the
-    entries of X. Those of text hold few.
+    The relative error of the estimate is about the square root of the ratio of nonzero
+    parameters to rows. A sample pays if models by columns of one score per row contain
+    many of the entries of X. For text they contain few.
     """
     design = objective.design
     if design.several_scores or not by_columns_at_last(objective):
@@ -462,21 +465,21 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
 def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     """Return the coordinates that the next model may change, in ascending order.
 
-    Those in use, and others whose gradient is within ``worst`` of the threshold, or
-    beyond it; of these the nearest where they are many.
+    These are the nonzero coordinates, and others whose gradient exceeds the threshold
+    minus ``worst``. If there are many, those with the largest gradients are taken.
     """
     n, groups = objective.regularizer.n_penalized, objective.groups
     used = point.w[:n] != 0.0
     if groups is None:
         excess = np.abs(point.risk_gradient[:n]) - objective.penalties[0]
     else:
-        # The working set has all coordinates of a group, or none.
+        # The working set contains all coordinates of a group or none.
         used = groups.used(point.w)[groups.labels]
         excess = groups.nearness(point.risk_gradient, objective.alpha)[groups.labels]
     candidates = np.flatnonzero(~used & (excess > -worst))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
-    # A model needs hardly more nonzero coordinates than there are scores.
+    # A model rarely needs more nonzero coordinates than there are scores.
     n_used = min(int(np.count_nonzero(used)), point.scores.size)
     limit = max(_SMALL_SET, int(growth * n_used))
     if len(candidates) > limit:

@@ -20,20 +20,20 @@ def cg(objective: Objective, w: Floats, *, beta: str = "polak-ribiere") -> Solve
     Parameters
     ----------
     objective : Objective
-        Differentiable.
+        Differentiable objective.
     w : ndarray of shape (q,)
         Starting point.
     beta : {"fletcher-reeves", "hestenes-stiefel", "polak-ribiere"}
         The multiple, of gradients g, g' before and after a step along p:
         ``<g', g'> / <g, g>``; ``<g', g' - g> / <p, g' - g>``, which conjugacy asks for
         where the gradient is linear along p (eq. 5.22 and 5.23); ``<g', g' - g> / <g,
-        g>``. As conjugacy deteriorates the last two become zero by themselves, which is
-        a restart: they are taken to be not less.
+        g>``. As conjugacy deteriorates, the last two tend to zero, which is a restart.
+        Negative values are replaced by zero.
 
     Returns
     -------
     status : str
-        "no_step": no direction leads further down, as happens at an optimum.
+        "no_step": no direction decreases the objective, as happens at an optimum.
     """
     point = minimize_intercept(objective.at(w))
     p = -point.gradient
@@ -52,7 +52,7 @@ def cg(objective: Objective, w: Floats, *, beta: str = "polak-ribiere") -> Solve
 
 
 def _multiple(beta: str, old: Floats, new: Floats, p: Floats) -> float:
-    """Return by how much of the last direction the next one bends."""
+    """Return the multiple of the last direction in the next one."""
     if beta == "fletcher-reeves":
         return float(new @ new) / float(old @ old)
     change = new - old

@@ -1,4 +1,4 @@
-"""Options of batch solvers that several of them share."""
+"""Options that several batch solvers share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEMORY = {
     )
 }
 
-#: Options of subLBFGS, whose directions descend with B = I as well.
+#: Options of subLBFGS, where B = I also gives descent directions.
 MEMORY_OR_NONE = {
     "memory": replace(
         MEMORY["memory"],
@@ -68,7 +68,7 @@ CURVATURE = {
     )
 }
 
-#: Options of the search along a direction.
+#: Options of the line search.
 LINE_SEARCH = {
     "line_search": Option(
         "the minimizer along the line (Yu 2009, Alg. 3.3), or a step that obeys the "
@@ -95,7 +95,7 @@ LINE_SEARCH = {
     ),
 }
 
-#: Options of solvers all of whose steps obey the Wolfe conditions.
+#: Options of solvers whose steps all satisfy the Wolfe conditions.
 WOLFE = {name: replace(LINE_SEARCH[name], needs=None) for name in ("c1", "c2")}
 
 #: Options of OWL-QN and OWL-QN*.
@@ -160,7 +160,7 @@ BETWEEN = {
     ),
 }
 
-#: Options of methods that go along gradients with steps of a given size.
+#: Options of gradient methods with given step sizes.
 STEP = {
     "eta0": Option(
         "step size (Aggarwal 2020, α of sections 5.8.1 and 5.8.2); None: chosen anew "
@@ -172,7 +172,7 @@ STEP = {
     )
 }
 
-#: Options of the subgradient method, whose steps decrease.
+#: Options of the subgradient method with decreasing steps.
 DECAY = {
     "tau": Option(
         "τ of the factors τ / (τ + t) of step sizes; None: none, as in the source",
@@ -183,7 +183,7 @@ DECAY = {
     )
 }
 
-#: Options of the subgradient method, for an L1 norm.
+#: Options of the subgradient method with an L1 norm.
 SLOPES_AT_ZERO = {
     "random_state": Option(
         "seed of the slopes s_j of an L1 norm where w_j = 0, drawn from [-1, 1] "
@@ -205,7 +205,7 @@ RESTART = {
     )
 }
 
-#: Options of methods that end at a small gradient.
+#: Options of methods that stop at a small gradient.
 GRADIENT = {
     "epsilon": Option(
         "norm ε of the gradient at which to stop (Yu 2009, Alg. 2.1, 2.2); None: tol",
@@ -287,7 +287,7 @@ REGION = {
     )
 }
 
-#: Options of what is chosen at kinks of the loss.
+#: Options of the choice of a subgradient at kinks of the loss.
 AT_KINKS = {
     "random_state": Option(
         "seed of subgradients in line 12 of Alg. 3.1, drawn at random as the β_i of "

@@ -19,8 +19,7 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss is quadratic, of one score for each row, its regularizer an
-        ``ElasticNet``.
+        Objective with a quadratic loss of one score per row, and an ``ElasticNet``.
     w : ndarray of shape (q,)
         Starting point.
 
@@ -28,20 +27,20 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_progress": a cycle
-        changes nothing, as happens where rounding is all that is left.
+        changes nothing, because only rounding errors remain.
 
     Notes
     -----
-    Each coefficient in turn is set to its minimizer with all others as they are, by a
-    soft threshold (eq. 5.32, and problem 5.8.2 for an elastic net). Once a cycle, after
-    its last coefficient, so is a free intercept.
+    Each coefficient in turn is set to its minimizer for fixed others, by a soft
+    threshold (eq. 5.32, and problem 5.8.2 for an elastic net). A free intercept is
+    minimized over once at the end of each cycle.
     """
     if not objective.risk.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
     design, (l1, l2) = objective.design, objective.penalties
     d = design.n_features
     point = minimize_intercept(objective.at(w))
-    # Second derivatives are the same everywhere.
+    # Second derivatives are constant.
     roots = np.sqrt(point.curvature.diagonal())
     indptr, indices, data = MatrixColumns(design, np.arange(d)).arrays
     columns = sparse.csc_array((data, indices, indptr), shape=(design.n_rows, d))
@@ -70,6 +69,7 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
         if not p.any():
             return Status.NO_PROGRESS
         new = point.along(p).point(1.0)
-        # Exactly zero where the threshold says so, not up to the rounding of a sum.
+        # Coefficients that are thresholded to zero are exactly zero, without rounding
+        # errors of a sum.
         new.w[:d] = coef
         point = minimize_intercept(new)

@@ -1,14 +1,14 @@
-"""Dual coordinate ascent, the fastest start where rows are nearly orthogonal.
+"""Dual coordinate ascent, the fastest start if rows are nearly orthogonal.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 1, for losses whose dual
 variables are confined to intervals, and Keerthi, Sundararajan, Chang, Hsieh, Lin
-(2008) for simplices; here also for sets of labels, with unpenalized intercepts and the
-gap.
+(2008) for simplices; here also for sets of labels, with unpenalized intercepts and
+duality gaps.
 
-With a small alpha the dual bends much along the variables of one row, and changes of
-one row undo those of others. Then each round penalizes the distance from a point that
-goes ahead of the parameters, as Nesterov's method does: the accelerated proximal point
-method of Shalev-Shwartz & Zhang (2016) and Lin, Mairal & Harchaoui (2018).
+With a small alpha the dual has a large curvature along the variables of one row, and
+changes of one row undo changes of others. Then each round penalizes the distance from
+an extrapolated point, as in Nesterov's method: the accelerated proximal point method of
+Shalev-Shwartz & Zhang (2016) and Lin, Mairal & Harchaoui (2018).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import minimizer, scaled
 from .sweeps_of_parts import sweeps_of
 
-# Changes of single rows add up to parameters with rounding errors; where the relative
-# gap is below this, its bound is made from parameters computed anew.
+# Parameters are updated by single rows and accumulate rounding errors. Below this
+# relative gap the bound is computed from parameters recomputed from the dual variables.
 _DRIFT = 1e-6
 
-# The method goes on while each round shrinks the gap to less than 0.7 times itself.
+# The method continues while each round reduces the gap to less than 0.7 of the one
+# before.
 SHRINKING = 0.7
 
-# The proximal term replaces the mean curvature of the dual along one variable, in units
-# of the objective's strong convexity, by 1.3 times its root, so that rounds and sweeps
-# share the work. docs/constants.md has the figures.
+# The proximal term changes the mean curvature of the dual along one variable to this
+# multiple of its square root, in units of the objective's strong convexity. That
+# balances the number of rounds and of sweeps. docs/constants.md has the figures.
 _ROOT_CURVATURE = 1.3
 
-# With several scores per row the curvature with the proximal term is at most ten units.
-# Without a limit 6000 rows of mnist with pixels up to 255, alpha 0.01, end at a gap of
-# 1.
+# Limit on this curvature with several scores per row, in the same units. Without it
+# 6000 rows of mnist with pixels up to 255, alpha 0.01, end at a gap of 1.
 _MOST_CURVATURE_SEVERAL = 10.0
 
 
@@ -50,31 +50,31 @@ def dual_ascent(
     shrinking: float = SHRINKING,
     weaker: float = 1.0,
 ) -> Solver:
-    """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
+    """Yield iterates while the gap decreases fast; the last one has a dual point.
 
-    With the proximal term, and for losses with kinks, they are minimizers on lines
-    through those of the ascent: there the dual is close to its optimum long before the
-    parameters that it stands for are.
+    With the proximal term, and for losses with kinks, iterates are minimizers on lines
+    through the parameters of the dual points. Dual points then are nearly optimal long
+    before their parameters.
 
-    An unpenalized intercept makes the dual variables sum to zero, which no change of a
-    single row maintains. It is found by the proximal point method instead: each round
-    penalizes its distance from where the round begins.
+    With an unpenalized intercept dual variables have to sum to zero, and no change of a
+    single row maintains the sum. The proximal point method finds the intercept instead:
+    each round penalizes its distance from its value at the start of the round.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized; its loss has a ``rowwise_dual``, and its design is sparse if
-        that is in intervals.
+        L2-regularized objective whose loss has a ``rowwise_dual``; if that is
+        ``Intervals``, the design is sparse.
     start : Start
         Starting point.
     patience : int
-        Number of rounds, each of some sweeps, in which the gap must shrink.
+        Number of rounds, each of several sweeps, in which the gap must decrease.
     shrinking : float
-        To which share it must.
+        Factor by which the gap must decrease.
     weaker : float
-        What the proximal term is divided by, in place of what suits rows of about the
-        same norm: few long rows are no reason to hold all others. Infinite for no such
-        term.
+        Divisor of the proximal term, whose default strength is right for rows with
+        similar norms; a few long rows would make it too strong for all others. Infinity
+        means no such term.
     """
     if objective.risk.rowwise_dual() is None:
         name = type(objective.loss.set).__name__
@@ -105,7 +105,7 @@ def dual_ascent(
         dual = sweeps.dual
         if not objective.n_free:
             normal = -objective.alpha * sweeps.conjugate_point
-            # Each visit of a row has rounded what its columns had.
+            # Each visit of a row adds a rounding error in its columns.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
             n_rounded = n_visits + sweeps.n_rounded
             error = rounding(16.0 * n_rounded) / share * objective.risk.dual_norm(dual)
@@ -143,7 +143,7 @@ class Extrapolation:
     Parameters
     ----------
     share : float
-        Strong convexity as a share of that with the proximal term.
+        Strong convexity without the proximal term, as a share of that with it.
     """
 
     def __init__(self, share: float) -> None:
@@ -152,16 +152,16 @@ class Extrapolation:
         self._t = 1.0
 
     def next(self) -> float:
-        """Return the weight of the next change, less than one."""
+        """Return the weight of the next change, below one."""
         t = self._t
         self._t = 0.5 + np.sqrt(0.25 + t * t)
         return min((t - 1.0) / self._t, self._limit)
 
 
 def _better(best: Point, point: Point) -> Point:
-    """Return the minimizer on the line from one point through the other, and scaled.
+    """Return the scaled minimizer on the line from one point through the other.
 
-    Momentum carries parameters too far or not far enough as a whole, so that scaling
-    gains much.
+    Momentum makes parameters too long or too short as a whole, so that scaling gains
+    much.
     """
     return scaled(minimizer(best.towards(point)))

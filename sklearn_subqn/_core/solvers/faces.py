@@ -1,23 +1,23 @@
 """Newton's method on faces of boxes and orthants (Bertsekas 1982, Byrd et al. 2016).
 
-Coordinates at a bound beyond which J would fall are left there. With an L1 norm zero is
-such a bound, too: in the orthant of the signs s of w, or of -g where w is zero and the
-subgradient g of least norm is not, the penalty is linear, and J is as smooth as the
-risk. The coordinates that are left leave a face, on which a step of Newton's method
+Coordinates at a bound stay there if J decreases only beyond it. With an L1 norm zero is
+such a bound, too. The penalty is linear in the orthant of the signs of w, or of -g
+where w is zero and the subgradient g of least norm is not; there J is as smooth as the
+risk. The other coordinates span a face F, on which a Newton step
 
     H_FF p_F = -g_F,    w <- the projection of w + t p onto box and orthant,
 
 is taken with the first t = 1, 1/2, ... that lowers J enough. Coordinates that reach
-their bounds on the way stay on them. Once the face is that of the optimum the steps are
-those of Newton's method without bounds, which squares the error. Where OWL-QN ends
-because rounding hides what its steps gain, they prove the last digits: the gradient is
-then right to the root of a rounding error only, and a dual point no better than that.
+their bounds stay there. Once the face is that of the optimum, steps are unconstrained
+Newton steps with quadratic convergence. They follow OWL-QN when rounding hides the
+decrease of its steps: its gradient then has only half of the digits, and so has the
+dual point.
 
-Within linear inequalities A w <= b a step minimizes the quadratic model for all of them
-at once, which is a projection in the metric of H.
+With linear inequalities A w <= b a step minimizes the quadratic model under all
+inequalities, which is a projection in the metric of H.
 
-Losses with kinks have the smooth envelopes of the proximal method of multipliers in
-their place, as in ``alm``.
+Losses with kinks are replaced by the smooth envelopes of the proximal method of
+multipliers, as in ``alm``.
 
 - D. P. Bertsekas (1982), Projected Newton Methods for Optimization Problems with Simple
   Constraints, SIAM J. Control Optim. 20.
@@ -52,8 +52,8 @@ def face_newton(objective: Objective, start: Start) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth and has second derivatives, its regularizer is an
-        ``ElasticNet``, ``Bounded`` or a ``Polyhedron``.
+        Objective with a smooth loss that has second derivatives, and an ``ElasticNet``,
+        ``Bounded`` or a ``Polyhedron``.
     start : Start
         Starting point.
 
@@ -61,8 +61,8 @@ def face_newton(objective: Objective, start: Start) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": neither does the largest violation of
-        the conditions fall. Both happen where rounding is all that is left.
+        lowers the objective, or "no_progress": nor does the largest violation decrease.
+        Both happen when only rounding errors remain.
     """
     point = minimize_intercept(start.or_origin(objective))
     value, worst = np.inf, np.inf
@@ -87,7 +87,7 @@ def face_alm(objective: Objective, start: Start) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss offers ``envelope`` and ``dual_variables``, its regularizer is an
+        Objective whose loss has ``envelope`` and ``dual_variables``, with an
         ``ElasticNet``, ``Bounded`` or a ``Polyhedron``.
     start : Start
         Starting point. Its dual point is the first center; default the subgradient of
@@ -96,14 +96,14 @@ def face_alm(objective: Objective, start: Start) -> Solver:
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is a rounding error.
+        "no_progress": the gap no longer decreases; it is a rounding error.
     """
     start = Start.from_point(start.or_origin(objective), start.dual)
     return newton_in_turn(objective, start, _steps, None, "alm on a face")
 
 
 def _steps(point: Point) -> Iterator[tuple[Point, Point]]:
-    """Yield the best intercepts at a point, and after each step on a face."""
+    """Yield the start and the point after each step, each minimized over intercepts."""
     new: Point | None = point
     while new is not None:
         point = minimize_intercept(new)
@@ -112,7 +112,7 @@ def _steps(point: Point) -> Iterator[tuple[Point, Point]]:
 
 
 def _face(point: Point) -> _Face:
-    """Return the face at a point, of a polyhedron or of box and orthant."""
+    """Return the face at a point, of a polyhedron or of a box and orthant."""
     kind = isinstance(point.objective.regularizer, Polyhedron)
     return _OfPolyhedron(point) if kind else _OfBox(point)
 
@@ -123,7 +123,7 @@ class _Face(Hessian):
     Attributes
     ----------
     gradient : ndarray of shape (q,)
-        The subgradient of least norm, zero in coordinates that are left.
+        Subgradient of least norm, zero in coordinates that stay at their bounds.
     """
 
     gradient: Floats
@@ -135,7 +135,8 @@ class _Face(Hessian):
     def next(self) -> Point | None:
         """Return the first of the steps 1, 1/2, ... that lowers J enough, or None.
 
-        Up to rounding, which near the optimum exceeds what a good step gains.
+        Near the optimum the decrease of a good step may be below the rounding error,
+        which is allowed for.
         """
         point, p = self._point, self._direction()
         allowed = point.value + rounding_of(point)
@@ -148,9 +149,9 @@ class _Face(Hessian):
         return None
 
     def _matrix(self) -> Floats:
-        """Return the Hessian, with a little more of it on its diagonal.
+        """Return the Hessian with a slightly increased diagonal.
 
-        Losses that are linear in places have no curvature there.
+        Piecewise losses may have no curvature.
         """
         matrix = self.matrix()
         matrix[np.diag_indices_from(matrix)] += ROUNDED * matrix.diagonal().max()
@@ -158,11 +159,11 @@ class _Face(Hessian):
 
     @abstractmethod
     def _direction(self) -> Floats:
-        """Return the step of Newton's method on the face."""
+        """Return the Newton step on the face."""
 
     @abstractmethod
     def _projected(self, w: Floats) -> Floats:
-        """Return a point in the domain, near w."""
+        """Return the projection of w onto the domain."""
 
 
 class _OfBox(_Face):
@@ -203,7 +204,7 @@ class _OfBox(_Face):
 
 
 class _OfPolyhedron(_Face):
-    """The face of a polyhedron that a step of Newton's method leads to.
+    """The face of a polyhedron that contains the end of a Newton step.
 
     The step p minimizes <g, p> + <p, H p> / 2 for A (w + p) <= b. With the factor of
     H = L Lᵀ that is the projection of -L⁻¹ g in y = Lᵀ p.

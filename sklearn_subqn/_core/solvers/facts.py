@@ -1,4 +1,4 @@
-"""Facts that decide how a problem is best solved, each computed when asked for."""
+"""Properties of a problem that select its solver, each computed on first use."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from ..steps.newton_direction import (
     is_wide,
 )
 
-# A dual point found for another alpha may be too long where the loss is less than half
-# of the objective.
+# A dual point of another alpha may be too long if the loss is less than half of the
+# objective.
 _LITTLE_LOSS = 0.5
 
-# A dual point may also be too long where the loss is less than a thousandth of the loss
-# without features. Without this rule, digits from alpha 1e-3 to 1e-8 are not proven
-# after 118 iterations, with it after 18.
+# It may also be too long if the loss is less than a thousandth of the loss without
+# features. Without this rule, digits is not solved for alpha from 1e-3 to 1e-8 after
+# 118 iterations, with it after 18.
 _NO_LOSS = 1e-3
 
-# A dual point that may be too long is shortened only to less than 0.9 of its length.
+# A dual point is shortened only if its best multiple is below this one.
 _SHORTER = 0.9
 
-# A dual point that is shortened to less than a hundredth is not a good start.
+# A dual point whose best multiple is below this one is a poor start.
 _FAR = 1e-2
 
 
 class Facts:
-    """A problem, with its shape, scales and kinds.
+    """A problem with its shape, its scales and the types of loss and penalty.
 
     Parameters
     ----------
@@ -52,34 +52,35 @@ class Facts:
     Attributes
     ----------
     l2, l1 : bool
-        The penalty: squares alone, or an elastic net with an L1 norm.
+        Whether the penalty is a squared norm, or an elastic net with an L1 norm.
     groups : bool
         Whether the penalty has norms of groups.
     quadratic : bool
-        Whether the penalty is a quadratic form, such as squares.
+        Whether the penalty is a quadratic form, for example a squared norm.
     box : bool
-        Whether coefficients have bounds, or satisfy inequalities and are so few that
+        Whether coefficients have bounds, or inequalities and so few parameters that
         systems are factorized.
     several : bool
         Whether rows have several scores.
     smooth, kinked_slope : bool
-        Whether the loss is differentiable, and whether it is but its slope is not, for
-        one score per row.
+        Whether the loss is differentiable, and whether it is so with a slope that is
+        not, for one score per row.
     kinks : bool
         Whether the loss has kinks, and a Moreau envelope.
     pairs, narrows : bool
-        Whether losses are of differences of the scores of rows, and whether there are
-        smooth ones close to a loss with kinks.
+        Whether the loss depends on differences of scores of rows, and whether it has
+        kinks and smooth approximations.
     hinge : bool
-        Whether it vanishes beyond a margin, so that zero is a dual point.
+        Whether the loss vanishes beyond a margin, so that zero is a dual point.
     from_zero : bool
         Whether the start is zero.
     poor_start : bool
-        Whether the start is zero, or its dual point, of another alpha, much too long.
+        Whether the start is zero, or its dual point comes from another alpha and is
+        much too long.
     in_one_place : bool
         Whether methods may go through all rows in any order, or look at single columns.
     n_rows, n_features, n_params : int
-        Parameters are those of one score.
+        Numbers of rows, of features, and of parameters of one score.
     """
 
     def __init__(self, objective: Objective, start: Start, options: Options) -> None:
@@ -111,12 +112,12 @@ class Facts:
 
     @property
     def warm(self) -> bool:
-        """Whether the start has a dual point, and is close to the end already."""
+        """Whether the start has a dual point and is close to the solution."""
         return self.start.dual is not None
 
     @cached_property
     def separable(self) -> bool:
-        """Whether dual ascent may go by rows: each has constraints of its own only."""
+        """Whether each row has separate dual constraints, as dual ascent needs."""
         return self._form is not None
 
     @cached_property
@@ -130,9 +131,10 @@ class Facts:
 
     @cached_property
     def text(self) -> bool:
-        """Whether data are like text, and dual ascent may go by rows.
+        """Whether data are like text and dual ascent by rows is possible.
 
-        Newton's systems of smooth losses are small once a category is eliminated.
+        It is False if eliminating a categorical feature makes the Newton systems of a
+        smooth loss small.
         """
         o = self.objective
         if not (o.design.is_text_like and self.separable):
@@ -151,7 +153,7 @@ class Facts:
 
     @property
     def as_loops_read(self) -> bool:
-        """Whether compiled loops need no copy of X, and no threads share the work."""
+        """Whether compiled loops can read X without a copy, and no threads are used."""
         return self.in_one_place and self.objective.design.is_plain
 
     @property
@@ -174,19 +176,19 @@ class Facts:
 
     @cached_property
     def curvature(self) -> float:
-        """The mean curvature weight * ||x||² / alpha of the dual along a row's."""
+        """The mean curvature weight * ||x||² / alpha of the dual along a row."""
         o, n = self.objective, max(self.n_rows, 1)
         return o.design.sum_of_squares() / n / n / o.alpha
 
     @cached_property
     def curved_rows(self) -> float:
-        """Rows with curvature at w = 0 for each parameter."""
+        """Number of rows with curvature at w = 0, for each parameter."""
         curvature = self._origin.curvature
         return self.objective.risk.n_curved(curvature) / self.objective.n_params
 
     @cached_property
     def alpha_share(self) -> float:
-        """Alpha as a share of the least one for which an L1 penalty makes w zero."""
+        """Alpha as a share of the smallest one for which an L1 penalty makes w zero."""
         o = self.objective
         gradient = self._origin.risk_gradient[: o.regularizer.n_penalized]
         largest = float(np.abs(gradient).max(initial=0.0))
@@ -200,11 +202,11 @@ class Facts:
 def _with_shorter_dual(
     objective: Objective, start: Start, dual: Floats
 ) -> tuple[Start, float]:
-    """Return the start with the best multiple of its dual point, and which it is.
+    """Return the start with the best multiple of its dual point, and this multiple.
 
-    At most one. The dual point may be that of a larger alpha. Where there is little
-    loss, optimal ones shrink with alpha: otherwise much of the work would be to take
-    them back.
+    The multiple is at most one. The dual point may come from a larger alpha. If there
+    is little loss, optimal dual points are proportional to alpha, and without scaling
+    most of the work would be to shorten the dual point.
     """
     point = start.at(objective)
     start = Start.from_point(point, dual)
@@ -213,7 +215,7 @@ def _with_shorter_dual(
         return start, 1.0
     normal, offset, *_ = objective.cut(Dual(dual))
     square = objective.regularizer.conjugate(normal / -objective.alpha)
-    # The bound of a multiple c is offset * c - alpha * square * c².
+    # The bound of the multiple c is offset * c - alpha * square * c².
     c = offset / max(2.0 * objective.alpha * square, 1e-300)
     if not 0.0 < c < _SHORTER:
         return start, 1.0

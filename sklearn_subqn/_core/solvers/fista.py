@@ -23,20 +23,19 @@ def fista(
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth, its regularizer has a proximity operator.
+        Objective with a smooth loss, and a regularizer with a proximity operator.
     w : ndarray of shape (q,)
         Starting point.
     eta0 : float, optional
         The step size of all steps; by default that of a backtracking search.
     restart : bool, default=True
-        Whether the momentum is set back to zero whenever the objective rises
-        (O'Donoghue and Candès 2015, eq. 12), in place of a step that raises it.
+        Whether the momentum is reset to zero whenever a step would increase the
+        objective (O'Donoghue and Candès 2015, eq. 12); the step is then discarded.
 
     Returns
     -------
     status : str
-        "no_step": no step size is small enough, as happens where rounding is all that
-        is left.
+        "no_step": no step size is small enough, because only rounding errors remain.
 
     Notes
     -----
@@ -63,7 +62,7 @@ def fista(
             continue
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         factor = 1.0 + (momentum - 1.0) / following
-        # Scores are linear, so that going ahead takes no product with X.
+        # Scores are linear in parameters, so extrapolation needs no product with X.
         ahead = (
             minimize_intercept(point.towards(new).point(factor))
             if factor > 1.0

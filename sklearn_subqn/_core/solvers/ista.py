@@ -7,7 +7,7 @@ from ..losses._base import Floats
 from ..objectives.objective import Objective, Point
 from ..steps.intercepts import minimize_intercept
 
-# Where step sizes are searched for, each is tried a quarter longer than the last one.
+# Factor of the first trial of a backtracking search relative to the last step size.
 LONGER = 1.25
 
 
@@ -17,7 +17,7 @@ def ista(objective: Objective, w: Floats, *, eta0: float | None = None) -> Solve
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth, its regularizer has a proximity operator.
+        Objective with a smooth loss, and a regularizer with a proximity operator.
     w : ndarray of shape (q,)
         Starting point.
     eta0 : float, optional
@@ -27,8 +27,7 @@ def ista(objective: Objective, w: Floats, *, eta0: float | None = None) -> Solve
     Returns
     -------
     status : str
-        "no_step": no step size is small enough, as happens where rounding is all that
-        is left.
+        "no_step": no step size is small enough, because only rounding errors remain.
 
     Notes
     -----
@@ -49,13 +48,13 @@ def ista(objective: Objective, w: Floats, *, eta0: float | None = None) -> Solve
 
 
 def proximal(point: Point, step: float) -> Floats:
-    """Return where a step on the loss and the proximity operator lead."""
+    """Return the result of a gradient step on the loss and the proximity operator."""
     o = point.objective
     return o.regularizer.prox(point.w - step * point.risk_gradient, step * o.alpha)
 
 
 def proximal_step(point: Point, step: float) -> tuple[Point, float] | None:
-    """Return the step whose quadratic upper bound of the loss holds, and its size.
+    """Return the first point with a valid quadratic upper bound, and its step size.
 
     The sizes ``step``, half of it and so on are tried.
     """

@@ -1,10 +1,10 @@
-"""Cutting planes of each sample, for risks of which only an oracle is known.
+"""Cutting planes of each sample, for risks that are given by an oracle.
 
-Joachims, Finley and Yu (2009) call it the n-slack formulation, and asking a cache of
-earlier answers before the oracle constraint caching. Here the risk of all answers so
-far is minimized by bundle methods, which costs no call of the oracle and serves any
-regularizer; the oracle is asked for all samples at the minimizer. The bundle stays: the
-risk of more candidates is only larger.
+Joachims, Finley and Yu (2009) call it the n-slack formulation, and the reuse of earlier
+answers constraint caching. Here bundle methods minimize the risk of all answers so far,
+which needs no call of the oracle and allows any regularizer; then the oracle is called
+for all samples at the minimizer. The cuts remain valid, since more candidates only
+increase the risk.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from ..objectives.risk_by_oracle import Candidates, OracleObjective
 from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
 
-# The gap of the candidates' problem is closed to a fifth of the whole gap, or nearly to
-# the one that is asked for. With a half the examples of segmentation and of base NP
-# take twice the calls of the oracle; with a tenth they take as many or a fifth less,
-# and more time between them.
+# The problem over the candidates is solved to a fifth of the whole gap, or nearly to
+# the required gap. With a half, the examples of segmentation and of base NP need twice
+# the calls of the oracle; with a tenth, as many or a fifth fewer calls, and more time
+# between them.
 _SHARE = 0.2
 
-# The candidates' problem is solved in at most 300 iterations between calls of the
-# oracle.
+# Limit on the iterations between calls of the oracle.
 _MAX_INNER = 300
 
-# The method ends after 50 calls of the oracle without progress. It also ends where the
-# gap of the candidates' problem stalls and most of the whole gap is left: the next run
-# would start at the same point with the same cuts.
+# The method stops after 50 calls of the oracle without progress. It also stops if the
+# gap of the candidates' problem stalls and is most of the whole gap: the next run would
+# start at the same point with the same cuts.
 _MAX_STUCK = 50
 
 
@@ -37,7 +36,7 @@ def n_slack(
     size: int | None = None,
     stopping: Stopping,
 ) -> Solver:
-    """Yield iterates, one for each time that the oracle is asked for all samples.
+    """Yield an iterate for each call of the oracle for all samples.
 
     Parameters
     ----------
@@ -46,18 +45,18 @@ def n_slack(
     size : int or None
         Number of cuts that the bundle keeps, at least 2.
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
 
     Returns
     -------
     status : str
-        "no_progress": the rest of the gap is due to rounding, or the bundle can find no
-        more of it.
+        "no_progress": the remaining gap is a rounding error, or the bundle method
+        cannot reduce it.
     """
     model = cut_model(objective, size=size)
     candidates = Candidates(objective)
     point = best = start.at(objective)
-    # No penalty is negative.
+    # Penalties are not negative.
     bound, n_stuck, is_over = objective.risk_infimum, 0, False
     while True:
         yield Iterate(point, None, bound, "n-slack")

@@ -17,20 +17,20 @@ from ..steps.one_dimension import NEAR, minimize_smooth
 
 
 class NewtonSteps:
-    """Newton's method from a point of one smooth objective after the other.
+    """Newton's method for successive smooth objectives, each from a given point.
 
     Parameters
     ----------
     rtol : float
-        What share of the gradient directions by conjugate gradients leave.
+        Relative residual of directions by conjugate gradients.
     follows_intercept : bool
-        Whether intercepts are minimized over after each step, until a step on wide data
-        is short; they are left to the directions then.
+        Whether intercepts are minimized over after each step. After a short step on
+        wide data they become part of the directions.
     exact : bool
-        Whether steps are exact where that costs little, and end where rounding errors
-        hide what they gain. Envelopes need neither: their centers move anyway.
+        Whether line searches are exact if that is cheap, and steps stop when rounding
+        errors hide their decrease. Envelopes need neither, since their centers move.
     stopping : Stopping, optional
-        What gap ends the run; directions are no more accurate than that asks for.
+        Defines the gap at which the run stops, and thereby the accuracy of directions.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class NewtonSteps:
         self._follows, self._stopping = follows_intercept, stopping
 
     def __call__(self, point: Point) -> Iterator[tuple[Point, Point]]:
-        """Yield the point and one after each step, each also with the best intercepts.
+        """Yield start and points after steps, each also with best intercepts.
 
-        Ends where no step leads further down.
+        It stops if no step decreases the objective.
         """
         o, stopping = point.objective, self._stopping
         last: Point | None = None
@@ -64,8 +64,9 @@ class NewtonSteps:
                 step = newton_step(line, rows_apart=apart)
             else:
                 step = minimize_smooth(line.derivatives, accuracy=NEAR)
-            # Twice what a Newton step gains is the slope: where that is lost in J, and
-            # the last step has not helped the bound either, no further one would.
+            # The slope is twice the decrease of a Newton step. If this is below the
+            # rounding error of J, and the last step did not improve the bound either,
+            # the method stops.
             lost = self._exact and -float(p @ point.gradient) <= EPS * abs(point.value)
             if not 0.0 < step < np.inf:
                 return
@@ -78,22 +79,23 @@ class NewtonSteps:
 def newton(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
     """Yield the iterates of Newton's method with an exact line search.
 
-    Once differentiable, piecewise quadratic losses have a generalized Hessian; where
-    the rows in error no longer change, one step is exact.
+    Piecewise quadratic losses have a generalized Hessian. Once the set of rows with a
+    positive loss is constant, one step is exact.
 
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth and has second derivatives, or generalized ones.
+        Objective with a smooth loss that has second derivatives, possibly generalized
+        ones.
     w : ndarray of shape (q,)
         Starting point.
     stopping : Stopping, optional
-        What gap ends the run; directions are no more accurate than that asks for.
+        Defines the gap at which the run stops, and thereby the accuracy of directions.
 
     Returns
     -------
     status : str
-        "no_step": no direction leads further down, as happens at an optimum.
+        "no_step": no direction decreases the objective, as happens at an optimum.
     """
     for _, point in NewtonSteps(stopping=stopping)(objective.at(w)):
         yield Iterate(point, point.cut, point.lower_bound, "newton", Dual(point.dual))

@@ -29,16 +29,16 @@ def owlqn(
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth, its regularizer an ``ElasticNet``.
+        Objective with a smooth loss and an ``ElasticNet``.
     w : ndarray of shape (q,)
         Starting point.
     hessian : LimitedMemoryInverseHessian
         Estimate B of the inverse Hessian of the smooth part.
     random : Generator, optional
-        Draw subgradients at random, in place of the one that Andrew and Gao choose
-        (Yu 2009, section 4.1.4). Where many coefficients are zero the method then finds
-        no step early, 3 % above the optimum with 84 zeros of 100; where few are, it
-        arrives as fast, and ends within 1e-4 of it.
+        Draws random subgradients instead of the pseudo-gradient of Andrew and Gao (Yu
+        2009, section 4.1.4). If many coefficients are zero, the method then finds no
+        step early: 3 % above the optimum with 84 zeros among 100. With few zeros it is
+        as fast, and stops within 1e-4 of the optimum.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def owlqn(
         if not g.any():
             return Status.STATIONARY
         p = -hessian.apply(g)
-        # The projection of the direction: entries have the signs of -g, or vanish.
+        # The direction is projected: its entries have the signs of -g or vanish.
         p[p * g >= 0.0] = 0.0
         orthant = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
         new = _search(point, p, orthant, g, hessian.pristine)
@@ -82,7 +82,7 @@ def owlqn_star(
     Parameters
     ----------
     objective, w, hessian, random
-        As for ``owlqn``. Random subgradients are corrected by the direction search.
+        As in ``owlqn``. The direction search corrects random subgradients.
     direction_tol, direction_max_iter : float, int
         Tolerance, relative to the objective, and limit of the direction search.
     epsilon : float, optional
@@ -124,7 +124,7 @@ def owlqn_star(
 class _Kink:
     """A point with a given subgradient, and the oracle argsup <g, p> of J.
 
-    Only the penalty has kinks, so that the oracle takes no product with X.
+    Only the penalty has kinks, so the oracle needs no product with X.
     """
 
     def __init__(self, point: Point, gradient: Floats) -> None:
@@ -150,8 +150,8 @@ def _search(
 ) -> Point | None:
     """Backtrack along p with all points projected onto the orthant.
 
-    A step must lower J by a share of <g, w' - w>, as Andrew and Gao ask for. While the
-    projection changes nothing a trial takes no product with X beyond that for the line.
+    A step must lower J by a share of <g, w' - w>, as in Andrew and Gao. While the
+    projection changes nothing, a trial needs no further product with X.
     """
     if not float(g @ p) < 0.0:
         return None
@@ -174,7 +174,7 @@ def _search(
 
 
 def _update(hessian: LimitedMemoryInverseHessian, point: Point, new: Point) -> None:
-    """Store a pair of the smooth part; one without curvature is skipped."""
+    """Store a pair of the smooth part; pairs without positive curvature are skipped."""
     regularizer = point.objective.elastic_net
     dw = new.w - point.w
     dg = new.risk_gradient - point.risk_gradient

@@ -1,7 +1,7 @@
-"""Classical bundle methods, which stabilize by the distance from the best point.
+"""Classical bundle methods, stabilized by the distance from the best point.
 
-Baselines for BMRM (Teo et al. 2010, sections 2.1 and 5.2): cuts of the whole objective
-instead of the risk, and a parameter to tune.
+Baselines for BMRM (Teo et al. 2010, sections 2.1 and 5.2): they use cuts of the whole
+objective instead of the risk, and have a parameter to tune.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from ..steps.line_search import exact
 from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 
-# After a step that gains half of what the model promises, the next one may be longer.
+# Steps become longer after a decrease of at least half of the predicted one.
 _EXCELLENT = 0.5
 
-# Steps get shorter after three null steps in a row at the earliest.
+# Steps become shorter after three null steps in succession at the earliest.
 _MIN_NULL = 3
 
-# The radius gets shorter after ten losses at the latest, whatever the cuts.
+# The radius is halved after ten successive increases of the objective, for any cuts.
 _MAX_LOSSES = 10
 
-# With at most 100 parameters the program is solved by the rows of its cuts: in products
-# of cuts, columns of small size are lost beside large ones, by which the method may end
-# several percent above the optimum. The factors of a few hundred would take longer.
+# With at most 100 parameters the program is solved by the rows of its cuts. Products of
+# cuts lose small columns beside large ones, and the method may then stop several
+# percent above the optimum. For more parameters QR factors would be slower.
 _FEW = 100
 
-# The radius is met to this relative accuracy, or the model's minimum within it.
+# Relative accuracy of the length of a step, or of the model's minimum within the
+# radius.
 _RADIUS_TOLERANCE = 0.1
 
 
@@ -42,7 +43,7 @@ class CenteredModel:
     Parameters
     ----------
     center : Point
-        The best point, with its free parameters minimized over.
+        The best point, after minimization over its free parameters.
     """
 
     def __init__(self, center: Point) -> None:
@@ -59,11 +60,11 @@ class CenteredModel:
         self._cuts.add(Cut(normal, offset), normal)
 
     def count_idle(self) -> None:
-        """Take note of the cuts that had no part in the last step, one an iteration."""
+        """Update the number of iterations since each cut was last active."""
         self._cuts.count_idle()
 
     def error(self, point: Point) -> float:
-        """Return how far below the center's value the cut of J at a point passes."""
+        """Return the linearization error at the center of the cut at ``point``."""
         n = self._n
         at_center = point.value + float(
             point.gradient[:n] @ (self.center.w - point.w)[:n]
@@ -73,8 +74,8 @@ class CenteredModel:
     def step(self, zeta: float) -> tuple[Floats, float]:
         """Minimize the model plus zeta / 2 times the squared distance (eq. 5).
 
-        Returns the step from the center, of shape (n_penalized,), and how far the
-        minimum lies below the value at the center.
+        Returns the step from the center, of shape (n_penalized,), and the decrease from
+        the value at the center to the minimum.
         """
         cuts = self._cuts
         heights = cuts.offsets + cuts.normals @ self.center.w[: self._n]
@@ -99,26 +100,25 @@ def proximal_bundle(
     Parameters
     ----------
     objective : Objective
-        With any loss, and L2.
+        L2-regularized objective with any loss.
     w : ndarray of shape (q,)
         Starting point.
     rho : float
-        A step is serious if it gains this share of what the model promises.
+        A step is serious if its decrease is at least this share of the predicted one.
     zeta : float, optional
-        Weight of half the squared distance, constant; by default it is adapted.
+        Constant weight of half the squared distance; by default it is adapted.
 
     Returns
     -------
     status : str
-        "no_progress": the model promises no more than rounding.
+        "no_progress": the predicted decrease is within rounding errors.
 
     Notes
     -----
-    A given zeta makes the method that of Alg. 1, with a cut where the line search ends,
-    and no other. Else zeta is halved after steps of more than one or an excellent gain,
-    and doubled after three null steps, the cut of the last one passing further below
-    the center than the model promised, as by Kiwiel (1990). Cuts that pass closer
-    improve the model enough.
+    With a given zeta the method is Alg. 1, with a cut at the result of the line search
+    only. Otherwise zeta is halved after steps longer than one or large decreases. It is
+    doubled after three null steps if the linearization error of the last cut exceeds
+    the predicted decrease (Kiwiel 1990); smaller errors improve the model enough.
     """
     center = minimize_intercepts(objective.at(w))
     yield Iterate(center, center.cut, phase="proximal-bundle", proof=Dual(center.dual))
@@ -144,7 +144,8 @@ def proximal_bundle(
         if not fixed and serious and (length > 1.0 or gain >= _EXCELLENT * promise):
             zeta *= 0.5
         elif not (fixed or serious):
-            # A cut where the search ended helps less than one at the model's minimizer.
+            # A cut at the model's minimizer helps more than one at the result of the
+            # line search.
             point = minimize_intercepts(line.point(1.0))
             n_null += 1
             if n_null >= _MIN_NULL and model.error(point) > promise:
@@ -161,27 +162,27 @@ def trust_region_bundle(
 ) -> Solver:
     """Yield the iterates of a bundle method with a trust region (eq. 6).
 
-    The radius follows the ratio of the gain to what the model promises, in the manner
-    of Schramm and Zowe (1992): it is halved after a loss if the new cut passes further
-    below the center than the model promised, and after ten losses anyway. The
-    multiplier zeta of its constraint is found by bisection.
+    The radius adapts to the ratio of actual and predicted decrease, similar to Schramm
+    and Zowe (1992). After an increase of the objective it is halved if the
+    linearization error of the new cut exceeds the predicted decrease, and after ten
+    increases in any case. Bisection finds the multiplier zeta of the constraint.
 
     Parameters
     ----------
     objective : Objective
-        With any loss, and L2.
+        L2-regularized objective with any loss.
     w : ndarray of shape (q,)
         Starting point.
     rho : float
-        As of ``proximal_bundle``.
+        As in ``proximal_bundle``.
     kappa : float, optional
-        Half the squared radius, constant, which the steps meet exactly; by default it
-        is adapted.
+        Half the squared radius, constant and met exactly by steps; by default it is
+        adapted.
 
     Returns
     -------
     status : str
-        "no_progress": the model promises no more than rounding.
+        "no_progress": the predicted decrease is within rounding errors.
     """
     center = minimize_intercepts(objective.at(w))
     yield Iterate(
@@ -195,7 +196,7 @@ def trust_region_bundle(
     n_losses = 0
     while True:
         step, zeta = _step_within(model, radius, zeta, accuracy)
-        # What the model itself promises, without the term of the distance.
+        # The predicted decrease of the model itself, without the proximal term.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
         if promise <= _accuracy(center):
@@ -224,8 +225,8 @@ def _step_within(
 ) -> tuple[Floats, float]:
     """Return the step to the model's minimizer within a radius, and its multiplier.
 
-    A shorter step is enough where the radius holds back little: none within it lowers
-    the model by more than zeta / 2 times its square beyond the step's own.
+    A shorter step is enough if the constraint costs little: within the radius r the
+    model is at most zeta / 2 * r² lower than at the step.
     """
     low, high = 0.0, np.inf
     for _ in range(60):
@@ -249,19 +250,19 @@ def _step_within(
 
 
 def _accuracy(center: Point) -> float:
-    """Return by how much values at points and cuts there may differ."""
+    """Return the accuracy of values of points and cuts."""
     o = center.objective
     several = o.n_free > 1 and not o.loss.smooth
     return (2.0 * SETTLED_GAP if several else rounding(1.0)) * abs(center.value)
 
 
 def _first_zeta(center: Point) -> float:
-    """Return the zeta for which the first step promises about all of the objective."""
+    """Return the zeta whose first predicted decrease is the objective."""
     g = center.gradient
     square = float(g @ g)
     return 0.5 * square / abs(center.value) if square > 0.0 and center.value else 1.0
 
 
 def _line(center: Point, step: Floats) -> Line:
-    """Return the line from the center along a step, free parameters following."""
+    """Return the line along a step, minimized over free parameters at its end."""
     return following(center.along(np.append(step, np.zeros(center.objective.n_free))))

@@ -1,8 +1,7 @@
 """Proximal Newton method on the whole Hessian (Lee, Sun and Saunders 2014).
 
-For an L1 penalty where ``cd`` does not apply: each iteration takes a gradient and the
-matrix of all second derivatives, which rows in several places make as well, and losses
-of pairs.
+For an L1 penalty if ``cd`` is not applicable: each iteration needs a gradient and the
+full Hessian, which are available for rows in several places and for losses of pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
 from .cd import LONGEST, ROUGH
 
-# Models are minimized by at most 300 sweeps over the coordinates.
+# Limit on the sweeps over the coordinates of a model.
 _MAX_SWEEPS = 300
 
 
@@ -27,8 +26,7 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth and its Hessian can be formed; its regularizer is an
-        ``ElasticNet``.
+        Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``.
     start : Start
         Starting point.
 
@@ -36,8 +34,8 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": neither do violations fall. Both happen
-        where rounding is all that is left.
+        lowers the objective, or "no_progress": nor do violations decrease. Both happen
+        when only rounding errors remain.
     """
     o, regularizer = objective, objective.elastic_net
     l1, l2 = (
@@ -47,9 +45,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
-    # Rows in several places begin with the solution of a sample, which may be far.
-    # Without damping log loss on a9a and covtype, alpha 1e-5, takes 26 and 25 passes in
-    # place of 17 and 16.
+    # Rows in several places start with the solution of a sample, which may be far from
+    # the optimum. Without damping, log loss with alpha 1e-5 takes 26 passes on a9a and
+    # 25 on covtype instead of 17 and 16.
     damps = not (o.risk.in_one_place or o.design.several_scores)
     if damps:
         longest = first = LONGEST * o.risk.score_scale(point.scores)
@@ -69,9 +67,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         hessian = o.risk.hessian(curvature)
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
-        # A little is added to the diagonal so that steps have an end where losses are
-        # linear. With 1e-6 squared hinges on a9a, alpha 1e-8, take 100 iterations in
-        # place of 8.
+        # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
+        # of this number, squared hinges on a9a, alpha 1e-8, take 100 iterations instead
+        # of 8.
         diagonal += ROUNDED * diagonal.max()
         step = GramStep(gram, l1, l2, inside, min(hessian.n_rows, o.n_params))
         smooth = gradient[:, np.newaxis]
@@ -82,7 +80,8 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         line = point.along(p)
         length, point = backtrack(line, decrease)
         if damps:
-            # Damping vanishes with the steps, so that convergence stays quadratic.
+            # Damping vanishes as steps become short, so that convergence stays
+            # quadratic.
             moved = line.largest_change
             longest = first * max(1.0, first / moved) if moved else np.inf
         if not length:

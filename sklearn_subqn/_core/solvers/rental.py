@@ -1,11 +1,11 @@
-"""Limited-memory steps around a metric, which is bought once steps have cost as much.
+"""Limited-memory steps with a Hessian as metric, formed once steps have cost as much.
 
-A step of limited memory takes two products with X, second derivatives of all rows many
-more. While it is not known how many steps a problem takes, the cheaper ones come first;
-once they have cost what the matrix does, it is formed and factorized. Both together
-then take at most about twice the time of the better way (as of renting or buying skis,
-Karlin et al. 1988). The matrix is the metric of the steps that follow, whose pairs add
-what it lacks at later points (Nocedal and Wright 2006, section 7.2).
+A limited-memory step costs two products with X, and the Hessian costs many more. The
+number of steps is unknown, so cheap steps come first; once they have cost as much as
+the Hessian, it is formed and factorized. The total is at most about twice the cost of
+the better choice (the ski rental problem, Karlin et al. 1988). The Hessian is the
+metric of later steps, whose pairs correct it at later points (Nocedal and Wright 2006,
+section 7.2).
 """
 
 from __future__ import annotations
@@ -27,38 +27,37 @@ from ..steps.newton_direction import solution_operator
 from ..steps.quasi_newton import Pair, has_curvature, two_loop
 from .newton import newton
 
-# Directions remember ten steps.
+# Number of pairs in limited memory.
 _MEMORY = 10
 
-# Second derivatives that take the time of up to four products with X come before the
-# first step.
+# A Hessian that costs at most four products with X is formed before the first step.
 _AT_ONCE = 4.0
 
-# A sample that estimates second derivatives has at least eight rows for each parameter.
+# Least number of rows for each parameter in a sample that estimates the Hessian.
 _ROWS_PER_PARAMETER = 8
 
-# A diagonal metric is estimated from 500 rows.
+# Number of rows that estimate a diagonal metric.
 _ROWS_OF_DIAGONAL = 500
 
 _PHASE = "rental"
 
-# A bound is computed where the gradient promises a gap of at most 1.5 times what is
-# allowed, and every eighth time.
+# A bound is computed if the gradient predicts a gap of at most 1.5 times the allowed
+# one, and in every eighth step.
 _NEARLY, _INTERVAL = 1.5, 8
 
 
 class BoughtMetric(NamedTuple):
-    """A matrix in place of second derivatives.
+    """A matrix that approximates the Hessian.
 
     Attributes
     ----------
     solve : callable
-        From a gradient g to the solution p of a system with the matrix.
+        Returns the solution p of a system of the matrix with the right-hand side g.
     means : ndarray of shape (n_coef,) or float
-        By how much the best intercept falls where a coefficient rises by one; zero
-        without an intercept.
+        Decrease of the best intercept if a coefficient increases by one; zero without
+        an intercept.
     is_diagonal : bool
-        Whether it is diagonal, apart from the intercept.
+        Whether the matrix is diagonal, apart from the intercept.
     """
 
     solve: Callable[[Floats], Floats]
@@ -66,14 +65,14 @@ class BoughtMetric(NamedTuple):
     is_diagonal: bool = False
 
     def reduced(self, gradient: Floats) -> Floats:
-        """Return the gradient by coefficients that the intercept follows."""
+        """Return the gradient by coefficients after eliminating the intercept."""
         means = self.means
         if isinstance(means, float):
             return gradient
         return gradient[:-1] - means * gradient[-1]
 
     def initial(self, v: Floats, pairs: deque[Pair]) -> Floats:
-        """Return where the recursion over some pairs begins."""
+        """Return the initial vector of the two-loop recursion."""
         p = self.solve(v)
         if self.is_diagonal and pairs:
             _, dg, curvature = pairs[-1]
@@ -82,23 +81,24 @@ class BoughtMetric(NamedTuple):
 
 
 def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) -> Solver:
-    """Yield the iterates of limited-memory steps around a metric.
+    """Yield the iterates of limited-memory steps with a metric.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized; its loss is smooth, of one score per row, and has second
-        derivatives, or bounds of them, of few enough parameters for their matrix.
+        L2-regularized objective with a smooth loss of one score per row that has second
+        derivatives, or bounds of them, and few enough parameters to form the Hessian.
     w : ndarray of shape (q,)
         Starting point.
     stopping : Stopping, optional
-        What gap ends the run. Bounds take a product with X: they are computed where
-        the gradient says that they may be near enough.
+        Defines the gap at which the run stops. A bound costs a product with X and is
+        computed if the gradient predicts a small gap.
 
     Returns
     -------
     status : str
-        That of Newton's method, which goes on where no step leads further down.
+        The status of Newton's method, which follows when no step decreases the
+        objective.
     """
     point = minimize_intercept(objective.at(w))
     price, stride = _price(objective)
@@ -121,7 +121,7 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         p = -two_loop(point.gradient, pairs, partial(metric.initial, pairs=pairs))
         line = point.along(p)
         step = newton_step(line)
-        # Twice what a step of Newton's method gains is the slope.
+        # The slope is twice the decrease of a Newton step.
         lost = -float(p @ point.gradient) <= EPS * abs(point.value)
         done = lost and not allowed < gap < 0.5 * last
         if done or not 0.0 < step < np.inf:
@@ -134,15 +134,15 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
 
 
 def _proven(point: Point) -> Iterate:
-    """Return the point of the best intercept, with its bound."""
+    """Return the point after minimization over its intercept, with its bound."""
     point = minimize_intercept(point)
     return Iterate(point, point.cut, point.lower_bound, _PHASE, Dual(point.dual))
 
 
 def _price(objective: Objective) -> tuple[float, int]:
-    """Return what second derivatives cost in products with X, and a stride of rows.
+    """Return the cost of the Hessian in products with X, and a stride of rows.
 
-    One row in ``stride`` estimates them for about ``_AT_ONCE``.
+    An estimate by one row in ``stride`` costs about ``_AT_ONCE``.
     """
     design, q = objective.design, objective.n_params
     price = design.gram_cost(np.arange(design.n_features))
@@ -153,11 +153,12 @@ def _price(objective: Objective) -> tuple[float, int]:
 def _is_time_to_buy(
     spent: float, price: float, rows: float, gaps: list[float], allowed: float
 ) -> bool:
-    """Whether it takes less time to form another matrix than to go on without.
+    """Whether forming another Hessian takes less time than continuing without it.
 
-    Steps to come without it are taken to divide the gap as those so far, and with it by
-    its number of rows for each parameter. Steps cost half of the matrix before, and
-    with those to come two more than those with another one.
+    Without it, future steps are assumed to reduce the gap at the average rate so far;
+    with it, by its number of rows for each parameter. It is formed if past steps have
+    cost half of it, and if past steps plus the savings in future steps cost twice as
+    much.
     """
     if len(gaps) < 2 or allowed <= 0.0:
         return spent >= price
@@ -169,14 +170,14 @@ def _is_time_to_buy(
 
 
 def _products_ahead(shrinking: float, each: float) -> float:
-    """Return what steps cost that divide the gap by ``each`` until it has shrunk."""
+    """Return the cost of steps that divide the gap by ``each``, until it is reduced."""
     if shrinking <= 1.0:
         return 0.0
     return 2.0 * float(np.log(shrinking) / np.log(each)) if each > 1.0 else np.inf
 
 
 def _full(point: Point, stride: int) -> BoughtMetric:
-    """Return second derivatives, estimated from one row in ``stride``."""
+    """Return the Hessian, estimated from one row in ``stride``."""
     matrix = point.sampled_hessian(stride).matrix()
     means: Floats | float = 0.0
     if point.objective.n_free:
@@ -185,9 +186,9 @@ def _full(point: Point, stride: int) -> BoughtMetric:
 
 
 def _diagonal(point: Point) -> BoughtMetric:
-    """Return the diagonal of second derivatives, with the intercept eliminated.
+    """Return the diagonal of the Hessian after eliminating the intercept.
 
-    Estimated from some of the rows.
+    It is estimated from a sample of the rows.
     """
     o = point.objective
     hessian = point.sampled_hessian(max(1, o.design.n_rows // _ROWS_OF_DIAGONAL))
@@ -198,7 +199,8 @@ def _diagonal(point: Point) -> BoughtMetric:
         free[-1] = 1.0
         *products, total = hessian.apply(free)
         means = np.array(products) / (total or 1.0)
-        # What is left of variances by rounding is no less than the penalty.
+        # Rounding may make differences too small; the exact ones are at least the
+        # penalty.
         diagonal[:-1] = np.maximum(diagonal[:-1] - total * means**2, o.alpha)
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
 

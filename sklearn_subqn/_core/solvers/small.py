@@ -1,9 +1,9 @@
-"""Problems of dense rows by one compiled loop, ``kernels/small.pyx``.
+"""Small problems, solved by one compiled loop, ``kernels/small.pyx``.
 
-It has the same method as ``alm`` and, of smooth losses, ``rental``, in proximal form
-with an L1 norm; the logistic loss of several classes has ``kernels/multinomial.pyx``.
-Calls of Python functions would take most of the time where rows and features are few.
-Points, bounds and dual points come from the objective as everywhere.
+The loop implements ``alm`` and, for smooth losses, ``rental``, in proximal form with an
+L1 norm; the multinomial logistic loss has ``kernels/multinomial.pyx``. With few rows
+and features, calls of Python functions would take most of the time. Points, bounds and
+dual points come from the objective, as for all solvers.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ from .newton import newton
 from .sparse_alm import sparse_alm
 from .widths import first_width
 
-# The loop is asked for a tenth of the gap before if that was not small enough.
+# If the gap was not small enough, the next call requires a tenth of it.
 _SHARE = 0.1
 
-# The loop is asked for a relative gap of no less than a rounding error.
+# Smallest relative gap that is required of the loop.
 _LEAST = 1e-14
 
-# The loop is asked for half of the gap that the run needs: its own gap leaves out
-# rounding, and is an estimate for free intercepts.
+# The loop is required to reach half of the run's tolerance: its own gap ignores
+# rounding errors, and is an estimate with free intercepts.
 _OF_TOL = 0.5
 
-# The loop of classes then goes on to 1e-4 times the gap: coefficients for weighted and
-# for repeated rows agree to seven digits.
+# The multinomial loop continues to 1e-4 of the gap, so that coefficients for weighted
+# and for repeated rows agree to seven digits.
 _CLOSER = 1e-4
 
-# A gap above 1e-10 of the objective is not rounding alone.
+# A gap above 1e-10 of the objective is not caused by rounding alone.
 _MORE_THAN_ROUNDING = 1e-10
 
 
 def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
-    """Yield the start, and where the loop ends for smaller and smaller gaps.
+    """Yield the start, and the results of the loop for decreasing gaps.
 
-    What it leaves, as where features are of very different units, is for ``newton`` or
-    ``alm``.
+    If it does not converge, for example with features in very different units,
+    ``newton`` or ``alm`` continues.
 
     Parameters
     ----------
     objective : Objective
-        With an L2 penalty or an elastic net, and a loss that has ``looped``.
+        Objective with an L2 penalty or an elastic net, and a loss that has ``looped``.
     start : Start
-        Its dual point, if any, is the first center.
+        Starting point. Its dual point, if any, is the first center.
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
 
     Returns
     -------
     status : str
-        "no_progress": the gap is a rounding error; or that of the other method.
+        "no_progress": the gap is a rounding error; or the status of the other method.
     """
     o, risk = objective, objective.risk
     first = point = start.at(o)
-    # Nothing is worth while to prove of the start, which the loop leaves at once.
+    # A bound at the start is not needed, since the loop moves on at once.
     yield Iterate(first, None, o.least, "loop")
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
     w = start.w.copy()
@@ -75,27 +75,28 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         minimize = _loop_of_classes(o, w)
     else:
         minimize = _loop(o, first, start.dual, infimum, w)
-    first_aim = aim = max(_OF_TOL * stopping.tol, _LEAST)
+    first_tol = tol = max(_OF_TOL * stopping.tol, _LEAST)
     status = multinomial.MORE
-    while status != multinomial.STUCK and aim >= _LEAST:
-        status, dual = minimize(aim)
+    while status != multinomial.STUCK and tol >= _LEAST:
+        status, dual = minimize(tol)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
         point, bound = o.at(w.copy()), o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
-        # A dual point inside of its bounds takes longer to find than the next digit.
-        is_last = status == multinomial.STUCK or aim * _SHARE < _LEAST
-        is_late = is_last or aim < first_aim
+        # A feasible dual point costs more time than a more accurate solution.
+        is_last = status == multinomial.STUCK or tol * _SHARE < _LEAST
+        is_late = is_last or tol < first_tol
         if is_late and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
-        # Its balanced copy is kept: with many classes each of them takes much memory.
+        # Only the balanced copy is kept: with many classes each array takes much
+        # memory.
         del dual
         yield Iterate(point, None, bound, "loop", proof)
-        aim *= 1.0 if status == multinomial.MORE else _SHARE
+        tol *= 1.0 if status == multinomial.MORE else _SHARE
     if point.value - bound <= rounding:
         return Status.NO_PROGRESS
     if point.value > first.value:
-        # Where targets are as small as 1e-20 its line search does not reach them.
+        # The line search of the loop fails if targets are as small as 1e-20.
         point, proof = first, Dual(first.dual)
     start = Start.from_point(point, proof.u)
     if not isinstance(o.regularizer, L2):
@@ -115,9 +116,10 @@ def _loop(
     infimum: float,
     w: Floats,
 ) -> Callable[[float], tuple[int, Floats]]:
-    """Return what minimizes to a relative gap from w and, if given, a dual point.
+    """Return a function that minimizes to a relative gap from w and a dual point.
 
-    It changes w, and returns whether the gap was reached, and its dual point.
+    The function changes w in place. It returns whether the gap was reached, and the
+    dual point.
     """
     loss = o.loss.oracle.looped
     assert loss is not None, "one of the table of plans"
@@ -133,9 +135,9 @@ def _loop(
     data = *o.design.plain_rows(), targets, offsets, o.weights, loss, *penalties
     n_penalized = o.regularizer.n_penalized
 
-    def minimize(aim: float) -> tuple[int, Floats]:
+    def minimize(tol: float) -> tuple[int, Floats]:
         nonlocal width
-        numbers, found = (n_penalized, aim, infimum, width), np.empty(n)
+        numbers, found = (n_penalized, tol, infimum, width), np.empty(n)
         reached, width = kernel.minimize(*data, *numbers, w, center, found)
         return reached, found
 
@@ -143,7 +145,7 @@ def _loop(
 
 
 def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Floats]]:
-    """Return what ``_loop`` does, for rows with a score for each class."""
+    """Return such a function as ``_loop`` for the multinomial logistic loss."""
     shape = o.design.n_rows, o.design.n_outputs or 1
     X: Any
     X, sizes = o.design.rows_in_memory() or o.design.plain_rows()
@@ -154,9 +156,9 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Fl
     numbers = o.alpha, o.regularizer.n_penalized
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
-    def minimize(aim: float) -> tuple[int, Floats]:
-        closer = _CLOSER if aim < _MORE_THAN_ROUNDING else 1.0
-        status, found = steps.minimize(closer * aim), np.empty(shape)
+    def minimize(tol: float) -> tuple[int, Floats]:
+        closer = _CLOSER if tol < _MORE_THAN_ROUNDING else 1.0
+        status, found = steps.minimize(closer * tol), np.empty(shape)
         steps.solution(W, found)
         return status, found
 

@@ -2,8 +2,8 @@
 
 As in ``alm`` the loss is replaced by its smooth envelope around a dual center, which
 moves to the dual variables of the minimizer. Here minimizers with the L1 penalty, or
-the elastic net, are found by ``cd``. Dual points of the envelope are dual points of the
-loss, so that each iterate on the way proves a bound.
+the elastic net, are found by ``cd``. Dual points of the envelope are feasible for the
+loss, so that each inner iterate proves a bound.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..steps.intercepts import minimize_intercept
 from .cd import cd
 from .widths import Found, first_width, in_turn
 
-# Inner problems are solved to 0.3 times the outer gap.
+# Inner problems are solved to 0.3 of the outer gap.
 _SHARE = 0.3
 
-# The width is multiplied by one of these factors, which depends on the number of inner
-# steps as in ``widths``. docs/constants.md has the figures.
+# Factors of the width; the number of inner steps selects one, as in ``widths``.
+# docs/constants.md has the figures.
 _FACTORS = (0.2, 0.5, 0.7, 2.0, 10.0)
 
 
@@ -33,16 +33,16 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     Parameters
     ----------
     objective : Objective
-        Its loss, of one score per row, offers ``envelope`` and ``dual_variables``, and
-        the envelope ``feasible``; its regularizer is an ``ElasticNet``
-        or a ``GroupPenalty``.
+        Objective with an ``ElasticNet`` or a ``GroupPenalty``. Its loss, of one score
+        per row, has ``envelope`` and ``dual_variables``, and the envelope has
+        ``feasible``.
     start : Start
         Starting point; its dual point, if there is one, is the first center.
 
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is a rounding error.
+        "no_progress": the gap no longer decreases; it is a rounding error.
     """
     risk = objective.risk
     point = minimize_intercept(start.at(objective))
@@ -69,7 +69,8 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     status = yield from in_turn(
         descend, width, "alm", gap=value - bound, share=_SHARE, factors=_FACTORS
     )
-    # Scaled down to fit the columns, dual points of a tiny alpha prove little.
+    # With a tiny alpha, dual points have to be scaled down to be feasible and prove
+    # little.
     point, proof = minimize_intercept(point.under(objective)), Dual(dual)
     bound = lower_bound(point, [dual], point.value)
     yield Iterate(point, None, bound, "alm", proof)

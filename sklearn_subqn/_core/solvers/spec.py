@@ -1,4 +1,4 @@
-"""What a solver needs of a loss and of a penalty: the entries of the table."""
+"""Requirements of solvers on losses and penalties: the entries of the table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..regularizers import (
     SquaredNorm,
 )
 
-#: Kinds of penalties: the first one that has an object is its kind.
+#: Types of penalties; the first type that an object is an instance of applies.
 Penalties = tuple[type[Regularizer], ...]
 
-#: Squares alone.
+#: Squared norms only.
 SQUARES: Penalties = (L2,)
 
-#: Squares and L1 norms, which go by coordinates.
+#: Squared norms and L1 norms, which are separable by coordinates.
 BY_COORDINATES: Penalties = (L2, ElasticNet)
 
-#: Penalties whose models are minimized by coordinates or blocks of them.
+#: Penalties whose models are minimized by coordinates or blocks of coordinates.
 BY_BLOCKS: Penalties = (L2, ElasticNet, GroupPenalty)
 
 #: Penalties with an L1 norm.
@@ -50,32 +50,33 @@ ANY: Penalties = (Regularizer,)
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """The record of a solver: how it is started, and what it needs.
+    """The entry of a solver: its function, and its requirements.
 
     Attributes
     ----------
     start : callable
-        From objective, starting point and options to the generator of iterates.
+        Returns the generator of iterates for an objective, a start and options.
     smooth : bool or None
         Whether the loss must be differentiable, or must not be; None for any loss.
     proves : bool
-        Whether it proves lower bounds by itself, so that its cuts need not be kept.
+        Whether the solver proves lower bounds itself, so that its cuts need not be
+        kept.
     penalties : tuple of type
-        The kinds of penalties that it takes.
+        The types of penalties that it supports.
     first_order : bool
         Whether values and subgradients of the loss are enough.
     steep : bool
         Whether the loss may grow exponentially.
     envelope : bool
-        Whether losses that are not smooth must have an envelope.
+        Whether a loss with kinks must have an envelope.
     narrows : bool
-        Whether the loss must offer ``narrowed`` ones.
+        Whether the loss must have ``narrowed``.
     by_columns : bool
-        Whether the loss must have second derivatives for models by columns.
+        Whether the loss must have second derivatives for models along columns.
     quadratic : bool
         Whether the loss must be quadratic.
     options : dict
-        What it takes besides the parameters of estimators, by name.
+        Its options besides the parameters of estimators, by name.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -91,7 +92,7 @@ class SolverSpec:
     options: Mapping[str, Option] = field(default_factory=dict)
 
     def takes_penalty(self, regularizer: Regularizer) -> bool:
-        """Return whether the solver takes a penalty."""
+        """Return whether the solver supports a penalty."""
         return isinstance(regularizer, self.penalties)
 
     def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""Least squares for one strength of the penalty after another, by one Gram matrix.
+"""Least squares for a path of penalty strengths, by one Gram matrix.
 
 With H = Xᵀ S X the risk is R(w) = R(0) + <g, w> + ½ wᵀ H w, so that coordinate descent
 for any further strength needs no product with X (the "covariance updates" of Friedman,
@@ -45,9 +45,9 @@ class SquaresPath:
     Parameters
     ----------
     objective : Objective
-        With any strength; ``has_squares_path`` holds.
+        Objective of any strength for which ``has_squares_path`` is True.
     other : SquaresPath, optional
-        The path of other targets of the same rows.
+        A path of other targets for the same rows.
     """
 
     def __init__(self, objective: Objective, other: SquaresPath | None = None) -> None:
@@ -59,7 +59,7 @@ class SquaresPath:
         else:
             gram = objective.risk.hessian(origin.curvature).matrix()
         self._gram: Floats = np.ascontiguousarray(gram)
-        # Sweeps end where no slope changes by more.
+        # Sweeps stop when no slope changes by more than this.
         self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
     def minimize(
@@ -69,17 +69,18 @@ class SquaresPath:
         start: Floats,
         stored: Callable[[Floats], Floats],
     ) -> tuple[Floats, Floats]:
-        """Return minimizers as they are stored, and bounds of their relative gaps.
+        """Return minimizers in stored precision, and bounds of relative gaps.
 
         Parameters
         ----------
         objective : Objective
             The objective of the path with another strength and share of the L1 norm.
         alphas : ndarray of shape (n_alphas,)
-            Strengths in descending order, of which each starts at the last minimizer.
+            Strengths in descending order; each starts at the minimizer of the one
+            before.
         start : ndarray of shape (q,)
         stored : callable
-            Rounds parameters to the type in which they are stored.
+            Rounds parameters to the stored precision.
 
         Returns
         -------
@@ -97,7 +98,7 @@ class SquaresPath:
                 self._gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
             )
             if not violation <= self._tol:
-                # Strongly correlated features need more than sweeps.
+                # With strongly correlated features sweeps alone converge slowly.
                 inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
                 step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
                 columns = slopes[:, np.newaxis], w[:, np.newaxis]

@@ -34,53 +34,55 @@ def subbfgs(
     Parameters
     ----------
     objective : Objective
-        Offers ``at(w)``.
+        Objective with ``at(w)``.
     w : ndarray of shape (q,)
         Starting point.
     hessian : InverseHessian
         The estimate B of the inverse Hessian, full or of limited memory.
     direction_tol, direction_max_iter : float, int
         Tolerance epsilon and limit k_max of the search for a descent direction.
-        The tolerance is relative to the objective, which the source takes to be of
-        size one.
+        The tolerance is relative to the objective; the source assumes an objective of
+        about one.
     epsilon : float, optional
         An absolute tolerance in place of ``direction_tol``.
     epsilon_0 : float, optional
-        That of the first search, in place of ``epsilon``.
+        Tolerance of the first search, in place of ``epsilon``.
     search : callable
         Line search, from a line to a step size.
     h : float
-        What the ratio <dw, dg> / <dg, dg> has to exceed, positive (line 14).
+        Positive lower bound of the ratio <dw, dg> / <dg, dg> (line 14).
     random : Generator, optional
-        Draw the subgradient of line 12 at random where rows lie on kinks, as in section
+        Draws the subgradient of line 12 at random if rows lie on kinks, as in section
         4.1, in place of the steepest one along the step.
 
     Returns
     -------
     status : str
         "no_descent": the direction search failed even with B = I, as it does at an
-        optimum. "unbounded": the objective falls for ever along a line. "no_step": the
-        line search could not move.
+        optimum. "unbounded": the objective is unbounded below along a line. "no_step":
+        the line search found no step.
 
     Notes
     -----
     Line 12 of the algorithm asks for a subgradient g' at the new point with
     <s, g' - g> > 0. The steepest one along p has <p, g'> >= 0 > <p, g>.
 
-    Where the source returns at a failed direction search (line 7), B is first set back
-    to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
+    The source stops after a failed direction search (line 7). Here B is first reset to
+    the identity, because near kinks an ill-conditioned B can make the search exceed
+    k_max.
 
-    A free intercept is a coordinate like any other. Iterates are the points with it
-    minimized over, whose cuts are balanced; the method goes on from the point that its
-    line search found, since moving the intercept would leave the kink that lies there.
+    A free intercept is a coordinate like any other. Iterates are points after
+    minimization over it, whose cuts are balanced. The method itself continues from the
+    result of the line search, since a change of the intercept would leave the kink
+    there.
 
-    Steps of subLBFGS can become ever shorter before the optimum is reached: where more
-    rows lie on kinks there than B has pairs, B does not know them all, and the run
-    stalls. Where it does depends on rounding. With the full matrix B it is rarer.
+    Steps of subLBFGS can become ever shorter before the optimum: if more rows lie on
+    kinks than B has pairs, B cannot represent all of them, and the run stalls. The
+    place depends on rounding. With the full matrix B it is rarer.
 
     The phase of an iterate contains the number of iterations of the direction search,
-    if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was set
-    back.
+    if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was
+    reset.
     """
     point = objective.at(w)
     yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
@@ -94,7 +96,8 @@ def subbfgs(
         n_iter += direction.n_iter
         if not direction.descends:
             if hessian.pristine:
-                # At an optimum the aggregate is about zero and proves it.
+                # At an optimum the aggregate is about zero, and its cut proves
+                # optimality.
                 cut = point.cut_of(direction.aggregate)
                 yield Iterate(point, cut, phase="subbfgs", proof=Dual(point.dual))
                 return Status.NO_DESCENT
@@ -111,7 +114,8 @@ def subbfgs(
             hessian.reset()
             note = ", reset"
             continue
-        # What many updates leave in the scores would lower the cuts.
+        # Scores are computed anew, since accumulated rounding errors would weaken the
+        # cuts.
         new = line.point(step).refreshed(at_kinks=False)
         if random is not None:
             new = new.with_random_dual(random)

@@ -24,17 +24,18 @@ def subgradient(
     Parameters
     ----------
     objective : Objective
-        Its loss does not grow exponentially, its penalty is finite everywhere.
+        Objective whose loss does not grow exponentially and whose penalty is finite.
     w : ndarray of shape (q,)
         Starting point.
     eta0 : float, optional
-        Step size; by default that which would lead to the best lower bound known if J
-        were linear (Polyak 1969).
+        Step size; by default Polyak's (1969), with which a linear J would reach the
+        best known lower bound.
     tau : float or None, default=10.0
-        Step t is ``tau / (tau + t)`` times as long, with None none is shorter.
+        The step size of step t is multiplied by ``tau / (tau + t)``; None means
+        constant step sizes.
     random : Generator, optional
-        Where a coefficient is zero its slope under an L1 norm is drawn uniformly from
-        [-1, 1] (eq. 5.29); by default it is zero.
+        Draws the slope of the L1 norm at zero coefficients uniformly from [-1, 1] (eq.
+        5.29); by default it is zero.
 
     Returns
     -------
@@ -43,8 +44,8 @@ def subgradient(
 
     Notes
     -----
-    A step may raise J; the driver keeps the best point of all. Free parameters are
-    minimized over at every iterate, as far as that is possible.
+    A step may increase J; the driver keeps the best point. Free parameters are
+    minimized over at every iterate, if that is possible.
     """
     point, bound, t = minimize_intercept(objective.at(w)), objective.least, 0
     while True:

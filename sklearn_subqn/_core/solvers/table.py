@@ -1,4 +1,4 @@
-"""The table of solvers: by name, how each is started and what it takes.
+"""The table of solvers by name, with their functions and requirements.
 
 To add one: write its file, import it here and add an entry.
 """
@@ -75,7 +75,7 @@ from .trust_region import trust_region
 
 
 def _from_w(method: Callable[[Objective, Floats], Solver]) -> Any:
-    """Make a method take a start, of which it reads the parameters only."""
+    """Return a function of a start for a method that takes parameters only."""
     return lambda objective, start, options: method(objective, start.w)
 
 
@@ -100,7 +100,7 @@ def _search(options: Options) -> Callable[[Any], float]:
 
 
 def _random(options: Options) -> np.random.Generator | None:
-    """Return what draws subgradients at random, if anything."""
+    """Return the generator of random subgradients, if they are random."""
     seed = options.random_state
     return None if seed is None else np.random.default_rng(seed)
 
@@ -113,7 +113,7 @@ def _cuts(options: Options) -> dict[str, Any]:
 
 
 def _is_endless(options: Options) -> bool:
-    """Whether bundle methods go on without progress: no gap is small enough."""
+    """Whether bundle methods continue without progress: no tolerance is set."""
     return options.stopping.tol == 0.0
 
 
@@ -251,7 +251,7 @@ def _n_slack(objective: Objective, start: Start, options: Options) -> Solver:
 
 _SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH | CURVATURE | AT_KINKS
 
-#: Bundle methods: solvers of any convex loss, up to what their entries say.
+#: Bundle methods: solvers of any convex loss, within the limits of their entries.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "ls-bmrm": SolverSpec(
         _ls_bmrm,
@@ -292,7 +292,7 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     ),
 }
 
-#: The table of solvers of linear scores, which all of their estimators take.
+#: The solvers of linear scores, which all estimators of linear scores support.
 SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, penalties=ANY, first_order=True),
     # Quasi-Newton methods.
@@ -345,7 +345,7 @@ SOLVERS: dict[str, SolverSpec] = {
     **BUNDLE_SOLVERS,
 }
 
-#: Solvers of risks of which only an oracle is known.
+#: Solvers of risks that are given by an oracle.
 STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
     "n-slack": SolverSpec(_n_slack, proves=True, penalties=ANY, first_order=True),
     **BUNDLE_SOLVERS,

@@ -23,32 +23,32 @@ def trust_region(
     """Yield the iterates of Newton's method with steps bounded by a trust region.
 
     The quadratic model is minimized within the region by conjugate gradients, which
-    need products with the Hessian only. The ratio of the improvement of the objective
-    to that of the model changes the radius; a step that does not improve the objective
-    is not accepted.
+    need products with the Hessian only. The radius adapts to the ratio of actual and
+    predicted decrease; a step that does not decrease the objective is rejected.
 
     Parameters
     ----------
     objective : Objective
-        Its loss is smooth and has second derivatives, or generalized ones.
+        Objective with a smooth loss that has second derivatives, possibly generalized
+        ones.
     w : ndarray of shape (q,)
         Starting point.
     delta : float, optional
-        First radius, of Euclidean lengths; by default see the notes.
+        First radius, in Euclidean length; see the notes for the default.
     low, high : float
-        The radius is halved if the objective falls by less than the share ``low`` of
-        what the model promises, and doubled if it falls by more than ``high``, and it
-        was the radius that ended the step.
+        The radius is halved if the decrease of the objective is below the share ``low``
+        of the predicted decrease. It is doubled if the decrease is above the share
+        ``high`` and the step ended at the boundary.
 
     Returns
     -------
     status : str
-        "no_step": the model promises nothing more, as happens at an optimum.
+        "no_step": the model predicts no decrease, as happens at an optimum.
 
     Notes
     -----
-    By default lengths are measured by the diagonal of the first Hessian, so that
-    features of different scale are treated alike, and the first radius is that of a
+    By default lengths are measured in the norm of the diagonal of the first Hessian,
+    which is independent of the scales of features. The first radius is the length of a
     gradient step in this norm.
     """
     point = minimize_intercept(objective.at(w))

@@ -1,9 +1,8 @@
-"""The outer loop of methods that minimize smooth functions of changing width in turn.
+"""The outer loop of methods that minimize a sequence of smooth functions.
 
-A loss with kinks is replaced by a smooth one that has a width and perhaps a center. An
-inner method minimizes it until that is accurate enough for the gap of the original
-problem; then the center moves to the dual variables of the minimizer, and the width
-changes.
+A loss with kinks is replaced by a smooth loss with a width and possibly a center. An
+inner method minimizes it accurately enough for the gap of the original problem. Then
+the center moves to the dual variables of the minimizer, and the width changes.
 """
 
 from __future__ import annotations
@@ -21,40 +20,40 @@ from ..steps.newton_direction import is_wide
 # figures.
 _INNER_SHARE = 0.2
 
-# Inner problems are solved in at most 20 steps.
+# Limit on the steps of an inner problem.
 _MAX_INNER = 20
 
-# Four centers in a row may bring nothing before the gap is taken for rounding.
+# After more than four centers without progress the gap counts as a rounding error.
 _MAX_STUCK = 4
 
-# Each center that brings nothing divides ``_INNER_SHARE`` by ten, since objectives may
-# be more sensitive than smooth ones.
+# Each center without progress multiplies ``_INNER_SHARE`` by this factor, since
+# objectives may be more sensitive than smooth ones.
 _STUCK = 0.1
 
-# The factor for the next width depends on whether the last center took more inner steps
-# than one, than three and than eight.
+# The factor of the next width depends on whether the last center took more than one,
+# three and eight inner steps.
 _STEPS = (1, 3, 8)
 
-# A narrower width brings the center forward faster but is harder to minimize. The first
-# four factors are for centers that took few to many inner steps. Dual variables have
-# rounding errors in proportion to the inverse of the width: the last factor is for
-# widths at which these keep an inner method from going on.
+# With a smaller width the center converges faster, but the smooth loss is harder to
+# minimize. The first four factors are for few to many inner steps. Rounding errors of
+# dual variables are proportional to the inverse width; the last factor is for widths at
+# which they stopped the inner method.
 _FACTORS = (0.4, 0.6, 0.8, 2.0, 10.0)
 
 
 class Found(NamedTuple):
-    """The point and the bound that a step of an inner method has found.
+    """The point and the bound of a step of an inner method.
 
     Attributes
     ----------
     point : Point
-        Of the original objective.
+        A point of the original objective.
     lower_bound : float
-        Of that.
+        A lower bound of the original objective.
     proof : Dual
-        The dual point that proves it.
+        The dual point that proves the bound.
     left : float
-        By how much the smooth objective may be above its minimum, at most.
+        Upper bound of the smooth objective's distance from its minimum.
     """
 
     point: Point
@@ -63,9 +62,9 @@ class Found(NamedTuple):
     left: float
 
 
-#: An inner method takes a width and the most by which the smooth objective may exceed
-#: its minimum. It yields its steps, the starting point first, and ends where no step
-#: leads further down.
+#: An inner method takes a width and the allowed distance of the smooth objective from
+#: its minimum. It yields its steps, the starting point first, and stops if no step
+#: decreases the objective.
 Inner = Callable[[float, float], Iterator[Found]]
 
 
@@ -79,30 +78,30 @@ def in_turn(
     factors: tuple[float, ...] = _FACTORS,
     least: float = 0.0,
 ) -> Solver:
-    """Yield iterates for one width after the other.
+    """Yield iterates for successive widths.
 
     Parameters
     ----------
     inner : callable
-        The inner method, which remembers where it was and moves its center.
+        The inner method, which continues from its last point and moves its center.
     width : float
         The first width.
     phase : str
-        That of the iterates.
+        Phase of the iterates.
     gap : float
         The gap at the start.
     share : float
-        Of the gap, to which inner problems are solved.
+        Share of the gap to which inner problems are solved.
     factors : tuple of float
-        From each width to the next, after at most one step, three, eight and more, and
-        where rounding ended the inner method.
+        Factors of the next width: after at most one, three, eight and more inner steps,
+        and if rounding stopped the inner method.
     least : float
         The smallest width.
 
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is a rounding error.
+        "no_progress": the gap no longer decreases; it is a rounding error.
     """
     best, bound, n_stuck = float("inf"), -float("inf"), 0
     while n_stuck <= _MAX_STUCK and width > least:
@@ -132,26 +131,26 @@ def newton_in_turn(
     phase: str,
     **options: Any,
 ) -> Solver:
-    """Yield iterates of Newton's method on one smooth loss after the other.
+    """Yield iterates of Newton's method on successive smooth losses.
 
     Parameters
     ----------
     objective : Objective
-        Its loss offers ``envelope`` and ``dual_variables``, or ``narrowed``.
+        Objective whose loss has ``envelope`` and ``dual_variables``, or ``narrowed``.
     start : Start
         Starting point. Its dual point is the first center; default the subgradient of
         the loss there.
     steps : callable
-        From a point of the smooth objective to points on the way down from it, the
-        starting point first. Each comes as it is and with the best intercepts.
+        Yields points of decreasing smooth objectives from a starting point, which is
+        the first. Each is given as it is and with the best intercepts.
     width : float, optional
         The first width, see ``in_turn``, which takes the ``options``, too.
     phase : str
     """
     risk, narrows = objective.risk, objective.loss.narrows
     bounded = not isinstance(objective.regularizer, L2)
-    # Where rows can be separated the objective is small, and rests on the last few
-    # violations: too long a w is better by far than one a little too short.
+    # If rows are separable, the objective is small and determined by few violations:
+    # then a w that is too long is much better than one that is slightly too short.
     wide, twice_alpha = is_wide(objective), 2.0 * objective.alpha
     point = start.at(objective)
     dual = point.dual if start.dual is None else start.dual
@@ -185,10 +184,10 @@ def newton_in_turn(
 def first_width(objective: Objective) -> float:
     """Return the first width in units of the loss.
 
-    It is larger where features outnumber rows: there directions and models are better
-    for a smoother problem. With several scores per row it is larger, too, and between
-    where parameters outnumber rows but features do not: of 400 labels in a hierarchy,
-    2,000 x 30, that saves a third.
+    It is larger if there are more features than rows, since directions and models are
+    better for a smoother problem. It is also larger with several scores per row, and
+    intermediate if parameters outnumber rows but features do not: for 400 labels in a
+    hierarchy, 2,000 x 30, this saves a third of the time.
     """
     design = objective.design
     tall = design.n_features < design.n_rows

@@ -14,7 +14,7 @@ from ..rows.column_maps import ColumnMap
 # The constants below were chosen for log loss with an L1 penalty and alpha 1e-5 on
 # news20 (two classes) and rcv1.
 
-# The system of the nonzero coordinates is solved after this many sweeps over them.
+# The system of the nonzero coordinates is solved after five sweeps over them.
 # docs/constants.md has the figures.
 _ROUND = 5
 

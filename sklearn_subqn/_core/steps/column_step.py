@@ -91,7 +91,7 @@ class ColumnStep(ByColumns):
         return np.zeros_like(self._roots)
 
     def _face(self, used: Rows) -> Face:
-        """Return the columns with nonzero coefficients."""
+        """Return the columns whose coefficients are or may become nonzero."""
         inside = self._likely.copy()
         inside[used] = True
         return super()._face(np.flatnonzero(inside))

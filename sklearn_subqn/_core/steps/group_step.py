@@ -11,7 +11,7 @@ from ..losses._base import Floats, Mask
 from ..regularizers import GroupPenalty
 from ..rounding import EPS, ROUNDED
 
-# The system of the nonzero groups is solved after this many sweeps over groups.
+# The system of the nonzero groups is solved after 20 sweeps over groups.
 # docs/constants.md has the figures.
 _SWEEPS = 20
 

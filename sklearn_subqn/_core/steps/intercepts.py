@@ -12,15 +12,15 @@ from ..rounding import EPS
 from .line_search import exact
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
 
-# Intercepts are optimal if sums of dual variables are below this share of their scale.
+# Intercepts are optimal if sums of dual variables are below 1e-13 of their scale.
 _SETTLED = 1e-13
 
-# If a full step does not halve sums below this share of their scale, the sums are taken
-# as rounding errors.
+# If a full step does not halve sums below 1e-10 of their scale, the sums are taken as
+# rounding errors.
 _ROUGHLY_MINIMAL = 1e-10
 
-# Sums below this share of their scale are accepted after several searches that did not
-# reduce them.
+# Sums below 1e-5 of their scale are accepted after several searches that did not reduce
+# them.
 _NEARLY_MINIMAL = 1e-5
 
 # Limit on the Newton steps of intercepts.
@@ -39,7 +39,7 @@ _NARROWER = 0.5
 # Smallest width of an envelope in units of the loss; moving centers give the accuracy.
 _NARROWEST = 1e-3
 
-# Steps stop after this many searches that did not reduce the sums.
+# Steps stop after three searches that did not reduce the sums.
 _MAX_IDLE = 3
 
 # Limit on the step of an intercept, relative to the larger of one and the largest

@@ -11,7 +11,7 @@ from ..kernels import piecewise
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic
 from ..rounding import EPS, MOST_STEPS, ROUNDED
 
-# Slopes below this share of the first slope count as zero.
+# Slopes below 1e-14 of the first slope count as zero.
 EXACT = 1e-14
 
 # Relative accuracy, as a share of a bracket, of a kink that is located by values alone.
@@ -21,8 +21,8 @@ _AT_KINK = 1e-12
 # for.
 _AT_SIDE = 1e-6
 
-# A step is near the minimizer if the next Newton step would change it by less than this
-# share.
+# A step is near the minimizer if the next Newton step would change it by less than a
+# tenth.
 NEAR = 0.1
 
 

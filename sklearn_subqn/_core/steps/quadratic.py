@@ -33,7 +33,7 @@ _SWEEPS_PER_ENTRY = 0.5
 # needed in any case. docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
-# H of a multinomial model is always formed for at most this many coordinates.
+# H of a multinomial model is always formed for at most 600 coordinates.
 _MAX_JOINT = 600
 
 # Memory limits the coordinates for which H of a multinomial model is formed.

@@ -1,7 +1,7 @@
-"""Related problems: easier ones, whose solutions help to solve the original.
+"""Related problems that are easier and whose solutions help to solve the original one.
 
-Each file has functions from an objective to a ``Related``: another objective, and how
-what is found for it, point, bound and dual point, is carried over.
+Each file has functions from an objective to a ``Related``: another objective, and a map
+of its points, bounds and dual points to the original one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Method = Callable[[Objective, Start], Solver]
 
 
 def as_it_is(start: Start) -> Start:
-    """Return the start itself."""
+    """Return the start unchanged."""
     return start
 
 
@@ -27,17 +27,17 @@ class Related(NamedTuple):
     Attributes
     ----------
     objective : Objective
-        Of the easier problem.
+        The objective of the easier problem.
     lift : callable
-        From an iterate of it, and whether it is the best one in the end, to what that
-        says of the original: an iterate, or None for nothing. A product with X is
-        worth while in the end only.
+        Maps an iterate of the easier problem to one of the original problem, or to None
+        if it is of no use. The second argument is True for the final best iterate; only
+        then a product with X is justified.
     is_solved : callable
-        From its best point, bound and dual point so far to whether they are enough.
+        Whether the best iterate so far is accurate enough.
     max_iter : int or inf
-        Limit on its iterations.
+        Limit on the iterations.
     lower : callable
-        From a start of the original problem to one of it.
+        Maps a start of the original problem to one of the easier problem.
     """
 
     objective: Objective
@@ -50,10 +50,10 @@ class Related(NamedTuple):
 def solve_related(
     related: Related, method: Method, start: Start
 ) -> Generator[Iterate, None, Iterate | None]:
-    """Yield what iterates of a related problem become; return the last one.
+    """Yield the lifted iterates of a related problem; return the last one.
 
-    That is the best point, bound and dual point of the original problem, or None if it
-    is better to begin anew.
+    It has the best point, bound and dual point of the original problem. None means that
+    a new start is better.
     """
     iterates = method(related.objective, related.lower(start))
     best = None
@@ -73,11 +73,11 @@ def solve_related(
 
 
 def on_the_way(stopping: Stopping) -> Callable[[Iterate], bool]:
-    """Return whether gaps may end a problem on the way, as a function of iterates."""
+    """Return a rule whether the gap of an intermediate problem is small enough."""
     return lambda best: best.gap <= stopping.allowed_on_the_way(best.point.value)
 
 
 def within(tol: float) -> Callable[[Iterate], bool]:
-    """Return whether relative gaps are at most ``tol``, as a function of iterates."""
+    """Return a rule whether relative gaps are at most ``tol``."""
     rule = Stopping(tol)
     return lambda best: rule.is_reached(best.gap, best.point.value)

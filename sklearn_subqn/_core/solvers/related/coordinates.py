@@ -1,4 +1,4 @@
-"""A problem in other coordinates, with the same scores and proofs of its own."""
+"""A problem in other coordinates, with equal scores and its own bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...losses._base import Floats
 from ...objectives.objective import Dual, Objective, Point
 from . import Related
 
-# Bounds are computed from X itself each time that the gap has shrunk by this factor.
+# Bounds are computed from X itself whenever the gap has been halved.
 _CLOSER = 0.5
 
 
@@ -21,7 +21,7 @@ class OtherCoordinates(Protocol):
     Attributes
     ----------
     objective : Objective
-        Of parameters in these coordinates, with the same scores.
+        Objective of parameters in these coordinates, with equal scores.
     """
 
     objective: Objective
@@ -30,28 +30,28 @@ class OtherCoordinates(Protocol):
         """Return the coordinates of parameters."""
 
     def point(self, point: Point) -> Point:
-        """Return a point in these coordinates as one of the original objective."""
+        """Return a point in these coordinates as a point of the original objective."""
 
     def dual(self, dual: Dual) -> Dual:
-        """Return a dual point with what is known of it for the original risk."""
+        """Return a dual point as a dual point of the original risk."""
 
     def bound(self, iterate: Iterate, last: bool) -> float:
-        """Return a lower bound of the original objective by what proves one here.
+        """Return a lower bound of the original objective by an iterate's dual point.
 
-        That of the ``last`` iterate may cost many products with X.
+        For the ``last`` iterate it may cost many products with X.
         """
 
 
 def in_coordinates(
     objective: Objective, stopping: Stopping, other: OtherCoordinates
 ) -> Related:
-    """Return the problem in other coordinates; bounds are those of the original one.
+    """Return the problem in other coordinates, with bounds of the original one.
 
     Parameters
     ----------
     objective : Objective
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
     other : OtherCoordinates
     """
     inner_objective = other.objective

@@ -1,8 +1,8 @@
-"""The loss with kinks that a smooth one becomes where its bends are narrow.
+"""The loss with kinks that is the limit of a smooth one with narrow bends.
 
-The optimal scale of residuals vanishes where a model goes through most of the rows. It
-is then that of least absolute errors, for which there are better methods than for a
-smooth loss that is hardly one. Its dual point is one of the smooth loss, or nearly.
+The optimal scale of residuals vanishes if a model fits most rows exactly. The problem
+then becomes least absolute errors, for which there are better methods than for a nearly
+nonsmooth loss. Its dual point is nearly feasible for the smooth loss.
 """
 
 from __future__ import annotations

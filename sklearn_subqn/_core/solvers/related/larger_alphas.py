@@ -1,11 +1,12 @@
-"""Larger alphas, where a small one holds rows too tightly.
+"""Continuation from larger alphas, for problems with a small alpha.
 
-The solution for each is the start for one that is smaller by a factor. In the end two
-cases are left. Where rows are apart, parameters w without a loss have the objective
-alpha * Omega(w), which falls with alpha as the dual value of a dual point does that
-shrinks with alpha: relative gaps are the same for all smaller alphas. Where they are
-not, the penalty becomes negligible, and a dual point is as good for smaller alphas as
-long as it does. So a solution for a larger alpha may end it all.
+The solution for each alpha is the start for the next one, smaller by a factor. For
+small alphas there are two cases. If rows are separable, parameters w without a loss
+have the objective alpha * Omega(w). The dual value of a dual point proportional to
+alpha decreases in the same way, so that relative gaps are equal for all smaller alphas.
+If rows are not separable, the penalty becomes negligible, and one dual point is nearly
+optimal for all smaller alphas. In both cases the solution for a larger alpha may end
+the run.
 """
 
 from __future__ import annotations
@@ -22,45 +23,46 @@ from . import Related, within
 
 _PHASE = "larger alphas"
 
-# Alphas fall by this factor.
+# Factor between successive alphas.
 _FACTOR = 10.0
 
-# A solution that proves something is found to a relative gap of 0.01.
+# Relative gap to which problems that prove bounds are solved.
 _TOL = 1e-2
 
-# A solution that proves something is sought for at most 300 iterations.
+# Limit on the iterations of problems that prove bounds.
 _MAX_ITER = 300
 
-# Where a relative gap of a tenth is left, it is better to begin at zero after all.
+# If a larger relative gap remains, the run starts at zero instead.
 _FAILED = 0.1
 
-# A solution that is no more than a start is found to a relative gap of a tenth.
+# Relative gap to which problems that only give a start are solved.
 _TOL_ROUGH = 0.1
 
-# A solution that is no more than a start is sought for at most 50 iterations.
+# Limit on the iterations of problems that only give a start.
 _MAX_ITER_ROUGH = 50
 
-# Rows are apart if the loss is at most a tenth of the objective: a larger alpha may
-# then end the run.
+# Rows count as separated if the loss is at most a tenth of the objective; a larger
+# alpha may then end the run.
 _APART = 0.1
 
-# The penalty is negligible, and a larger alpha may end the run, if the penalty would be
-# at most a thousandth of the objective even with the gradient of the larger alpha.
+# The penalty is negligible if it is at most a thousandth of the objective even with the
+# gradient of the larger alpha; a larger alpha may then end the run.
 _ALONE = 1e-3
 
 
 def larger_alphas(
     objective: Objective, excess: float, stopping: Stopping
 ) -> Iterator[Related]:
-    """Return the problems of alphas from about ``excess`` times the objective's on.
+    """Return the problems of alphas from about ``excess`` times the original.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized; its loss is bounded from below, so that zero is a dual point.
+        L2-regularized objective whose loss is bounded from below, so that zero is a
+        dual point.
     excess : float
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
     """
     dual = None
     for factor in _factors(excess):
@@ -70,7 +72,7 @@ def larger_alphas(
 
 
 def roughly(objective: Objective, excess: float) -> Iterator[Related]:
-    """Return problems of larger alphas that give a start, for any loss and penalty."""
+    """Return problems of larger alphas that give a start for any loss and penalty."""
     for factor in _factors(excess):
         larger = objective.with_alpha(factor * objective.alpha)
 
@@ -85,23 +87,23 @@ def roughly(objective: Objective, excess: float) -> Iterator[Related]:
 
 
 class _Proving:
-    """A larger alpha whose solution proves something of the original problem.
+    """A problem with a larger alpha whose solution proves bounds of the original one.
 
     Parameters
     ----------
     objective : Objective
-        The original one.
+        The original objective.
     factor : float
-        By which the alpha is larger.
+        Ratio of the larger alpha and the original one.
     stopping : Stopping
     dual : ndarray or None
-        Where to begin, found for an even larger alpha.
+        Dual point to start from, of the next larger alpha.
 
     Attributes
     ----------
     larger : Objective
     dual : ndarray or None
-        Where the next smaller alpha may begin.
+        Dual point from which the next smaller alpha may start.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class _Proving:
         self.dual = _for_a_smaller_alpha(o, iterate.point, dual)
         duals = [Dual(u) for u in (dual, o.risk.scaled(1.0 / self._factor, dual))]
         bounds = [o.dual_value(o.cut(u)) for u in duals]
-        # The proof of the bound, too: it may be made anew elsewhere.
+        # The dual point is kept with the bound, which may be computed anew elsewhere.
         best = int(np.argmax(bounds))
         point = scaled(point.refreshed())
         return Iterate(point, None, bounds[best], _PHASE, duals[best], preparing=True)
@@ -142,16 +144,16 @@ class _Proving:
 
 
 def _is_apart(point: Point) -> bool:
-    """Whether there is little loss: optimal dual points shrink with alpha then."""
+    """Whether the loss is small: optimal dual points are proportional to alpha."""
     return point.risk <= _APART * point.value
 
 
 def _for_a_smaller_alpha(objective: Objective, point: Point, dual: Any) -> Any:
-    """Return where to begin after a point and a dual point of the alpha before."""
+    """Return a dual point for the next smaller alpha."""
     return objective.risk.scaled(1.0 / _FACTOR, dual) if _is_apart(point) else dual
 
 
 def _factors(excess: float) -> list[float]:
-    """Return powers, the first one at least ``excess``, the last one the base."""
+    """Return descending powers of the factor; the first is at least ``excess``."""
     n_larger = int(np.ceil(np.log(excess) / np.log(_FACTOR)))
     return [_FACTOR**k for k in range(n_larger, 0, -1)]

@@ -1,9 +1,9 @@
-"""The piecewise linear loss that a smooth one approaches.
+"""The piecewise linear loss that a smooth loss approximates.
 
-Huber's loss with a threshold far below the residuals has curvature in a few rows at
-most, and Newton's method knows next to nothing of the others. The piecewise linear loss
-that it approaches is larger by a constant at most: its solution is a good start, and
-its lower bounds, less that constant, are some of this loss.
+Huber's loss with a threshold far below the residuals has curvature in few rows, so that
+Newton models ignore the others. The piecewise linear loss exceeds it by at most a
+constant. Its solution is a good start, and its lower bounds minus this constant are
+lower bounds for Huber's loss.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ _MAX_ITER = 200
 
 
 def relaxed(objective: Objective, stopping: Stopping) -> Related:
-    """Return the problem of the loss that relaxes the original one.
+    """Return the problem of the piecewise linear loss.
 
-    It is solved until its gap is no more than the constant, or than what ends the run.
+    It is solved until its gap is at most the constant, or the gap at which the run
+    stops.
     """
     other = objective.loss.asymptote()
     assert other is not None, "the loss approaches one"

@@ -1,8 +1,8 @@
-"""Wide data in coordinates of the span of their rows, where products are short.
+"""Wide data in coordinates of the span of their rows, with shorter vectors.
 
-A squared norm makes optimal coefficients combinations of rows (Kimeldorf and Wahba
-1971): with n rows of many more features, n coordinates a score are enough. Norms and
-scores are the same there, and so are the methods, step by step.
+With a squared norm optimal coefficients are combinations of rows (Kimeldorf and Wahba
+1971), so n rows need only n coordinates for each score. Norms and scores are equal in
+these coordinates, and so are the steps of all methods.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .coordinates import in_coordinates
 def row_space(objective: Objective, stopping: Stopping) -> Related:
     """Return the problem in the span of the rows.
 
-    Rows of features of very different scales lose digits there. Bounds are those of X,
-    and so is the objective in the end.
+    Features of very different scales lose digits in these coordinates. So bounds and
+    the final objective are computed from X itself.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized, of dense data with fewer rows than features.
+        L2-regularized objective of dense data with fewer rows than features.
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
     """
     return in_coordinates(objective, stopping, _RowSpace(objective))
 
@@ -42,7 +42,7 @@ class _RowSpace:
     Attributes
     ----------
     objective : Objective
-        That of A, of shape (n, n).
+        Objective with the design A, of shape (n, n).
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -56,25 +56,25 @@ class _RowSpace:
         )
 
     def coordinates(self, w: Floats) -> Floats:
-        """Return parameters of the same scores, of the least norm."""
+        """Return the coordinates of parameters: equal scores and least norm."""
         coef, free = self._parts(w, self._whole.design)
         return np.concatenate([(self._basis.T @ coef).ravel(), free])
 
     def point(self, point: Point) -> Point:
-        """Return a point of the reduced objective as one of the whole."""
+        """Return a point of the reduced objective as a point of the original one."""
         coef, free = self._parts(point.w, self.objective.design)
         w = np.concatenate([(self._basis @ coef).ravel(), free])
         # The basis is as large as X.
         self._whole.design.passes += 1.0
-        # However few its updates are, its scores are not a product with X.
+        # Its scores count as inaccurate, since they were not computed with X.
         return self._whole.at(w, point.scores, drift=np.inf)
 
     def dual(self, dual: Dual) -> Dual:
-        """Return the dual point alone: its bound is one of X itself."""
+        """Return the dual point alone: its bound must be computed from X itself."""
         return Dual(dual.u)
 
     def bound(self, iterate: Iterate, last: bool) -> float:
-        """Return the bound of the dual point that proves one, by X itself."""
+        """Return the bound of the iterate's dual point, computed from X itself."""
         if iterate.proof is None:
             return -np.inf
         return self._whole.dual_value(self._whole.cut(self.dual(iterate.proof)))

@@ -1,8 +1,8 @@
-"""Some of the rows, for data with many more rows than features.
+"""A sample of the rows, for data with many more rows than features.
 
-A share of the rows, such as an eighth, determines the parameters up to an error that
-is small where it holds many rows a parameter, and costs that share of the time. The
-solution is where the method for all rows starts, which alone proves bounds.
+A share of the rows, such as an eighth, takes this share of the time. It determines the
+parameters up to a small error if it has many rows for each parameter. Its solution is
+the start of the method for all rows, which alone proves bounds.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from ...objectives.objective import Objective
 from ...rows.sampling import spread
 from . import Related, within
 
-# Samples are solved to a relative gap of 0.03.
+# Relative gap to which samples are solved.
 _TOL = 3e-2
 
-# Limit on the iterations, of which small alphas take some hundred for larger ones.
+# Limit on the iterations; continuation from larger alphas takes some hundreds.
 _MAX_ITER = 500
 
 
 def sample(objective: Objective, n_sampled: int) -> Iterator[Related]:
-    """Yield the problem of ``n_sampled`` rows, none if they have no weight.
+    """Yield the problem of ``n_sampled`` rows, or nothing if they have no weight.
 
-    Only its solution is of use, as a point of all rows. Before, w = 0 is shown.
+    Only its solution becomes a point for all rows; earlier iterates are shown as w = 0.
 
     Parameters
     ----------
     objective : Objective
-        Of all rows.
+        The objective of all rows.
     n_sampled : int
     """
     part = objective.sample(spread(objective.design.n_rows, n_sampled))

@@ -1,10 +1,10 @@
-"""Features in large units, of which the penalty asks next to nothing.
+"""Features in large units, which are hardly penalized.
 
-A column of size s has the penalty of one of size one divided by s², or by s under an L1
-norm. Where that is next to nothing, models of cuts are nearly unbounded along the
-column, and its products with others hide theirs. The problem is solved in units that
-make it smaller: its penalty grows, and stays next to nothing. Proofs are without it, or
-for the original penalty.
+For a column of size s the penalty is effectively divided by s², or by s with an L1
+norm. If it is negligible, models of cuts are nearly unbounded along the column, and
+rounding errors of its products hide other columns. So the problem is solved in larger
+units, with a larger but still negligible penalty. Bounds are proven without this
+penalty, or for the original one.
 """
 
 from __future__ import annotations
@@ -21,47 +21,46 @@ from ...steps.free_mixtures import bound_without, passes_for
 from . import Related
 from .coordinates import in_coordinates
 
-#: Columns of this size have 1e-12 times the penalty of columns of size one. Larger ones
-#: are solved as if they had it.
+#: Columns of this size have 1e-12 of the penalty of columns of size one. Larger columns
+#: are scaled down to this size.
 LARGEST = 1e6
 
 
-#: Columns whose slopes may be 1e6 times alpha, the L1 norm's, are as large as they may
-#: be: larger ones are solved in units in which they are no more. docs/constants.md has
-#: the figures.
+#: Columns whose slopes may exceed this multiple of alpha, the slope of the L1 norm, are
+#: scaled down to it. docs/constants.md has the figures.
 STEEPEST = 1e6
 
 
-# An L1 norm that is a tenth of the objective is no small matter: rows may be apart.
+# An L1 norm above a tenth of the objective is not negligible: rows may be separable.
 _MOST_PENALTY = 0.1
 
 
 def excess(objective: Objective) -> Floats:
-    """Return by how much each column, of shape (d,), is in too large units.
+    """Return the factor, of shape (d,), by which the unit of each column is too large.
 
     Parameters
     ----------
     objective : Objective
-        With squares or an L1 norm as penalty.
+        Objective with a squared norm or an L1 norm as penalty.
     """
     design, n_coef = objective.design, objective.design.n_coef
     sizes = objective.column_sizes[:n_coef].reshape(design.n_features, -1)[:, 0]
     if isinstance(objective.regularizer, L2):
         return sizes / LARGEST
-    # About the largest slopes that columns of such sizes may have.
+    # An estimate of the largest slopes of columns of these sizes.
     slopes = sizes * objective.risk.dual_norm(objective.origin().dual)
     return np.asarray(slopes / (STEEPEST * objective.alpha))
 
 
 def smaller_units(objective: Objective, stopping: Stopping) -> Related:
-    """Return the problem with columns in units that make them no larger than that.
+    """Return the problem with columns scaled down to the largest allowed size.
 
     Parameters
     ----------
     objective : Objective
-        L2-regularized, or L1-regularized with one score per row.
+        L2-regularized objective, or L1-regularized with one score per row.
     stopping : Stopping
-        What gap ends the run.
+        Defines the gap at which the run stops.
     """
     other = _SmallerUnits(objective, stopping)
     related = in_coordinates(objective, stopping, other)
@@ -74,7 +73,7 @@ def smaller_units(objective: Objective, stopping: Stopping) -> Related:
             return None
         return related.lift(iterate, last)
 
-    # What its own proof needs of the gap is left.
+    # Part of the allowed gap is reserved for the error of the proof.
     return related._replace(
         lift=lift,
         is_solved=lambda best: best.gap <= 0.5 * stopping.allowed_gap(best.point.value),
@@ -82,7 +81,7 @@ def smaller_units(objective: Objective, stopping: Stopping) -> Related:
 
 
 class _SmallerUnits:
-    """Parameters times the units by which columns are divided, powers of two.
+    """Parameters multiplied by the units, powers of two, by which columns are divided.
 
     Attributes
     ----------
@@ -106,27 +105,28 @@ class _SmallerUnits:
         self._free = self.objective.with_regularizer(
             PartlyFree(penalty, self._units[: penalty.n_penalized] > 1.0)
         )
-        # Passes for proofs.
+        # Passes over the data for proofs.
         self._passes = 0.0
 
     def coordinates(self, w: Floats) -> Floats:
-        """Return parameters of the same scores."""
+        """Return the coordinates of parameters, with equal scores."""
         return w * self._units
 
     def point(self, point: Point) -> Point:
-        """Return a point as one of the original objective, of the same scores."""
+        """Return a point as a point of the original objective, with equal scores."""
         return self._whole.at(point.w / self._units, point.scores, point.drift)
 
     def dual(self, dual: Dual) -> Dual:
-        """Return a dual point and what is known of it: only its normal is another."""
+        """Return the dual point with the normal of the original units."""
         if dual.normal is None:
             return dual
         return dual._replace(normal=dual.normal * self._units)
 
     def bound(self, iterate: Iterate, last: bool) -> float:
-        """Return the bound for the original penalty, or for none in large units.
+        """Return the bound for the original penalty, or without it in large units.
 
-        The latter is for the end, and for runs that have cost as much as it does.
+        The bound without the penalty is expensive: it is computed at the end, and in
+        runs that already cost as much.
         """
         cut = iterate.cut
         if cut is None:
