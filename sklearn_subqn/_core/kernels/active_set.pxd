@@ -1,7 +1,7 @@
 """Helpers of active-set methods on the unit simplex."""
 
-# A method ends after ten consecutive indices, plus the size of the support, have entered
-# the active set without decreasing the objective.
+# A method stops after ten consecutive indices, plus the size of the support, have
+# entered the active set without decreasing the objective.
 cdef enum:
     MAX_IDLE = 10
 

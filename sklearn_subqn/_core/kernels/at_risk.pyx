@@ -1,11 +1,11 @@
-"""Sums over the rows at risk at event times, and back from the times to the rows.
+"""Sums over the rows at risk at each event time, and sums over the times of each row.
 
 Times are numbered, stratum after stratum and ascending in each; ``origins`` has the
-first one of each time's stratum. Row j is at risk at the times ``entries[j]`` to its
-last one. Rows are sorted by their last time: those of time t are ``starts[t]`` to
-``starts[t + 1] - 1``. The weight of a row in sums is s exp(z). Sums are scaled by their
-largest exponential, so that no scores overflow. Where rows enter later than the first
-time of their stratum, a tree of intervals of times holds them (Bentley 1977), since
+first time of each time's stratum. Row j is at risk from the time ``entries[j]`` to its
+last time. Rows are sorted by their last time: rows ``starts[t]`` to ``starts[t + 1] -
+1`` have the last time t. The weight of a row in sums is s exp(z). Sums are scaled by
+their largest exponential, so that nothing overflows. Rows that enter after the first
+time of their stratum are summed in a segment tree over times (Bentley 1977), since
 differences of running sums would cancel.
 """
 
@@ -13,7 +13,7 @@ from .standard cimport INFINITY, exp
 
 
 cdef inline double rescale(double *scale, double x, double *sums, Py_ssize_t w) noexcept nogil:
-    """Return exp(x - scale), where sums are rescaled for a scale of at least x."""
+    """Return exp(x - scale), after rescaling sums to a scale of at least x."""
     cdef Py_ssize_t c
     cdef double factor
     if x <= scale[0]:
@@ -80,13 +80,13 @@ def sums(
         Weights are positive.
     starts : (m + 1,)
     origins : (m,)
-    tree : (2 m, w + 1), or anything where no rows enter late
+    tree : (2 m, w + 1), or any array if no rows enter late
         Overwritten.
     values : (n, w)
     scales : (m,)
-        Overwritten by the logarithms of factors of the sums.
+        Receives the logarithms of the factors of the sums.
     out : (m, w)
-        Overwritten by the sums without these factors.
+        Receives the sums without these factors.
     """
     cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j
     if values.shape[0] != scores.shape[0] or scales.shape[0] != m:
@@ -131,7 +131,7 @@ cdef void collect(
     double[:, ::1] tree,
     const double[:, ::1] values,
 ) noexcept nogil:
-    """Write the sums over late rows to the leaves of the tree, times m to 2 m - 1."""
+    """Write the sums over late rows to the leaves of the tree, rows m to 2 m - 1."""
     cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, a, b, i
     cdef const double *row
     clear(tree)
@@ -172,14 +172,14 @@ def spread(
 ):
     """Write s exp(z) times the sums of values / exp(logs) over a row's times at risk.
 
-    The first ``events[t]`` rows of time t take ``own[t]`` in place of ``values[t]`` at
+    The first ``events[t]`` rows of time t use ``own[t]`` instead of ``values[t]`` at
     this time.
 
     Parameters
     ----------
     scores, weights, entries, starts, origins
         See ``sums``.
-    tree : (2 m, w + 1), or anything where no rows enter late
+    tree : (2 m, w + 1), or any array if no rows enter late
         Overwritten.
     logs : (m,)
         Logarithms of the sums of s exp(z) at each time.
@@ -217,7 +217,7 @@ def spread(
                 scale = -INFINITY
                 for c in range(w):
                     running[c] = 0.0
-            # Events have a value of their own, so that their time is added after them.
+            # Events use their own values, so their time is added after them.
             for j in range(starts[t], starts[t + 1]):
                 last = t if j < starts[t] + events[t] else t + 1
                 if j == starts[t] + events[t]:
@@ -265,30 +265,31 @@ def concordant(
     const double[::1] weights,
     double[::1] tree,
 ):
-    """Return sums over pairs of an event and a later row that is at risk at it.
+    """Return sums over pairs of an event and a later row at risk at its time.
 
-    By a tree of cumulative sums over ranks (Fenwick 1994), in O(n log n).
+    The time is O(n log n), by a Fenwick tree (1994) over ranks.
 
     Parameters
     ----------
     leaving, entering : (n,)
-        All rows by ascending groups, and there by descending stops, and begins.
+        All rows in ascending order of groups, and within a group in descending order of
+        stops (``leaving``) and of begins (``entering``).
     groups, stops : (n,)
         A row is later than an event of its group with a smaller stop.
     begins : (n,)
         A row is at risk at events whose stop is at least this number.
     ranks : (n,)
-        Numbers of the scores, below n, which rise from group to group.
+        Ranks of the scores, below n, ascending from group to group.
     events : (n,)
     own, weights : (n,)
-        A pair has ``own`` of the event times ``weights`` of the later row.
+        The weight of a pair is ``own`` of the event times ``weights`` of the later row.
     tree : (n + 1,)
         Overwritten.
 
     Returns
     -------
     above, ties, pairs : float
-        Sums over pairs whose event has the larger score, the same one, and all.
+        Sums over pairs whose event has the larger score, over ties, and over all pairs.
     """
     cdef Py_ssize_t n = leaving.shape[0], a = 0, b, i, k = 0, j, g
     cdef double above = 0.0, ties = 0.0, pairs = 0.0, before, total, below, upto
@@ -308,7 +309,8 @@ def concordant(
         while a < n:
             g = groups[leaving[a]]
             if a and groups[leaving[a - 1]] != g:
-                # Rows of earlier groups stay, and have smaller ranks.
+                # Rows of earlier groups remain in the tree, but their ranks are
+                # smaller.
                 while k < n and groups[entering[k]] < g:
                     k += 1
                 before += total

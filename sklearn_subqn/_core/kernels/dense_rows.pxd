@@ -58,7 +58,7 @@ cdef extern from *:
     ) noexcept nogil
 
 cdef enum:
-    # Number of rows in one call of BLAS for the Gram matrix.
+    # Number of rows in one BLAS call for the Gram matrix.
     GRAM_ROWS = 128
 
 

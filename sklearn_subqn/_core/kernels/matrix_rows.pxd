@@ -1,7 +1,7 @@
-"""Rows of a matrix as they are stored, and their products with arrays of k columns.
+"""Rows of a matrix in their stored format, and products with arrays of k columns.
 
-Rows are dense ones with any strides, or those of a matrix by rows (CSR), of float32 or
-float64. Arrays of k columns are C-contiguous.
+The matrix is dense with any strides, or CSR, of float32 or float64. Arrays of k columns
+are C-contiguous.
 """
 
 from scipy.linalg.cython_blas cimport dgemm
@@ -11,7 +11,7 @@ from .rows cimport add_sparse_row
 from .standard cimport memset
 
 cdef struct Matrix:
-    # Dense rows of strides in bytes, or compressed ones if there are indices.
+    # Dense rows with strides in bytes, or CSR rows if there are indices.
     const char* X
     bint single
     Py_ssize_t row_stride, column_stride
@@ -21,7 +21,7 @@ cdef struct Matrix:
 
 
 cdef inline int read_matrix(Matrix* o, object X, Py_ssize_t n, Py_ssize_t d) except -1:
-    """Take note of where the n rows of d features are."""
+    """Store the addresses and strides of the n rows of d features."""
     cdef const double[:, :] dense
     cdef const float[:, :] single
     cdef const double[::1] data
@@ -56,7 +56,7 @@ cdef inline int read_matrix(Matrix* o, object X, Py_ssize_t n, Py_ssize_t d) exc
 
 
 cdef inline double entry_of(const Matrix* o, Py_ssize_t j) noexcept nogil:
-    """Return an entry of compressed rows."""
+    """Return a stored entry of a CSR matrix."""
     return (<const float*> o.X)[j] if o.single else (<const double*> o.X)[j]
 
 
@@ -80,9 +80,9 @@ cdef inline void copy_row(const Matrix* o, Py_ssize_t i, double* row) noexcept n
 cdef inline const double* block_of_rows(
     const Matrix* o, Py_ssize_t i, Py_ssize_t m, double* room
 ) noexcept nogil:
-    """Return m dense rows, copied unless BLAS reads them where they are.
+    """Return m dense rows, copied unless BLAS can read them in place.
 
-    Of compressed rows there is no block.
+    CSR matrices have no such block.
     """
     cdef Py_ssize_t l
     if o.indices != NULL:
@@ -103,7 +103,7 @@ cdef inline void add_products(
     int k,
     double* Z,
 ) noexcept nogil:
-    """Add the products of m rows from row i on, the block X, and W of shape (d, k)."""
+    """Add the products of rows i to i + m - 1, the block X, with W of shape (d, k)."""
     cdef int d = <int> o.d
     cdef Py_ssize_t l, size, first
     cdef double one = 1.0
@@ -136,7 +136,7 @@ cdef inline void add_transposed_products(
     int k,
     double* G,
 ) noexcept nogil:
-    """Add the products of the transpose of m rows and U of shape (m, k) to G."""
+    """Add the product of the transpose of m rows with U of shape (m, k) to G."""
     cdef int d = <int> o.d
     cdef Py_ssize_t l, c, j
     cdef double one = 1.0, x

@@ -1,28 +1,28 @@
-"""Minimizing J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy) in one loop.
+"""Minimization of J(W) = alpha / 2 ||W||² + sum_i s_i (ln sum_c exp(z_ic) - z_iy).
 
-Rows have scores z_i = x_i W of k classes y. At the probabilities P of W, U = s (P - Y)
-is a dual point, and all that Fenchel-Young's inequality leaves is
+Row i has the scores z_i = x_i W for k classes, and the class y. With the probabilities
+P at W, U = s (P - Y) is a dual point, and the Fenchel-Young inequality gives the gap
 
     J(W) - D(U) = ||alpha W + XᵀU||² / (2 alpha)                                   (1)
 
-if U sums to zero where there are free intercepts. Second derivatives by the parameters
-of classes a and b are
+if the columns of U sum to zero or there are no free intercepts. Second derivatives by
+the parameters of classes a and b are
 
     alpha I [a = b] + sum_i s_i p_ia ([a = b] - p_ib) x_i x_iᵀ                     (2)
 
-(Böhning 1992, eq. 3.1). Directions are those of L-BFGS (Nocedal 1980) from the inverse
-of their estimate
+(Böhning 1992, eq. 3.1). Directions are those of L-BFGS (Nocedal 1980) with the inverse
+of the estimate
 
     alpha I + B ⊗ C,   B = sum_i s_i (diag(p_i) - p_i p_iᵀ),                       (3)
 
-as if classes did not depend on features, with the covariance C of the features at the
-weights s_i (1 - ||p_i||²). With a free intercept the other parameters are those of
-centered features, for which (3) has no block in common with the intercept. C is
-diagonal at first, and reduced to three diagonals, as Q T Qᵀ, once that is likely to
-save more time than it takes.
+as the initial inverse Hessian. It would be exact for probabilities that do not depend
+on features; C is the covariance of the features with the weights s_i (1 - ||p_i||²).
+With a free intercept the other parameters belong to centered features, so that (3) is
+block diagonal. C is diagonal at first, and tridiagonalized as Q T Qᵀ once that is
+likely to save more time than it takes.
 
-Rows are dense or sparse, and go by blocks that stay in the cache: no array has a number
-for each row and class.
+Rows are dense or sparse, and are processed in blocks that stay in the cache; no array
+has an entry for each row and class.
 """
 
 from scipy.linalg.cython_blas cimport dgemm, dsyrk
@@ -41,45 +41,47 @@ from .rows cimport allocate
 from .standard cimport INFINITY, exp, fabs, free, log, malloc, memcpy, memset, sqrt
 
 cdef enum:
-    # Blocks of rows have about 32,768 features or scores: they stay in the cache.
+    # A block of rows has about 16,384 features or scores, whichever are more, and stays
+    # in the cache.
     BLOCK = 1 << 14
-    # Blocks have at most 256 rows.
+    # Limit on the rows of a block.
     MOST_ROWS = 256
-    # The covariance is that of at least eight rows for each feature.
+    # The covariance is computed from at least eight rows for each feature.
     # docs/constants.md has the figures.
     ROWS_PER_FEATURE = 8
-    # LAPACK works on 64 columns at once.
+    # Block size of LAPACK.
     PANEL = 64
     MOST_TRIALS = 40
     MOST_SHIFTS = 8
-    # Steps without progress before the loop gives up.
+    # The loop stops after 40 steps without progress.
     PATIENCE = 40
 
-# A step is accepted if it lowers J by 1e-4 times what its slope promises.
+# A step is accepted if it lowers J by 1e-4 times the decrease predicted by its slope.
 cdef double SUFFICIENT = 1e-4
 
-# Near the minimum J is a rounding error off, and a step may climb with half of the
-# slope with which it began.
+# Near the minimum the decrease is below the rounding error of J. A step then is
+# accepted if its slope increases to at most half of the first slope in absolute value.
 cdef double TOO_FAR = 0.5
 
-# Changes of 1e-13 of J may be rounding errors.
+# Changes below 1e-13 of J count as rounding errors.
 cdef double ROUNDED = 1e-13
 
-# B is found again after at least four times as many passes as it costs: 1,190 classes take
-# 6.2 s for 8.6 at once as many, 200 classes .55 for .73.
+# B is recomputed after at least four times as many passes as it costs. Recomputing it
+# after as many passes as it costs takes 8.6 s instead of 6.2 with 1,190 classes, and
+# .73 s instead of .55 with 200.
 cdef double PATIENT = 4.0
 
-# A call of ``minimize`` returns after about 4e9 operations, and at least 40 passes.
+# A call of ``minimize`` returns after about 4e9 operations, but not before 40 passes.
 cdef double LONG = 4e9
 cdef double LEAST_PASSES = 40.0
 
-# Features are correlated where squares of correlations sum to 1.5 times the number of
-# features. Those of two random factors have 3, independent ones 1. docs/constants.md
-# has the figures.
+# Features are correlated if the squares of their correlations sum to 1.5 times the
+# number of features. The ratio is 1 for independent features, and 3 for features of two
+# random factors. docs/constants.md has the figures.
 cdef double CORRELATED = 1.5
 
-# What a call of ``minimize`` ends with: no step is left, the gap is reached, or there is
-# more to do.
+# Results of ``minimize``: no step decreases J, the gap is reached, or the limit on
+# operations.
 cpdef enum:
     STUCK = 0
     REACHED = 1
@@ -90,43 +92,43 @@ cdef struct Problem:
     Matrix matrix
     const Py_ssize_t* y
     const double* s
-    # There are intercepts if q parameters of a class are one more than d features; r of
-    # them are penalized.
+    # There are intercepts if a class has q = d + 1 parameters; r of them are penalized.
     Py_ssize_t n, d, q, k, r
     double alpha
-    # Parameters, their gradient, a direction, and another array of shape (q, k).
+    # Parameters, their gradient, a direction, and a workspace, all of shape (q, k).
     double* W
     double* G
     double* p
     double* room
-    # A block of rows, and of numbers for each of their classes, twice.
+    # Workspaces for a block of rows, and two for the scores of its rows.
     Py_ssize_t block
     double* rows
     double* P
     double* U
-    # B and its eigenvectors, eigenvalues and room to find them.
+    # B, its eigenvectors and eigenvalues, and a workspace for them.
     double* B
     double* values
     double* work
-    # Weights of rows in C, means and diagonal of C.
+    # Weights of rows in C, and means and diagonal of C.
     double* bend
     double* mean
     double* diagonal
-    # What multiplies columns, of an intercept one.
+    # Factors of the columns, one for the intercept.
     double* factors
-    # Reflectors of Q with their factors, T beside the diagonal, pivots of systems with
-    # (3), or NULL.
+    # Householder reflectors of Q and their factors, T beside the diagonal, and pivots
+    # of systems with (3), or NULL.
     double* Q
     double* tau
     double* beside
     double* pivots
-    # What ``evaluate`` finds: J and its gap, and whether B is that of the point, or its
-    # diagonal.
+    # Results of ``evaluate``: J, its gap, and whether B or its diagonal belongs to the
+    # point.
     double value, gap
     bint curved, by_classes, independent
     Pairs pairs
-    # Steps taken, the step at which B is due, the least gap and the step since which it
-    # has hardly fallen, the gap at the last change of the model and passes since.
+    # Number of steps; the step at which B is due; the smallest gap and the step since
+    # which it has hardly decreased; the gap at the last change of the model and passes
+    # since then.
     Py_ssize_t n_steps, due, best_step, n_paid
     double best, first
 
@@ -137,21 +139,21 @@ cdef class Multinomial:
     Parameters
     ----------
     X : ndarray of shape (n, d), of float32 or float64, or tuple
-        Of a matrix by rows (CSR): data of these types, indices of int32, indptr of
-        int64.
+        The arrays of a CSR matrix are data of these types, int32 indices and int64
+        indptr.
     sizes : ndarray of shape (d,)
-        Positive numbers by which the columns are divided in products.
+        Positive divisors of the columns in products.
     labels : ndarray of shape (n,)
-        y, from 0 to k - 1.
+        Class y of each row, from 0 to k - 1.
     weights : ndarray of shape (n,)
-        s, which sum to one.
+        Weights s, which sum to one.
     alpha : float
     n_penalized : int
-        Of q k parameters in the order of W, those from this one on are free: the
-        intercepts or none.
+        Number of penalized parameters among q k in the order of W; the others are free
+        intercepts.
     W : ndarray of shape (q, k)
-        The start; with q = d + 1 the last row has intercepts. Where all are zero and
-        intercepts are free, these begin at the logarithms of the classes' weights.
+        Starting point; with q = d + 1 the last row has intercepts. If all entries are
+        zero, free intercepts start at the logarithms of the classes' weights.
     """
 
     cdef Problem o
@@ -217,8 +219,8 @@ cdef class Multinomial:
         Returns
         -------
         status : int
-            ``REACHED``; ``MORE`` where that takes longer, and may be resumed; or
-            ``STUCK`` where the gap shrinks no more.
+            ``REACHED``; ``MORE`` if the limit on operations is reached and the call can
+            be repeated; or ``STUCK`` if the gap no longer decreases.
         """
         cdef int status
         with nogil:
@@ -226,8 +228,7 @@ cdef class Multinomial:
         return status
 
     def solution(self, double[:, ::1] W, double[:, ::1] dual):
-        """Fill in W with the best intercepts, and the dual point U of shape (n, k) there.
-        """
+        """Write W with the best intercepts, and its dual point U of shape (n, k)."""
         cdef Problem* o = &self.o
         if W.shape[0] != o.q or W.shape[1] != o.k:
             raise ValueError(f"parameters are not of shape {(o.q, o.k)}")
@@ -239,7 +240,9 @@ cdef class Multinomial:
 
 
 cdef void begin(Problem* o) noexcept nogil:
-    """Set intercepts to the logarithms of the classes' weights if all is zero."""
+    """Set intercepts to the logarithms of the classes' weights if all parameters are
+    zero.
+    """
     cdef Py_ssize_t i, c, k = o.k
     cdef double* b = o.W + o.r * k
     cdef double level = 0.0
@@ -260,14 +263,15 @@ cdef void begin(Problem* o) noexcept nogil:
 
 
 cdef int take_steps(Problem* o, double tol) noexcept nogil:
-    """Take steps until the gap is small, no step is left, or the time is over."""
+    """Take steps until the gap is small, no step decreases J, or the limit is reached.
+    """
     cdef Py_ssize_t i, m = o.q * o.k
     cdef Pairs* pairs = &o.pairs
     cdef double budget = max(LONG / pass_work(o), LEAST_PASSES)
     cdef double slope, step, value, climb, rounding, scale, price
     cdef int trial
     if o.n_steps == 0:
-        # The diagonal of B costs nothing, and is enough for the first steps.
+        # The diagonal of B is free of charge and good enough for the first steps.
         o.by_classes = True
         evaluate(o, True)
         o.first = o.best = o.gap
@@ -316,7 +320,7 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
             if o.value <= value + rounding and climb <= TOO_FAR * -slope:
                 break
             memcpy(o.W, pairs.dw + (pairs.n % MEMORY) * m, m * sizeof(double))
-            # Where the slope between would vanish if it rose evenly.
+            # The zero of the slope between both points, if it is linear.
             step *= max(0.1, min(0.5, -slope / (climb - slope)))
         else:
             memcpy(o.G, pairs.dg + (pairs.n % MEMORY) * m, m * sizeof(double))
@@ -327,9 +331,10 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
 
 
 cdef bint renews(const Problem* o, double tol) noexcept nogil:
-    """Whether (3) is that of the next point: after 3, 8, 16, 32, ... steps.
+    """Whether to recompute (3) at the next point: after 3, 8, 16, 32, ... steps.
 
-    Later where B costs many passes, and also where the covariance is likely to be added.
+    It is later if B costs many passes, and also recomputed if the covariance is likely
+    to be added.
     """
     if o.n_steps + 1 >= o.due:
         return True
@@ -337,17 +342,17 @@ cdef bint renews(const Problem* o, double tol) noexcept nogil:
 
 
 cdef double curvature_price(const Problem* o) noexcept nogil:
-    """Return about how many passes B and its eigenvectors cost."""
+    """Return an estimate of the cost of B and its eigenvectors in passes."""
     cdef double k = o.k
     return (o.n + 10.0 * k) * k * k / pass_work(o)
 
 
 cdef bint gains(const Problem* o, double tol, double price) noexcept nogil:
-    """Whether a model that costs some passes is likely to save as many.
+    """Whether a model is likely to save as many passes as it costs.
 
-    The passes that are left, at the rate at which the gap has fallen so far, are
-    uncertain at first: they have to be more than the price by as much as that is more
-    than the passes so far.
+    The number of remaining passes follows from the average rate of the gap so far,
+    which is uncertain at first. It has to exceed the price by as much as the price
+    exceeds the passes so far.
     """
     cdef double rate, rest
     if price <= 2.0:
@@ -360,25 +365,26 @@ cdef bint gains(const Problem* o, double tol, double price) noexcept nogil:
 
 
 cdef double pass_work(const Problem* o) noexcept nogil:
-    """Return about how many operations a pass takes: products, exponentials."""
+    """Return an estimate of the operations of a pass: products and exponentials."""
     cdef double entries = <double> o.n * o.d
     if o.matrix.indices != NULL:
-        # Single entries take as long as several of dense blocks.
+        # A stored entry of a sparse row takes as long as several entries of a dense
+        # block.
         entries = 4.0 * o.matrix.indptr[o.n]
     return o.k * (4.0 * entries + 40.0 * o.n)
 
 
 cdef Py_ssize_t covariance_stride(const Problem* o) noexcept nogil:
-    """Return the stride of the rows in the covariance, which then takes a pass or less.
+    """Return a stride of the rows for which the covariance costs at most one pass.
 
-    Unless there are fewer than eight rows for each feature.
+    It leaves at least eight rows for each feature, if there are as many.
     """
     cdef double rows = max(pass_work(o) / o.r / o.r, <double> ROWS_PER_FEATURE * o.r)
     return max(<Py_ssize_t> (o.n / rows), 1)
 
 
 cdef double covariance_price(const Problem* o) noexcept nogil:
-    """Return how many passes the covariance costs, infinite without room."""
+    """Return the cost of the covariance in passes, infinite without memory for it."""
     cdef double r = o.r, rows = o.n // covariance_stride(o)
     if o.independent or o.r < 2 or r * (r + o.k) > max(<double> o.n * r, 1e6):
         return INFINITY
@@ -386,7 +392,7 @@ cdef double covariance_price(const Problem* o) noexcept nogil:
 
 
 cdef void scale_columns(Problem* o) noexcept nogil:
-    """Fill the room with W for columns that are not divided."""
+    """Write W with rows multiplied by the factors of the columns to the workspace."""
     cdef Py_ssize_t j, c
     for j in range(o.q):
         for c in range(o.k):
@@ -396,7 +402,7 @@ cdef void scale_columns(Problem* o) noexcept nogil:
 cdef void forward(
     const Problem* o, const double* X, Py_ssize_t i, int m, double* Z
 ) noexcept nogil:
-    """Fill in the scores of m rows; dense ones are X."""
+    """Write the scores of m rows; X are dense rows."""
     cdef Py_ssize_t l, c, k = o.k
     cdef const double* b = o.room + o.d * k
     for l in range(m):
@@ -406,7 +412,7 @@ cdef void forward(
 
 
 cdef void add_adjoint(Problem* o, const double* X, Py_ssize_t i, int m) noexcept nogil:
-    """Add the products of the transpose of m rows and U, in place of P, to G."""
+    """Add the product of the transpose of m rows with U, stored in place of P, to G."""
     cdef Py_ssize_t l, c, k = o.k
     cdef double* g = o.G + o.d * k
     if o.q > o.d:
@@ -419,7 +425,8 @@ cdef void add_adjoint(Problem* o, const double* X, Py_ssize_t i, int m) noexcept
 cdef double of_block(
     const Problem* o, Py_ssize_t i, Py_ssize_t m, double* P
 ) noexcept nogil:
-    """Turn scores of m rows into probabilities, and return the sum of their losses."""
+    """Replace the scores of m rows by probabilities, and return the sum of the losses.
+    """
     cdef Py_ssize_t l, c, k = o.k
     cdef double largest, total, value = 0.0
     cdef double* p = P
@@ -446,9 +453,9 @@ cdef double of_block(
 
 
 cdef void evaluate(Problem* o, bint curved) noexcept nogil:
-    """Find the gradient, J and the gap (1), and what (3) is made of if asked for.
+    """Compute the gradient, J and the gap (1), and with ``curved`` the terms of (3).
 
-    The gap is about that of the best intercepts, which change the gradient by means.
+    The gap is an estimate at the best intercepts, which change the gradient by means.
     """
     cdef Py_ssize_t i = 0, j, l, c, m, k = o.k
     cdef double excess
@@ -496,7 +503,7 @@ cdef void evaluate(Problem* o, bint curved) noexcept nogil:
 cdef void add_curvature(
     Problem* o, const double* X, Py_ssize_t i, int m
 ) noexcept nogil:
-    """Add what m rows have to B, and to the means and squares of features."""
+    """Add the terms of m rows to B, and to the means and squares of features."""
     cdef Py_ssize_t l, c, j, k = o.k
     cdef int size = <int> o.k
     cdef double one = 1.0, minus = -1.0, root, bend, x
@@ -547,10 +554,10 @@ cdef void finish_curvature(Problem* o) noexcept nogil:
 
 
 cdef bint is_correlated(Problem* o) noexcept nogil:
-    """Whether the squares of correlations sum to more than half of their diagonal.
+    """Whether the squares of correlations sum to more than ``CORRELATED`` per feature.
 
-    For independent rows that is the mean square of their products, with features in
-    units of their deviations: here of 256 rows at most.
+    The sum is the mean square of the products of independent rows, with features in
+    units of their standard deviations. It is estimated from at most 256 rows.
     """
     cdef Py_ssize_t i, j, l, a, n = 0, stride = max(o.n // o.block, 1)
     cdef double total = 0.0, product
@@ -573,7 +580,7 @@ cdef bint is_correlated(Problem* o) noexcept nogil:
 
 
 cdef bint add_covariance(Problem* o) noexcept nogil:
-    """Reduce the covariance to three diagonals; return whether that is possible."""
+    """Tridiagonalize the covariance; return whether that succeeds."""
     cdef Py_ssize_t r = o.r, size = r * r + 2 * r + r * o.k + PANEL * max(r, o.k)
     cdef Py_ssize_t i = 0, m, stride = covariance_stride(o)
     cdef int width = <int> r, count, info = 0
@@ -611,7 +618,7 @@ cdef bint add_covariance(Problem* o) noexcept nogil:
 cdef void centered_row(
     const Problem* o, Py_ssize_t i, double root, double* row
 ) noexcept nogil:
-    """Copy a row less the means, with an intercept that is penalized, times root."""
+    """Write a row minus the means, with a penalized intercept, times ``root``."""
     cdef Py_ssize_t j
     copy_row(&o.matrix, i, row)
     if o.r > o.d:
@@ -623,7 +630,7 @@ cdef void centered_row(
 
 
 cdef bint renew(Problem* o) noexcept nogil:
-    """Find the eigenvectors of B, and pivots if C has three diagonals."""
+    """Compute the eigenvectors of B, and pivots if C is tridiagonalized."""
     cdef int k = <int> o.k, info = 0, size = 1 + 6 * k + 2 * k * k, few = 3 + 5 * k
     cdef Py_ssize_t j, c
     cdef double beside, pivot
@@ -640,7 +647,7 @@ cdef bint renew(Problem* o) noexcept nogil:
     for c in range(k):
         o.values[c] = max(o.values[c], 0.0)
     o.curved = False
-    # Pivots are no less than the least eigenvalue of a matrix.
+    # Pivots are at least the smallest eigenvalue of a matrix.
     for j in range(o.r if o.Q != NULL else 0):
         for c in range(k):
             pivot = o.values[c] * o.diagonal[j] + o.alpha
@@ -652,7 +659,7 @@ cdef bint renew(Problem* o) noexcept nogil:
 
 
 cdef void turn(Problem* o, double* p, bint back) noexcept nogil:
-    """Multiply p of shape (r, k) by the transpose of Q, or by Q."""
+    """Multiply p of shape (r, k) by the transpose of Q, or by Q if ``back``."""
     cdef int k = <int> o.k, r = <int> o.r, info = 0, size = PANEL * max(r, k)
     cdef double* room = o.pivots + o.r * o.k
     dormtr(
@@ -692,7 +699,7 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
                     z[j * k + c] -= o.values[c] * o.beside[j] * z[(j + 1) * k + c]
                 z[j * k + c] /= o.pivots[j * k + c]
     if is_free:
-        # A constant in all intercepts changes nothing.
+        # A constant added to all intercepts has no effect.
         for c in range(k):
             j = o.r * k + c
             z[j] = z[j] / o.values[c] if o.values[c] > least else 0.0
@@ -703,7 +710,7 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
         for j in range(o.d):
             for c in range(k):
                 b[c] -= o.mean[j] * p[j * k + c]
-        # The diagonal of B alone would change all intercepts by a constant.
+        # With the diagonal of B alone a step would add a constant to all intercepts.
         for c in range(k):
             level += b[c] / k
         for c in range(k):
@@ -711,14 +718,14 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
 
 
 cdef double scale_of_model(Problem* o) noexcept nogil:
-    """Return the root of what (3) has to be divided by to suit the last step.
+    """Return the square root of the scale of (3) that fits the last step.
 
-    The root, since other directions may ask for another scale.
+    The square root is a compromise, since other directions may need another scale.
     """
     cdef Pairs* pairs = &o.pairs
     cdef Py_ssize_t last = (pairs.n - 1) % MEMORY, m = pairs.m
     cdef const double* dg = pairs.dg + last * m
-    # The place of the next pair is free.
+    # The next pair's place in the buffer serves as workspace.
     cdef double* h = pairs.dw + (pairs.n % MEMORY) * m
     if pairs.n == 0:
         return 1.0
@@ -728,9 +735,9 @@ cdef double scale_of_model(Problem* o) noexcept nogil:
 
 
 cdef void to_dual(Problem* o, double* b, double* dual) noexcept nogil:
-    """Fill in U, whose rows sum to zero, and its columns by the best intercepts b.
+    """Write U; its rows sum to zero, and its columns do at the best intercepts b.
 
-    These are found by Newton's method from the probabilities alone.
+    Newton's method finds b from the probabilities alone.
     """
     cdef Py_ssize_t i = 0, l, c, m, k = o.k
     cdef const double* X
@@ -758,7 +765,7 @@ cdef void to_dual(Problem* o, double* b, double* dual) noexcept nogil:
 
 
 cdef bint shift(Problem* o, double* b, double* P) noexcept nogil:
-    """Take a step of Newton's method by the intercepts; return whether it was one."""
+    """Take a Newton step in the intercepts; return whether there was one."""
     cdef Py_ssize_t i = 0, l, c, m, k = o.k
     cdef int size = <int> k, count
     cdef double root, total, largest = 0.0, one = 1.0, minus = -1.0
@@ -787,7 +794,8 @@ cdef bint shift(Problem* o, double* b, double* P) noexcept nogil:
         i += m
     for c in range(k):
         for l in range(c, k):
-            # A constant in all intercepts changes nothing: here it costs something.
+            # A constant added to all intercepts has no effect; this term makes the
+            # matrix regular.
             B[c * k + l] += 1.0 / k
     if not dense_solve(B, g, k):
         return False

@@ -1,7 +1,7 @@
-"""Sums over rows of the losses of one score that ``row_losses.pxd`` defines.
+"""Sums over rows of the losses of one score, which ``row_losses.pxd`` defines.
 
-All arrays are contiguous, of shape (n,) and float64. A loss comes as ``form``, its eight
-numbers, with centers where it has a width.
+All arrays are contiguous, of shape (n,) and float64. A loss is given by the eight
+numbers ``form``, and by centers if it has a width.
 """
 
 from .row_losses cimport BOX, RowLoss, conjugates, formulas, loss_of, slopes_on_line
@@ -45,10 +45,10 @@ def derivatives(
     double least,
     double[::1] out,
 ):
-    """Fill ``out`` with first or second derivatives by the scores.
+    """Write first or second derivatives by the scores to ``out``.
 
-    Arguments within ``tie`` * max(least, |z|) of a kink lie on it, where v = 0. Ends of
-    bends count as inside, within ``tie`` of v.
+    Arguments within ``tie`` * max(least, |z|) of a kink count as ties, with v = 0. Ends
+    of bends, within ``tie`` of v, count as inside.
     """
     cdef RowLoss o = loss_of(form)
     cdef Py_ssize_t i, start, m, n = scores.shape[0]
@@ -103,7 +103,8 @@ def conjugate(
     const double[::1] weights,
     const double[::1] center,
 ):
-    """Return the conjugate, infinite outside of its domain, and about its terms' sum."""
+    """Return the conjugate, infinite outside of its domain, and the size of its terms.
+    """
     cdef RowLoss o = loss_of(form)
     cdef Py_ssize_t start, m, n = dual.shape[0]
     cdef double[256] h, size
@@ -136,10 +137,10 @@ def kinks_ahead(
     double[::1] kinks,
     double[::1] jumps,
 ):
-    """Find where max over [low, high] of v (t - shift) bends on z + eta dz, eta > 0.
+    """Find the kinks of max over [low, high] of v (t - shift) on z + eta dz, eta > 0.
 
-    Arguments within ``tie`` * max(least, |z|) of the kink lie on it. Fills the first
-    entries of ``kinks`` with the steps and of ``jumps`` with the changes of slope;
+    Arguments within ``tie`` * max(least, |z|) of the kink count as ties. The first
+    entries of ``kinks`` receive the steps, and those of ``jumps`` the changes of slope;
     returns the slope to the right of eta = 0 and the number of kinks.
     """
     cdef Py_ssize_t i, n_kinks = 0, n = scores.shape[0]
@@ -157,7 +158,7 @@ def kinks_ahead(
             dt *= dscores[i]
             change = weights[i] * dt
             total += change * (high if (t if t != 0.0 else dt) > 0.0 else low)
-            # A row without a kink on the way is overwritten by the next row.
+            # A row without a kink at eta > 0 is overwritten by the next row.
             kinks[n_kinks] = -t / dt
             jumps[n_kinks] = height * fabs(change)
             n_kinks += t * dt < 0.0
@@ -165,9 +166,9 @@ def kinks_ahead(
 
 
 def balance(const double[::1] dual, double[::1] out):
-    """Fill ``out`` with the dual, entries of the heavier sign shrunk to sum to zero.
+    """Write the dual point with entries of the larger sign scaled down to sum to zero.
 
-    Returns whether anything has changed.
+    Returns whether an entry changed.
     """
     cdef Py_ssize_t i, start, size, n = dual.shape[0]
     cdef double u, shrink_up = 1.0, shrink_down = 1.0, high, low

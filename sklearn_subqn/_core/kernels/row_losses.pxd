@@ -1,22 +1,22 @@
-"""Losses of one score per row, each in one place: a branch of ``formulas`` and ``conjugates``.
+"""Losses of one score per row, as branches of ``formulas`` and ``conjugates``.
 
-A loss is the maximum over a dual variable v of v t - h(v), where a score z and a target y
-give t. Its derivative by z is g = v dt/dz. The kinds of losses are
+A loss is the maximum over a dual variable v of v t - h(v), where t depends on a score z
+and a target y. Its derivative by z is g = v dt/dz. The kinds of losses are
 
-- BOX: v in [low, high], low <= 0 <= high, and t = sign (y - z), with signs of y where
-  targets are labels of -1 or +1, else of one;
+- BOX: v in [low, high] with low <= 0 <= high, and t = sign (y - z), where sign is y for
+  labels y = -1 or +1, and one for other targets;
 
       h(v) = tube |v| + ridge / 2 v² + width / 2 (v - center)²,
 
-  which has kinks without ridge and width. With a width it is the Moreau envelope of the
-  loss without one.
-- LOGISTIC: h(v) = v ln v + (1 - v) ln(1 - v) and t = -y z of labels.
+  The loss has kinks if ridge and width are zero. A positive width makes it the Moreau
+  envelope of the loss with width zero.
+- LOGISTIC: h(v) = v ln v + (1 - v) ln(1 - v) and t = -y z for labels y.
 - EXPONENTIALS: y exp(-a z) / a + exp(b z) / b with a + b = 1 (Jørgensen 1987). For a = 0
-  the first part is -y z, which makes Poisson's loss; for b = 0 the second is z, of the
-  gamma distribution. Beyond 50 both exponential functions go on as their tangents. Of
-  labels the loss is exp(-y z), that of y = 0 and a = 0 at -y z.
+  the first term is -y z, which gives Poisson's loss; for b = 0 the second term is z, as
+  for the gamma distribution. Beyond 50 both exponential functions are continued by their
+  tangents. For labels the loss is exp(-y z), the case y = 0 and a = 0 at -y z.
 
-Numbers of 256 rows at a time stay in the cache, and loops over them vectorize.
+Rows are processed in blocks of 256, which stay in the cache and vectorize.
 """
 
 from .exponentials cimport exponentials
@@ -193,7 +193,7 @@ cdef extern from *:
 
 
 cdef struct Powers:
-    # v = exp(b z) and w = y exp(-a z), and of rows with y > 0 the arguments t of w.
+    # v = exp(b z) and w = y exp(-a z), and for rows with y > 0 the arguments of w.
     double[256] v
     double[256] w
     double[256] t
@@ -202,7 +202,7 @@ cdef struct Powers:
 
 
 cdef inline RowLoss loss_of(form) except *:
-    """Return the loss that Python describes by eight numbers."""
+    """Return the loss given in Python by eight numbers."""
     cdef RowLoss o
     o.kind, o.labels, o.low, o.high, o.tube, o.ridge, o.width, o.a = (
         tuple(form)
@@ -221,9 +221,9 @@ cdef inline void formulas(
     double* g,
     double* b,
 ) noexcept nogil:
-    """Fill in losses and their first and second derivatives by z of m <= 256 rows.
+    """Write losses and their first and second derivatives by z for m <= 256 rows.
 
-    Each of f, g and b may be NULL. Centers are needed where there is a width.
+    Each of f, g and b may be NULL. Centers are needed if there is a width.
     """
     cdef Py_ssize_t i
     cdef double[256] x, e, room
@@ -241,7 +241,7 @@ cdef inline void formulas(
             g, b = g if g != NULL else room, b if b != NULL else room
             bent_slopes(o[0], z, y, center, m, g, b)
     elif o.kind == LOGISTIC:
-        # Exponentials are taken of -|t| only, so that nothing overflows.
+        # Exponentials are computed of -|t|, so that nothing overflows.
         for i in range(m):
             x[i] = -y[i] * z[i]
             e[i] = -fabs(x[i])
@@ -274,7 +274,7 @@ cdef inline void slopes_on_line(
     double* slope,
     double* curvature,
 ) noexcept nogil:
-    """Set both derivatives by the step of the weighted sum of losses at z + step dz."""
+    """Compute slope and curvature of the weighted sum of losses at z + step dz."""
     cdef Py_ssize_t i, start, m
     cdef double change
     cdef double[256] x, g, b
@@ -329,7 +329,8 @@ cdef inline void exponential_rows(
 cdef inline void find_powers(
     Powers* p, const double* z, const double* y, Py_ssize_t m, double a
 ) noexcept nogil:
-    """Find v and w; rows with y = 0 cost nothing of w, as most claims are zero."""
+    """Compute v and w; rows with y = 0 need no w, and most insurance claims are zero.
+    """
     cdef Py_ssize_t i, j
     cdef double[256] e
     if a < 1.0:
@@ -356,7 +357,7 @@ cdef inline void find_powers(
 
 
 cdef inline void find_positive(Powers* p, const double* y, Py_ssize_t m) noexcept nogil:
-    """Find the rows with y > 0, and set w of all to zero."""
+    """Find the rows with y > 0, and set w to zero for all rows."""
     cdef Py_ssize_t i
     p.n_positive = 0
     for i in range(m):
@@ -375,11 +376,11 @@ cdef inline bint conjugates(
     double* h,
     double* size,
 ) noexcept nogil:
-    """Fill in conjugates s h(v) of m <= 256 rows by their duals u = s g.
+    """Write conjugates s h(v) of m <= 256 rows for dual points u = s g.
 
-    Rounding errors are in proportion to ``size``: about what the terms of h sum to, at u
-    and at u = 0. Returns whether a row is outside of the domain; v of a BOX is taken to be
-    inside.
+    Rounding errors are proportional to ``size``, the sum of the absolute terms of h at
+    u and at u = 0. Returns whether a row is outside of the domain; v is assumed to be
+    inside a BOX.
     """
     cdef Py_ssize_t i
     cdef double[256] v, zeros
@@ -395,12 +396,12 @@ cdef inline bint conjugates(
         v[i] /= s[i] if s[i] > 0.0 else 1.0
     if o.kind == LOGISTIC:
         for i in range(m):
-            # By rounding v may leave the interval a little.
+            # Rounding errors may put v slightly outside of the interval.
             outside |= (v[i] < 0.0) | (v[i] > 1.0 + 4.0 * DBL_EPSILON)
             p = min(v[i], 1.0)
             c = log_of_one_less(min(p, 1.0 - 0.5 * DBL_EPSILON))
             h[i] = s[i] * (p * log_of(max(p, DBL_MIN)) + (1.0 - p) * c)
-            # By so much h changes with v near one.
+            # The change of h with v near one.
             size[i] = -s[i] * c if p > 0.5 else 0.0
     else:
         if o.labels > 0.0:
@@ -425,11 +426,11 @@ cdef inline bint exponential_conjugates(
     double* size,
     Powers* p,
 ) noexcept nogil:
-    """Fill in (v ln v - v) / b + (w ln(w / y) - w) / a of v - w = u, and sizes.
+    """Write (v ln v - v) / b + (w ln(w / y) - w) / a with v - w = u, and sizes.
 
-    Any split of u into v and w is a bound, and that of the least conjugate has
-    v = exp(b z), w = y exp(-a z). For a = 0, w = y leaves nothing of the second part, and
-    for b = 0, v = 1 nothing of the first. Returns whether some u have no such split.
+    Any split of u into v and w gives an upper bound, and the minimum has v = exp(b z),
+    w = y exp(-a z). For a = 0, w = y and the second term vanishes; for b = 0, v = 1 and
+    the first term vanishes. Returns whether some u have no such split.
     """
     cdef Py_ssize_t i
     cdef double v, w, ln, b = 1.0 - a, first = 1.0 / b if b > 0.0 else 0.0
@@ -454,12 +455,12 @@ cdef inline bint exponential_conjugates(
 cdef inline bint split(
     Powers* p, const double* u, const double* y, Py_ssize_t m, double a, double* unit
 ) noexcept nogil:
-    """Set v and w whose difference is u, of the least conjugate, and y^b.
+    """Compute v and w with v - w = u and the least conjugate, and y^b.
 
-    Returns whether there are none. In units of y^b and with x >= 1 for the larger of the
-    two, the smaller one is x^-q, and x - x^-q = |u|. That function of x is concave and
-    increases: Newton's method goes up to the solution. Powers next to 1 or 2 take up to
-    ten steps, others four to six.
+    Returns whether there are none. In units of y^b let x >= 1 be the larger of the two;
+    the smaller one is x^-q, and x - x^-q = |u|. The left side is concave and increasing
+    in x, so Newton's method converges from below. Powers near 1 or 2 need up to ten
+    steps, others four to six.
     """
     cdef Py_ssize_t i, j, k, n
     cdef double c, move, b = 1.0 - a, slack = 4.0 * DBL_EPSILON
@@ -486,7 +487,7 @@ cdef inline bint split(
     for j in range(n):
         i, c = p.positive[j], u[p.positive[j]]
         unit[i] = difference[j]
-        # The smaller part of larger differences in units of y^b vanishes.
+        # For larger differences in units of y^b the smaller part is negligible.
         move = max(1e-300 * fabs(c), DBL_MIN)
         difference[j] = fabs(c) / max(unit[i], move)
         power[j] = a / b if c > 0.0 else b / a

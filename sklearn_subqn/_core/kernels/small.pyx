@@ -1,32 +1,31 @@
-"""Minimizing J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i) in one loop.
+"""Minimization of J(w) = l1 ||w||₁ + l2 / 2 ||w||² + sum_i s_i loss_i(z_i).
 
-Rows are dense, with z = X w + o, and columns are divided by sizes in products, so that
-X is not copied. Losses are those of ``row_losses.pxd``.
+Rows are dense, with z = X w + o. Products divide columns by their sizes, so that X is
+not copied. The losses are defined in ``row_losses.pxd``.
 
 The proximal method of multipliers on the dual (Rockafellar 1976, Algorithm A, eq. 1.7)
-subtracts width / 2 (v - center)² from a loss with kinks, which makes it smooth,
-minimizes that, moves the center to v and shrinks the width. Other losses are their own
-envelopes. The minimum is found by steps of L-BFGS around a metric: the generalized
-Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993, eq. 2.1), before the first one its
-diagonal. The first one is estimated from a sample of the rows. A Hessian is formed where
-the steps without it, those to come among them, cost more than two of it and the steps
-with it.
-With an L1 norm a step minimizes the quadratic model of a working set of columns and the
-norm (Lee, Sun and Saunders 2014, eq. 2.6). A line search by bracketed Newton steps
-follows.
+replaces a loss with kinks by its envelope, from which width / 2 (v - center)² is
+subtracted inside the maximum. It minimizes the envelope, moves the center to v and
+reduces the width. Smooth losses are their own envelopes. The minimizer is found by
+L-BFGS steps with the generalized Hessian l2 I + Xᵀ diag(s v'(t)) X (Qi and Sun 1993,
+eq. 2.1) as metric, and before the first Hessian with its diagonal. The first Hessian is
+estimated from a sample of the rows. A Hessian is formed if past and future steps
+without it cost more than two Hessians and the steps with it. With an L1 norm a step
+minimizes the quadratic model plus the norm over a working set of columns (Lee, Sun and
+Saunders 2014, eq. 2.6). A line search by bracketed Newton steps follows.
 
-Every v proves a bound: the sum of what Fenchel-Young's inequality leaves in each row
-and in each coefficient is the gap between J(w) and the dual value of u,
+Every v proves a bound: the gap between J(w) and the dual value of u is the sum of the
+Fenchel-Young gaps of rows and of coefficients,
 
     J(w) - D(u) = sum_i s_i (loss_i(t_i) - (v_i t_i - h(v_i)))
                   + sum_j l2 / 2 (w_j - e_j)² + l1 (|w_j| - κ_j w_j),               (1)
 
-where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero
-where there is a free intercept. Without l2 the dual point is c u with the largest c in
-[0, 1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R; or where that leaves
-more, one near u whose r is clipped: as with intercepts the gap is an estimate. Callers
-find it, balance it and compute J and the bound with its rounding errors themselves: this
-gap only says when to stop.
+where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero or
+there is no free intercept. With l2 = 0 the dual point is c u with the largest c in [0,
+1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. If its gap is smaller, a
+point near u with clipped r is used instead; then, and with free intercepts, the gap is an
+estimate. It is only the stopping criterion: callers balance u and compute J and the
+bound with its rounding errors themselves.
 """
 
 from .dense_rows cimport (
@@ -43,19 +42,21 @@ from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 from .sums cimport Sum, add_all, result
 
 cdef enum:
-    # Centers, steps for each, and trials of a line search, at most.
+    # Limits on the centers, on the steps for each center, and on the trials of a line
+    # search.
     MOST_CENTERS = 60
     MOST_STEPS = 500
     MOST_TRIALS = 60
-    # A working set begins with 200 columns at most.
+    # Limit on the columns of the first working set.
     MOST_FIRST = 200
-    # Steps around a Hessian at a given scale which do not halve the gap, at most.
+    # Limit on the steps with a Hessian at a given scale that do not halve the gap.
     MOST_IDLE = 10
-    # A Hessian estimated from a sample of the rows has 8 rows for each parameter at least.
-    # docs/constants.md has the figures.
+    # A sampled Hessian uses at least eight rows for each parameter. docs/constants.md
+    # has the figures.
     SAMPLED = 8
 
-# A line search may leave 1 % of the slope for a loss with kinks, and 30 % for a smooth one.
+# Relative slope at which a line search stops, for losses with kinks and for smooth
+# losses.
 cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 
 # Inner problems are solved to a twentieth of the outer gap.
@@ -65,37 +66,39 @@ cdef double SHARE = 0.05
 # the figures.
 cdef double PRICE = 1.8
 
-# Columns join the working set once they violate a tenth of the most.
+# Columns join the working set if their violation exceeds a tenth of the largest.
 cdef double OUTSIDE = 0.1
 
-# The first Hessian may cost two products with X. docs/constants.md has the figures.
+# Cost of the first Hessian in products with X. docs/constants.md has the figures.
 cdef double FIRST = 2.0
 
-# Steps end where a step with a Hessian leaves more than a quarter of a gap that may be
-# rounding.
+# Steps stop if a step with a Hessian leaves more than a quarter of a gap that may be a
+# rounding error.
 cdef double SLOW = 0.25
 
-# Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
-# the rounding errors of t in v. Twenty centers in a row may bring nothing, as without
-# squares on the way to a vertex, but three where gaps are nearly rounding errors.
+# Factor of each width relative to the one before, and the smallest width relative to
+# the first one: small widths magnify the rounding errors of t in v. The loop stops
+# after twenty centers in succession without progress, which happen without a squared
+# penalty on the way to a vertex, and after three if gaps are nearly rounding errors.
 cdef double FACTOR = 0.25, NARROWEST = 1e-2
 cdef int MOST_STUCK = 20, MOST_STUCK_AT_END = 3
 
-# Gaps below 1e-15 of J are taken for rounding errors, and may be those below 1e-10.
+# Gaps below 1e-15 of J count as rounding errors, and gaps below 1e-10 may be rounding
+# errors.
 cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 
-# The curvature of parameters is at least 1e-6 of what it is with all rows bent, and
-# 1e-12 of it for smooth losses. Without squares it is added to their own: with fewer
-# bent rows than parameters there would be steps of any length.
+# Lower bounds of the curvature of parameters, relative to the curvature if all rows had
+# some; the second number is for smooth losses. Without a squared penalty they are added
+# to the curvature: with fewer curved rows than parameters steps would be unbounded.
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
 cdef enum:
-    # Huber's loss with its scale minimized over, which otherwise is a box.
+    # Huber's loss minimized over its scale, otherwise a box.
     SCALED = 4
 
-# Bends that have become a thousandth as wide as at the start are taken for kinks, and
-# left to others.
+# Bends narrower than a thousandth of their first width count as kinks, which are left
+# to other solvers.
 cdef double sharp = 1e-3
 SHARP = sharp
 
@@ -104,14 +107,15 @@ cdef struct FewRows:
     const double* X
     const double* y
     const double* s
-    # There is an intercept if q parameters are one more than d features.
+    # There is an intercept if there are q = d + 1 parameters.
     Py_ssize_t n, d, q
-    # What multiplies columns, of an intercept one, and room for such products.
+    # Factors of the columns, one for the intercept, and a workspace for products with
+    # them.
     double* factors
     double* scaled
     RowLoss loss
     double* center
-    # Scores, derivatives by them, second derivatives times s, and subgradients.
+    # Scores, first derivatives, second derivatives times s, and subgradients.
     double* z
     double* slope
     double* bend
@@ -120,19 +124,21 @@ cdef struct FewRows:
 
 cdef struct Problem:
     FewRows rows
-    # Whether the ridge is half a scale, the least one, and the largest one so far.
+    # Whether the ridge is half of a scale, its lower bound, and the largest ridge so
+    # far.
     bint is_scaled
     double least_ridge, largest_ridge
     double l1, l2, tol, infimum
     Py_ssize_t q, n_penalized, stride
-    # Products with X since the last Hessian, whether there is one, and L-BFGS' pairs.
+    # Products with X since the last Hessian, whether there is a Hessian, and the pairs
+    # of L-BFGS.
     double spent
     bint has_factor
     Pairs pairs
-    # Means and squares of the columns, for the metric before there is a Hessian.
+    # Means and mean squares of the columns, for the metric before the first Hessian.
     double* mean
     double* square
-    # Parameters, gradient of all but the L1 norm, direction and its scores.
+    # Parameters, gradient without the L1 norm, direction and its scores.
     double* w
     double* g
     double* p
@@ -140,17 +146,17 @@ cdef struct Problem:
     double* H
     double* least
     double* room
-    # Room of ``dense_gram``.
+    # Workspace of ``dense_gram``.
     double* block
-    # The m columns of H, and whether each column is one of them: a working set where
-    # there is an L1 norm. The gradient and parameters of these.
+    # The m columns of H, which are a working set with an L1 norm; whether each column
+    # is one of them; their gradient and parameters.
     Py_ssize_t m
     Py_ssize_t* columns
     bint* chosen
     double* part
     # Residuals, for Huber's loss with a scale.
     double* residuals
-    # What ``evaluate`` finds: J, and the two terms of (1).
+    # Results of ``evaluate``: J and both terms of (1).
     double value, excess, left
 
 
@@ -171,36 +177,36 @@ def minimize(
     double[::1] center,
     double[::1] dual,
 ):
-    """Minimize until the gap (1) is at most tol |J - infimum|, or shrinks no more.
+    """Minimize until the gap (1) is at most tol |J - infimum|, or no longer decreases.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
     sizes : ndarray of shape (d,)
-        Positive numbers by which the columns are divided.
+        Positive divisors of the columns.
     targets, offsets, weights : ndarray of shape (n,)
-        y, o and s.
+        Targets y, offsets o and weights s.
     form : RowForm
-        The loss; kind 4 is a box whose ridge is half a scale that is minimized over, at
-        least the ridge of the form.
-    l1, l2, n_penalized
+        The loss; kind 4 is a box whose ridge is half of a scale, which is minimized
+    over and has this ridge as lower bound. l1, l2, n_penalized
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
     width : float
         The first width; zero for losses that are their own envelopes.
     w : ndarray of shape (q,)
-        The start; on return the minimizer. With q = d + 1 the last is an intercept.
+        The starting point, replaced by the minimizer. With q = d + 1 the last entry is
+        an intercept.
     center : ndarray of shape (n,)
-        The first center; on return the last one.
+        The first center, replaced by the last one.
     dual : ndarray of shape (n,)
-        On return u.
+        Receives u.
 
     Returns
     -------
     reached : bool
-        Whether the gap is so small.
+        Whether the gap is small enough.
     width : float
-        The width to go on with.
+        The width for the next call.
     """
     cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = w.shape[0]
     cdef double last, gap = INFINITY, narrowest = NARROWEST * width
@@ -272,7 +278,7 @@ def minimize(
 
 
 cdef void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
-    """Fill z = X w, of columns times their factors."""
+    """Write z = X w with columns multiplied by their factors."""
     cdef Py_ssize_t j
     for j in range(o.q):
         o.scaled[j] = o.factors[j] * w[j]
@@ -280,12 +286,12 @@ cdef void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
 
 
 cdef double variable(const FewRows* o, Py_ssize_t i) noexcept nogil:
-    """Return v of a box."""
+    """Return the dual variable v of a row in a box."""
     return -o.slope[i] * (o.y[i] if o.loss.labels > 0.0 else 1.0)
 
 
 cdef void find_scale(Problem* o, double step) noexcept nogil:
-    """Set the ridge to half of the scale at a step along the direction."""
+    """Set the ridge to half of the best scale at a step along the direction."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i
     for i in range(rows.n):
@@ -296,7 +302,9 @@ cdef void find_scale(Problem* o, double step) noexcept nogil:
 
 
 cdef bint is_sharp(Problem* o) noexcept nogil:
-    """Whether bends are as narrow as kinks, or hold no more rows than parameters."""
+    """Whether bends are as narrow as kinks, or contain at most as many rows as
+    parameters.
+    """
     cdef Py_ssize_t i, bent = 0
     o.largest_ridge = max(o.largest_ridge, o.rows.loss.ridge)
     for i in range(o.rows.n):
@@ -305,7 +313,7 @@ cdef bint is_sharp(Problem* o) noexcept nogil:
 
 
 cdef void find_least(Problem* o) noexcept nogil:
-    """Fill in the least curvature of parameters without squares, for a width of one."""
+    """Compute lower bounds of the curvature without squares, for a width of one."""
     cdef Py_ssize_t i, j
     cdef const double* x = o.rows.X
     cdef const double* factors = o.rows.factors
@@ -316,14 +324,14 @@ cdef void find_least(Problem* o) noexcept nogil:
         for j in range(first, o.rows.d):
             o.least[j] += o.rows.s[i] * (factors[j] * x[j]) * (factors[j] * x[j])
         x += o.rows.d
-    # Columns of zeros may have any curvature, and that of ones has one.
+    # Columns of zeros may have any positive curvature; the first bound is one.
     for j in range(first, o.q):
         if o.least[j] == 0.0:
             o.least[j] = 1.0
 
 
 cdef void find_moments(Problem* o) noexcept nogil:
-    """Fill in means and mean squares of the columns, of a few hundred rows."""
+    """Compute means and mean squares of the columns from a few hundred rows."""
     cdef Py_ssize_t i = 0, j, d = o.rows.d, m = 0
     cdef const double* x
     memset(o.mean, 0, 2 * o.q * sizeof(double))
@@ -366,7 +374,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         changed = o.l1 > 0.0 and change_columns(o)
         enough = max(allowed, SHARE * min(o.excess, last))
         if changed or is_time_to_buy(o, previous, enough):
-            # Second derivatives at a given scale are larger.
+            # Second derivatives at a given scale are upper bounds.
             exact = o.stride == 1 and not o.is_scaled
             if rows.loss.width == 0.0 and o.left > SLOW * before and exact:
                 if o.left <= NEARLY_ROUNDED * fabs(o.value):
@@ -389,14 +397,14 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
 
 
 cdef Py_ssize_t first_stride(const Problem* o) noexcept nogil:
-    """Return the stride of a sample for the first Hessian of some columns."""
+    """Return the stride of the sample for the first Hessian."""
     cdef double whole = PRICE * sqrt(o.m) * (1.0 + o.m / <double> o.rows.n)
     cdef Py_ssize_t most = 1 + <Py_ssize_t> (whole / FIRST)
     return max(min(o.rows.n // (SAMPLED * o.m), most), 1)
 
 
 cdef double price(const Problem* o) noexcept nogil:
-    """Return how many products with X the next Hessian costs."""
+    """Return the cost of the next Hessian in products with X."""
     cdef Py_ssize_t i = 0, used = 0
     while i < o.rows.n:
         used += o.rows.bend[i] > 0.0
@@ -405,18 +413,19 @@ cdef double price(const Problem* o) noexcept nogil:
 
 
 cdef double products_ahead(double shrinking, double each) noexcept nogil:
-    """Return what steps cost that divide the gap by ``each`` until it has shrunk."""
+    """Return the cost of steps that divide the gap by ``each`` until it is reduced."""
     return 2.0 * log(shrinking) / log(each) if each > 1.0 else INFINITY
 
 
 cdef bint is_time_to_buy(
     const Problem* o, double previous, double allowed
 ) noexcept nogil:
-    """Whether it takes less time to form another Hessian than to go on without.
+    """Whether forming another Hessian takes less time than continuing without it.
 
-    Steps without are taken to gain as much as the last one, and with a Hessian of some
-    rows for each parameter to divide the gap by their number. Steps cost half of a
-    Hessian before, and with those to come two more than those with another one.
+    Without it, future steps are assumed to reduce the gap as the last step did; with
+    it, by the number of its rows for each parameter. It is formed if past steps have
+    cost half of it, and if past steps plus the savings in future steps cost twice as
+    much.
     """
     cdef double each = price(o), left = o.left / allowed
     cdef double rows = o.rows.n / <double> (o.stride * o.m)
@@ -428,7 +437,7 @@ cdef bint is_time_to_buy(
 
 
 cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:
-    """Return how far the subgradients of a coordinate are from zero."""
+    """Return the distance from zero of a coordinate's subgradients."""
     if j >= o.n_penalized:
         return fabs(o.g[j])
     if o.w[j] != 0.0:
@@ -437,10 +446,10 @@ cdef double violation(const Problem* o, Py_ssize_t j) noexcept nogil:
 
 
 cdef bint change_columns(Problem* o) noexcept nogil:
-    """Choose other columns where some beyond those of H violate most; return whether.
+    """Choose a new working set if columns outside of it violate most; return whether.
 
-    They are those that are in use, and of the others with the largest violations as
-    many again, or MOST_FIRST.
+    It has the columns with nonzero coefficients, and as many others with the largest
+    violations, or MOST_FIRST.
     """
     cdef Py_ssize_t j, used = 0, beyond = 0
     cdef double worst = 0.0, threshold
@@ -469,7 +478,7 @@ cdef bint change_columns(Problem* o) noexcept nogil:
             o.columns[o.m] = j
             o.m += 1
     if o.m == 0:
-        # No column leads further down; there is no Hessian of none.
+        # No column decreases J; a Hessian needs at least one column.
         o.chosen[0], o.columns[0], o.m = True, 0, 1
     if o.rows.loss.width == 0.0:
         o.stride = first_stride(o)
@@ -483,7 +492,7 @@ cdef double least_bend(const Problem* o) noexcept nogil:
 
 
 cdef bint buy(Problem* o) noexcept nogil:
-    """Find the Hessian, and factorize it where there is no L1 norm."""
+    """Compute the Hessian, and factorize it if there is no L1 norm."""
     cdef Py_ssize_t i, j
     cdef double* h
     cdef double least = least_bend(o)
@@ -505,7 +514,7 @@ cdef bint buy(Problem* o) noexcept nogil:
 
 
 cdef bint move(Problem* o, double step) noexcept nogil:
-    """Go along the direction, if it is a step."""
+    """Move along the direction; return whether the step is positive."""
     cdef Py_ssize_t i, j
     if step == 0.0 or not fabs(step) < INFINITY:
         return False
@@ -517,7 +526,7 @@ cdef bint move(Problem* o, double step) noexcept nogil:
 
 
 cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
-    """Find derivatives, the sum of the losses, and what u leaves of them in (1).
+    """Compute derivatives, the sum of the losses, and the first term of (1).
 
     ``reach`` is the weighted sum of |t|, or of |z|.
     """
@@ -556,7 +565,7 @@ cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
 
 
 cdef void evaluate(Problem* o) noexcept nogil:
-    """Find v, u, the gradient, J and both terms of the duality gap (1)."""
+    """Compute v, u, the gradient, J and both terms of the duality gap (1)."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over
@@ -585,8 +594,9 @@ cdef void evaluate(Problem* o) noexcept nogil:
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
             moved += over * over / o.least[j]
-    # Variables of a loss with kinks shrink by as much as they sum to. Those of a smooth one
-    # move, which costs the intercept, and the square by the curvature of the conjugate.
+    # Dual variables of a loss with kinks are scaled down until they sum to zero. For a
+    # smooth loss all variables are shifted, which costs the intercept times the sum and
+    # the squared shift times the curvature of the conjugate.
     for j in range(o.n_penalized, o.q):
         if rows.loss.width > 0.0 or not bend > 0.0:
             o.left += fabs(o.g[j]) * reach
@@ -600,7 +610,7 @@ cdef void evaluate(Problem* o) noexcept nogil:
 
 
 cdef bint find_direction(Problem* o) noexcept nogil:
-    """Fill in the step to the minimum of the quadratic model."""
+    """Compute the step to the minimizer of the quadratic model."""
     cdef Py_ssize_t j
     cdef int last = (o.pairs.n - 1) % MEMORY
     cdef double scale = ROUNDED * ROUNDED * fabs(o.value)
@@ -615,7 +625,7 @@ cdef bint find_direction(Problem* o) noexcept nogil:
     else:
         by_columns(o, o.p)
         if o.pairs.n > 0:
-            # The estimate is as large as the last pair says.
+            # The last pair determines the scale of the estimate.
             memcpy(o.room, dg, o.q * sizeof(double))
             by_columns(o, o.room)
             scale = o.pairs.curvature[last] / inner(dg, o.room, o.q)
@@ -626,7 +636,7 @@ cdef bint find_direction(Problem* o) noexcept nogil:
 
 
 cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
-    """Fill in the step to the minimum of the quadratic model with the L1 norm."""
+    """Compute the step to the minimizer of the quadratic model plus the L1 norm."""
     cdef Py_ssize_t i, enough, n_penalized = 0
     cdef double* g = o.part
     cdef double* w = g + o.m
@@ -634,7 +644,7 @@ cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
     for i in range(o.m):
         g[i], w[i] = o.g[o.columns[i]], o.w[o.columns[i]]
         n_penalized += o.columns[i] < o.n_penalized
-    # These sweeps take as long as the products of a step.
+    # As many sweeps as take the time of the products of a step.
     enough = <Py_ssize_t> (2.0 * o.rows.n * o.q / o.m / o.m)
     if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.room):
         return False
@@ -645,7 +655,9 @@ cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
 
 
 cdef void by_columns(Problem* o, double* p) noexcept nogil:
-    """Multiply by the inverse of a Hessian of columns that are independent."""
+    """Multiply by the inverse of the diagonal of the Hessian, with the intercept
+    eliminated.
+    """
     cdef Py_ssize_t i, j, d = o.rows.d
     cdef double bend = 0.0, intercept = 0.0, h, least = least_bend(o)
     for i in range(o.rows.n):
@@ -665,7 +677,7 @@ cdef void by_columns(Problem* o, double* p) noexcept nogil:
 cdef void slope_along(
     Problem* o, double step, double* left, double* right
 ) noexcept nogil:
-    """Set both slopes of J along p, at a step by the penalty alone, at 0 in all."""
+    """Compute left and right slopes along p: of the penalty at a step, of J at 0."""
     cdef Py_ssize_t j
     cdef double w, total = 0.0, jump = 0.0
     for j in range(o.n_penalized):
@@ -683,7 +695,7 @@ cdef void slope_along(
 
 
 cdef double line_search(Problem* o, double slope) noexcept nogil:
-    """Return a step to where little of the slope is left, by bracketed Newton steps."""
+    """Return a step where the slope is small enough, by bracketed Newton steps."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t j
     cdef double low = 0.0, high = INFINITY, step = 1.0, following

@@ -1,7 +1,7 @@
-"""Probabilities exp(z_k) / sum_l exp(z_l) of rows of scores, and what follows from them.
+"""Probabilities exp(z_k) / sum_l exp(z_l) of rows, and derivatives of their log loss.
 
-All arrays are C-contiguous and float64. NumPy takes several times as long over rows of
-few scores, since it goes from row to row.
+All arrays are C-contiguous and float64. NumPy takes several times as long for rows of
+few scores, since its inner loops run over single rows.
 """
 
 from .dense_rows cimport GRAM_ROWS, dense_gram
@@ -12,15 +12,15 @@ from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt, memset
 from .sums cimport Sum, add_to, result
 
 cdef enum:
-    # Exponentials are taken of about 1000 numbers at a time, which stay in the cache.
+    # Number of exponentials that are computed at once and stay in the cache.
     AT_ONCE = 1024
-    # Second derivatives of 64 or more rows are added up before the sum of all rows is
-    # touched.
+    # Second derivatives are summed over 64 or more rows before they are added to the
+    # total.
     ROWS_AT_ONCE = 64
 
 
 def probabilities(const double[:, ::1] scores, double[:, ::1] out):
-    """Fill ``out`` of shape (n, k) with the probabilities of scores of that shape."""
+    """Write the probabilities of scores of shape (n, k) to ``out``."""
     cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, size
     check_shape(scores, out)
     with nogil:
@@ -36,10 +36,10 @@ def subgradient(
     const double[::1] weights,
     double[:, ::1] out,
 ):
-    """Fill ``out`` with weights times probabilities, less one for the class of the row.
+    """Write weights times probabilities, minus one for the class of the row.
 
-    Where that is nearly certain, rounding makes up one minus its probability: it gets
-    what the others leave.
+    If the class is nearly certain, one minus its probability would be a rounding error;
+    its entry is minus the sum of the others.
     """
     cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i, j, own
     cdef double others
@@ -74,7 +74,7 @@ def value(
             of_rows(&scores[i, 0], NULL, 0.0, size, k, p, parts)
             for j in range(size):
                 own = scores[i, <Py_ssize_t> targets[i]]
-                # Nothing cancels where the own score is the largest one.
+                # Nothing cancels if the score of the row's class is the largest one.
                 own = (parts[2 * j] - own) + log(parts[2 * j + 1])
                 add_to(&total, weights[i] * own)
                 i += 1
@@ -106,7 +106,7 @@ def on_line(
                 mean = square = 0.0
                 for l in range(k):
                     mean += q[l] * dscores[i, l]
-                # Squares of differences do not cancel.
+                # Sums of squared differences do not cancel.
                 for l in range(k):
                     move = dscores[i, l] - mean
                     square += q[l] * move * move
@@ -126,9 +126,10 @@ def derivatives_of_shift(
     double[::1] slopes,
     double[:, ::1] curvature,
 ):
-    """Fill in the derivatives of the weighted sum by a shift of all rows' scores.
+    """Write the derivatives of the weighted sum by a common shift of all rows' scores.
 
-    ``slopes`` of shape (k,) has the first ones, ``curvature`` of (k, k) the second.
+    ``slopes`` of shape (k,) receives the first, ``curvature`` of shape (k, k) the
+    second derivatives.
     """
     cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, a, b, size, most
     cdef double part
@@ -159,7 +160,7 @@ def derivatives_of_shift(
             for j in range(size):
                 q = p + j * k
                 for a in range(k):
-                    # By BLAS a probability of one would not cancel exactly.
+                    # In a BLAS product a probability of one would not cancel exactly.
                     part = weights[i + j] * q[a]
                     for b in range(a, k):
                         products[a * k + b] += part * q[b]
@@ -186,10 +187,10 @@ def conjugate(
 ):
     """Return the weighted sum of q ln q over the probabilities q of rows.
 
-    Those of other classes are what the dual has over weights, if not negative; that of
-    the class of the row is what they leave. The sum is infinite where they leave less
-    than nothing, except for rounding. Also return by how much the sum changes with what
-    others have, of rows of which they have most.
+    Probabilities of other classes are dual entries divided by weights, if positive; the
+    row's class has the remainder up to one. The sum is infinite if a remainder is
+    negative beyond rounding. Also returns the derivative of the sum by the other
+    classes' probabilities, over the rows where they have most.
     """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, own
     cdef double weight, q, others, rest, most = 0.0
@@ -222,7 +223,8 @@ def distance(
     const double[::1] targets,
     const double[::1] weights,
 ):
-    """Return the norm of the sums of rows, and twice that of negative probabilities."""
+    """Return the norm of the row sums, plus twice the norm of negative probabilities.
+    """
     cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j
     cdef double weight, total, square
     cdef Sum sums = Sum(0.0, 0.0), negative = Sum(0.0, 0.0)
@@ -246,10 +248,10 @@ def add_gram(
     const double[::1] weights,
     double[:, :, :, ::1] out,
 ):
-    """Add the Hessian of the sum by coefficients to ``out`` of shape (k, k, d, d).
+    """Add the Hessian by coefficients to ``out`` of shape (k, k, d, d).
 
-    Its blocks of different classes a and b are -Xᵀ diag(s p_a p_b) X (Böhning 1992, eq.
-    3.1), and those of a class sum to zero.
+    The block of different classes a and b is -Xᵀ diag(s p_a p_b) X (Böhning 1992, eq.
+    3.1), and all blocks of one class sum to zero.
     """
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = p.shape[1], i, j, l, a, b
     cdef double entry
@@ -279,7 +281,7 @@ def add_gram(
 
 
 cdef inline Py_ssize_t block(Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-    """Return the number of rows to take at once."""
+    """Return the number of rows that are processed at once."""
     return max(1, min(n, AT_ONCE // k))
 
 
@@ -292,10 +294,10 @@ cdef void of_rows(
     double* p,
     double* parts,
 ) noexcept nogil:
-    """Set the probabilities at z + step * dz.
+    """Compute the probabilities at z + step * dz.
 
-    If asked for, set two parts of a row: the largest score, and the sum of exponentials
-    of all scores less that.
+    Unless ``parts`` is NULL, it receives for each row the largest score, and the sum of
+    exp(score - largest score).
     """
     cdef Py_ssize_t i, j
     cdef double largest, total
