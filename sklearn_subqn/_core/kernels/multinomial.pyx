@@ -99,7 +99,7 @@ cdef struct Problem:
     double* W
     double* G
     double* p
-    double* room
+    double* workspace
     # Workspaces for a block of rows, and two for the scores of its rows.
     Py_ssize_t block
     double* rows
@@ -191,8 +191,8 @@ cdef class Multinomial:
         self.memory = o.W = <double*> allocate(size * sizeof(double))
         o.G = o.W + q * k
         o.p = o.G + q * k
-        o.room = o.p + q * k
-        o.pairs.m, o.pairs.dw = q * k, o.room + q * k
+        o.workspace = o.p + q * k
+        o.pairs.m, o.pairs.dw = q * k, o.workspace + q * k
         o.pairs.dg = o.pairs.dw + MEMORY * q * k
         o.rows = o.pairs.dg + MEMORY * q * k
         o.P = o.rows + o.block * q
@@ -396,7 +396,7 @@ cdef void scale_columns(Problem* o) noexcept nogil:
     cdef Py_ssize_t j, c
     for j in range(o.q):
         for c in range(o.k):
-            o.room[j * o.k + c] = o.factors[j] * o.W[j * o.k + c]
+            o.workspace[j * o.k + c] = o.factors[j] * o.W[j * o.k + c]
 
 
 cdef void forward(
@@ -404,11 +404,11 @@ cdef void forward(
 ) noexcept nogil:
     """Write the scores of m rows; X are dense rows."""
     cdef Py_ssize_t l, c, k = o.k
-    cdef const double* b = o.room + o.d * k
+    cdef const double* b = o.workspace + o.d * k
     for l in range(m):
         for c in range(k):
             Z[l * k + c] = b[c] if o.q > o.d else 0.0
-    add_products(&o.matrix, X, i, m, o.room, <int> k, Z)
+    add_products(&o.matrix, X, i, m, o.workspace, <int> k, Z)
 
 
 cdef void add_adjoint(Problem* o, const double* X, Py_ssize_t i, int m) noexcept nogil:
@@ -661,9 +661,9 @@ cdef bint renew(Problem* o) noexcept nogil:
 cdef void turn(Problem* o, double* p, bint back) noexcept nogil:
     """Multiply p of shape (r, k) by the transpose of Q, or by Q if ``back``."""
     cdef int k = <int> o.k, r = <int> o.r, info = 0, size = PANEL * max(r, k)
-    cdef double* room = o.pivots + o.r * o.k
+    cdef double* workspace = o.pivots + o.r * o.k
     dormtr(
-        "R", "L", "T" if back else "N", &k, &r, o.Q, &r, o.tau, p, &k, room, &size,
+        "R", "L", "T" if back else "N", &k, &r, o.Q, &r, o.tau, p, &k, workspace, &size,
         &info,
     )
 
@@ -674,7 +674,7 @@ cdef void solve(Problem* o, double* p) noexcept nogil:
     cdef int k = <int> o.k, q = <int> o.q
     cdef double one = 1.0, zero = 0.0, least = 1e-12 * o.values[k - 1], level = 0.0
     cdef double* b = p + o.r * k
-    cdef double* z = o.room
+    cdef double* z = o.workspace
     cdef bint is_free = o.r < o.q
     if is_free:
         for j in range(o.d):

@@ -145,7 +145,7 @@ cdef struct Problem:
     double* dz
     double* H
     double* least
-    double* room
+    double* workspace
     # Workspace of ``dense_gram``.
     double* block
     # The m columns of H, which are a working set with an L1 norm; whether each column
@@ -229,13 +229,13 @@ def minimize(
     if rows.loss.kind == BOX and o.least_ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
     cdef Py_ssize_t size = 6 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
-    cdef double* room = <double*> allocate(size * sizeof(double))
+    cdef double* workspace = <double*> allocate(size * sizeof(double))
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
     rows.n, rows.d, rows.q, rows.center = n, d, q, &center[0]
-    rows.z, rows.slope, rows.bend, rows.u = room, room + n, room + 2 * n, room + 3 * n
-    o.dz, o.residuals, o.g = room + 4 * n, room + 5 * n, room + 6 * n
-    o.p, o.least, o.H, o.room = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
-    o.block = o.room + q * (q + 3)
+    rows.z, rows.slope, rows.bend, rows.u = workspace, workspace + n, workspace + 2 * n, workspace + 3 * n
+    o.dz, o.residuals, o.g = workspace + 4 * n, workspace + 5 * n, workspace + 6 * n
+    o.p, o.least, o.H, o.workspace = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
+    o.block = o.workspace + q * (q + 3)
     o.mean = o.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
@@ -273,7 +273,7 @@ def minimize(
             for i in range(n):
                 dual[i] = rows.s[i] * rows.slope[i]
     finally:
-        free(room)
+        free(workspace)
     return bool(done), rows.loss.width
 
 
@@ -626,9 +626,9 @@ cdef bint find_direction(Problem* o) noexcept nogil:
         by_columns(o, o.p)
         if o.pairs.n > 0:
             # The last pair determines the scale of the estimate.
-            memcpy(o.room, dg, o.q * sizeof(double))
-            by_columns(o, o.room)
-            scale = o.pairs.curvature[last] / inner(dg, o.room, o.q)
+            memcpy(o.workspace, dg, o.q * sizeof(double))
+            by_columns(o, o.workspace)
+            scale = o.pairs.curvature[last] / inner(dg, o.workspace, o.q)
             for j in range(o.q):
                 o.p[j] *= scale
     second_loop(&o.pairs, o.p)
@@ -646,7 +646,7 @@ cdef bint descend_on_columns(Problem* o, double nothing) noexcept nogil:
         n_penalized += o.columns[i] < o.n_penalized
     # As many sweeps as take the time of the products of a step.
     enough = <Py_ssize_t> (2.0 * o.rows.n * o.q / o.m / o.m)
-    if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.room):
+    if not descend(o.H, g, w, o.l1, n_penalized, o.m, nothing, enough, p, o.workspace):
         return False
     memset(o.p, 0, o.q * sizeof(double))
     for i in range(o.m):

@@ -224,13 +224,13 @@ class CurvatureByEntries(Curvature):
 
     def _pieces(self, n: int, k: int) -> Iterator[Entries]:
         size = max(BLOCK_SIZE, k * (k + 1) // 2)
-        room = Entries(
+        entries = Entries(
             np.empty(size, dtype=np.intp), np.empty(size, dtype=np.intp), np.empty(size)
         )
         first = 0
         while first < n:
-            first, count = self.entries(first, room)
-            rows, pairs, values = room
+            first, count = self.entries(first, entries)
+            rows, pairs, values = entries
             yield Entries(rows[:count], pairs[:count], values[:count])
 
     def total(self) -> Floats:

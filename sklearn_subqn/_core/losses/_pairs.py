@@ -111,7 +111,7 @@ class Sorted:
         self._moments: dict[float, tuple[Floats, Floats]] = {}
         self._levels = pairs.levels, *pairs.costs
 
-    def _room(self, n_sums: int) -> Floats:
+    def _workspace(self, n_sums: int) -> Floats:
         return np.zeros((self.pairs.n_levels + 1, 2 * n_sums + 1))
 
     def moments(self, margin: float) -> tuple[Floats, Floats]:
@@ -122,11 +122,11 @@ class Sorted:
         """
         if margin in self._moments:
             return self._moments[margin]
-        n, room = len(self.scores), self._room(3)
+        n, workspace = len(self.scores), self._workspace(3)
         both = np.empty((3, n)), np.empty((3, n))
         rows = self.scores, self._order, self._starts, *self._levels
         for higher, out in zip((False, True), both, strict=True):
-            kernel.moments(*rows, self.pairs.weights, margin, higher, room, out)
+            kernel.moments(*rows, self.pairs.weights, margin, higher, workspace, out)
         self._moments[margin] = both
         return both
 
@@ -135,7 +135,7 @@ class Sorted:
         pairs, rows = self.pairs, (self._order, self._starts, *self._levels)
         weights = pairs.weights, pairs.factors
         return kernel.slope(
-            self.scores, dscores, *rows, *weights, margin, self._room(5)
+            self.scores, dscores, *rows, *weights, margin, self._workspace(5)
         )
 
     def products(
@@ -152,7 +152,7 @@ class Sorted:
             higher,
             places,
             2.0 * window.coef,
-            self._room(V.shape[1]),
+            self._workspace(V.shape[1]),
             out,
         )
 
@@ -171,6 +171,6 @@ class Sorted:
             X.indptr,
             X.indices,
             X.data.astype(np.float64, copy=False),
-            self._room(X.shape[1]),
+            self._workspace(X.shape[1]),
             out,
         )

@@ -134,25 +134,25 @@ class RowLoss(Loss):
 
     def leeway(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         v = self._variables(dual, targets, weights)
-        return weights * np.minimum(*self._rooms(v, weights))
+        return weights * np.minimum(*self._distances(v, weights))
 
     def inward(
         self, dual: Floats, targets: Floats, weights: Floats, share: float
     ) -> Floats:
         v = self.dual_variables(dual, targets, weights)
-        below, above = self._rooms(v, weights)
+        below, above = self._distances(v, weights)
         return self.map.dual(v + share * (above - below), targets, weights)
 
-    def _rooms(self, v: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def _distances(self, v: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return the distances of v from its lower and upper ends.
 
         Where there is no end, it is a typical size of dual variables.
         """
         usual = float(weights @ np.abs(v)) or 1.0
         # Distances from the ends are uncertain by rounding.
-        least = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
-        rooms = v - self._form.low, self._form.high - v
-        below, above = (np.where(room > least, room, 0.0) for room in rooms)
+        uncertain = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
+        distances = v - self._form.low, self._form.high - v
+        below, above = (np.where(x > uncertain, x, 0.0) for x in distances)
         return np.minimum(below, usual), np.minimum(above, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:

@@ -297,9 +297,9 @@ def conjugate_gradients(
         step = square / curvature
         if radius < np.inf:
             assert diagonal is not None
-            room = _step_to_boundary(p, search, diagonal, radius)
-            if room <= step:
-                return p + room * search, True
+            to_boundary = _step_to_boundary(p, search, diagonal, radius)
+            if to_boundary <= step:
+                return p + to_boundary * search, True
         p += step * search
         residual -= step * product
         if least_gap and hessian.gap(residual) <= least_gap:
