@@ -517,7 +517,7 @@ class CoxRegression(BundleEstimator):
         n_strata = 1 if self.strata_ is None else len(self.strata_)
         steps = np.zeros((n_strata, len(self.event_times_)))
         mean = float(np.average(sums.z, weights=times.weights))
-        # Scores of a model without an optimum may be of any size.
+        # Without an optimum, scores are unbounded and exponentials may overflow.
         with np.errstate(over="ignore"):
             hazards = sums.event_weights * np.exp(mean - sums.logs)
         steps[times.strata, places] = hazards
@@ -585,8 +585,8 @@ def concordance(
 def uncensored(data: Survival, weights: Floats) -> Floats:
     """Return the probabilities of not being censored before each row's time.
 
-    By the product-limit estimate (Kaplan and Meier 1958), in which censored rows leave
-    after events at the same time.
+    It is the product-limit estimate (Kaplan and Meier 1958); censored rows leave after
+    events at the same time.
     """
     time, event, entry = data
     levels, places = np.unique(time, return_inverse=True)

@@ -34,7 +34,7 @@ _SMALLEST_SHARE = 1e-6
 
 
 class _Samples(NamedTuple):
-    """Checked samples, of which folds are parts."""
+    """Checked samples, which are split into folds."""
 
     X: Any
     data: Survival
@@ -280,7 +280,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         check_option("scoring", self.scoring, ("likelihood", "concordance"))
 
     def _problems_of(self, samples: _Samples) -> LinearProblems:
-        """Return the problem of some of the samples."""
+        """Return the problem of the given samples."""
         event = samples.data.event & (samples.weights > 0.0)
         if not event.any():
             raise ValueError("A training part of cv has no events.")

@@ -96,7 +96,7 @@ def covariances(
     """
     whole = moments.hessian + penalty
     p = len(whole)
-    # The dependence of features is tested by their values, not by the loss.
+    # Linear dependence is a property of the features, independent of the loss.
     m = p // len(moments.gram)
     values, sizes = _in_units(np.kron(np.eye(m), moments.gram) + penalty)
     determined = np.zeros(p, dtype=bool)
@@ -154,7 +154,7 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
         return scale * moments.hessian
     if kind == "cluster":
         total = np.zeros_like(moments.hessian)
-        # Clusters of pairs belong to both ways to group, and are subtracted once.
+        # With two-way clusters, sums over pairs of clusters are subtracted once.
         for way, sign in enumerate((1.0, 1.0, -1.0)):
             members = [v for key, v in moments.clusters.items() if key[0] == way]
             sums, g = np.array(members), len(members)

@@ -13,12 +13,12 @@ from scipy import optimize, special
 from .._solving.deviances import half_deviances
 from .._solving.solution import Floats
 
-# Scores beyond 700 overflow in exp, so the intercept of a null model is within.
+# Bound of the intercept of a null model: exp overflows for scores beyond 700.
 _WIDEST = 700.0
 
 
 def means(power: float | None, scores: Floats) -> Floats:
-    """Return the means of scores; of classes, their probabilities."""
+    """Return the means for scores; for classes, their probabilities."""
     if power is None:
         joint = scores.ndim == 2 and scores.shape[1] > 1
         return special.softmax(scores, axis=1) if joint else special.expit(scores)
@@ -85,12 +85,12 @@ def null_scores(
     weights: Floats,
     offset: Floats,
 ) -> Floats:
-    """Return the scores of a model with nothing but an intercept and the offset.
+    """Return the scores of a model with only an intercept and the offset.
 
     Parameters
     ----------
     power, scores, targets, weights
-        See ``log_likelihoods``; of the scores only the shape is used.
+        See ``log_likelihoods``; only the shape of the scores is used.
     offset : ndarray of shape (n,)
     """
     if power is None and scores.ndim == 2:
@@ -121,7 +121,7 @@ def check_losses(residuals: Floats, level: float, weights: Floats) -> Floats:
 
 
 def weighted_quantile(values: Floats, level: float, weights: Floats) -> float:
-    """Return the least value that minimizes the sum of check losses."""
+    """Return the smallest value that minimizes the sum of check losses."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     return float(values[order[np.searchsorted(below, level * below[-1])]])
@@ -160,7 +160,7 @@ def mean_derivatives(power: float | None, scores: Floats) -> tuple[Floats, Float
 def distribution(
     power: float | None, mean: Floats, targets: Floats, scale: Floats
 ) -> tuple[Floats, Floats]:
-    """Return probabilities of values below the targets, and of values up to them.
+    """Return the probabilities of values below targets, and of at most these.
 
     Parameters
     ----------
@@ -178,14 +178,15 @@ def distribution(
         below = special.ndtr((targets - mean) / np.sqrt(scale))
         return below, below
     if power == 1.0:
-        # A mean of counts, such as a frequency per exposure, is known by its total.
+        # The mean of a count per exposure is the total count divided by the exposure.
         counts, rate = np.rint(targets / scale), mean / scale
         below = special.pdtr(np.maximum(counts - 1.0, 0.0), rate)
         return np.where(counts > 0.0, below, 0.0), special.pdtr(counts, rate)
     if power == 2.0:
         below = special.gammainc(1.0 / scale, targets / (mean * scale))
         return below, below
-    # A sum of a Poisson number of gamma variables (Jørgensen 1987).
+    # Tweedie's distribution: a sum of a Poisson number of gamma variables (Jørgensen
+    # 1987).
     a, b = power - 1.0, 2.0 - power
     rate, unit = mean**b / (scale * b), scale * a * mean**a
     up = np.exp(-rate)

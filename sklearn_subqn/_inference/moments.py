@@ -15,8 +15,8 @@ from .._core.rows.second_moments import SecondMoments
 from .._solving.solution import Floats
 from . import terms
 
-# A row with a leverage of one is fitted exactly, so that its residual is zero; the
-# smallest positive difference keeps 0 / 0 away.
+# A row with a leverage of one is fitted exactly and has a residual of zero; the
+# smallest allowed difference avoids 0 / 0.
 _FREE = 1e-12
 
 
@@ -194,7 +194,7 @@ def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     found = terms.quantile(targets - scores, level, width)
     if not spec.common_density:
         return found
-    # A common density is a factor that is known only after all rows.
+    # A common density is a factor that is computed after all rows.
     return found._replace(
         curvatures=np.ones_like(found.curvatures),
         chi_squares=found.curvatures[:, 0, 0],

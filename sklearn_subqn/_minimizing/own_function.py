@@ -101,7 +101,7 @@ class OwnFunction:
         return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
 
     def check_sign(self, w: Floats) -> None:
-        """Raise ValueError if f falls along a subgradient g, where it rises by ||g||².
+        """Raise ValueError if f decreases along a subgradient g.
 
         The difference quotient of a convex f along g is at least ||g||².
         """
@@ -162,7 +162,7 @@ class OwnFunction:
 
 
 def with_jac(function: Any, jac: Any) -> Any:
-    """Return the function of value and subgradient that SciPy's ``jac`` means."""
+    """Return the function of value and subgradient given by SciPy's ``jac``."""
     if jac is True or not callable(function):
         return function
     if not callable(jac):
@@ -177,7 +177,7 @@ def with_jac(function: Any, jac: Any) -> Any:
 def shielded(
     called: OwnFunction, infimum: float, w: Floats
 ) -> Callable[[Floats], tuple[float, Floats]]:
-    """Return the function, with an error where its values contradict convexity."""
+    """Return the function with an error if its values contradict convexity."""
     shield = OwnLoss(Function(called.evaluate, infimum), "value_and_subgradient")
     targets, weights = np.zeros_like(w), np.ones_like(w)
     return lambda w: shield.evaluate(w, targets, weights)
@@ -223,11 +223,11 @@ def shown(w: Floats) -> str:
 
 
 def reporter(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], bool]:
-    """Return what hands results to a callback as SciPy does.
+    """Return a function that passes results to a callback in SciPy's way.
 
     It returns whether the callback asks to stop. A function whose only parameter is
-    called ``intermediate_result`` gets the whole result; any other one gets the array
-    ``x`` of ``current``, if the result has that, or of the result itself.
+    called ``intermediate_result`` gets the whole result; any other function gets the
+    array ``x`` of ``current`` if the result has it, or else of the result itself.
     """
     if callback is None:
         return lambda result: False

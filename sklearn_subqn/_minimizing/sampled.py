@@ -1,4 +1,4 @@
-"""Minimization of a user's expectation, known by noisy gradients of its samples."""
+"""Minimization of an expectation that a user gives by noisy gradients of samples."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OwnBatch:
         self.n_coef = self.n_entries = n_params
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
-        """Return value, zero where the function returns none, and gradient."""
+        """Return value and gradient; the value is zero if the function returns none."""
         returned = self._function(w.copy(), self._sample)
         value = 0.0
         if isinstance(returned, tuple):
@@ -72,16 +72,17 @@ class OwnBatch:
         return self.value_and_gradient(w)[1]
 
     def hessian_product(self, w: Floats, v: Floats) -> Floats:
-        """Return about the Hessian of the sample at w times v."""
+        """Return approximately the Hessian of the sample at w times v."""
         length = float(np.linalg.norm(v))
         if not length > 0.0:
             return np.zeros_like(v)
-        # Both gradients have the same noise: only rounding limits their difference.
+        # Both gradients have the same noise, so only rounding errors limit the accuracy
+        # of their difference.
         t = DIFFERENCE * max(1.0, float(np.linalg.norm(w))) / length
         product: Floats = (self.gradient(w + t * v) - self.gradient(w)) / t
         return product
 
-    # What "auto" asks of the rows of linear models.
+    # Members that "auto" needs from batches of linear models.
 
     def scores(self, w: Floats) -> Floats:
         """Return the parameters."""

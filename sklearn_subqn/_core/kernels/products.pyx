@@ -78,7 +78,7 @@ def multiply_sizes(const real[:, ::1] X, const double[::1] sizes, double[::1] ou
         for i in range(n):
             a = b = c = e = 0.0
             x = &X[i, 0] if d else NULL
-            # Four sums at once do not wait for each other.
+            # Four independent sums avoid waiting for the previous addition.
             for j in range(0, d - 3, 4):
                 a += fabs(x[j]) * sizes[j]
                 b += fabs(x[j + 1]) * sizes[j + 1]

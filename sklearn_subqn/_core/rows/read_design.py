@@ -73,7 +73,7 @@ class ReadDesign(Design):
         if shelf is not None:
             # The squares are needed later, and the rows are in memory now.
             known["squares"] = like.squares
-        # Products use the blocks that are read, whose columns are divided already.
+        # Products use the read blocks, whose columns are already scaled.
         vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
         self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
