@@ -17,104 +17,107 @@ from .related.smaller_units import LARGEST, excess
 #: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
 
-# Losses of one score for each row have no trouble with columns of less than 1e10.
+# Losses of one score per row are solved reliably with columns of up to 1e10.
 # docs/constants.md has the figures.
 _LARGEST_OF_ONE_SCORE = 1e10
 
-# Under an L1 norm, slopes of up to ten times those in smaller units are no trouble.
+# With an L1 norm, slopes of up to ten times the slopes in smaller units cause no
+# difficulties.
 _TOO_STEEP = 10.0
 
-# Bases of the span of rows take the time of about a sixth of the rows in products for
-# each score, and the room of X: they are made for at most 2000 rows.
+# A basis of the span of rows costs about a sixth of the rows in products for each
+# score, and as much memory as X, so it is limited to 2000 rows.
 _MAX_ROWS = 2000
 
-# A basis of the span of rows pays where each row has at least two features.
+# A basis of the span of rows pays if there are at least two features for each row.
 _FEATURES_PER_ROW = 2
 
-# A sample holds a sixteenth of the rows. docs/constants.md has the figures.
+# A sample has a sixteenth of the rows. docs/constants.md has the figures.
 _SHARE = 1.0 / 16.0
 
-# With several scores per row steps are many and costly, and a sample holds an eighth of
-# the rows.
+# With several scores per row, iterations are many and expensive, and a sample has an
+# eighth of the rows.
 _SHARE_SEVERAL = 1.0 / 8.0
 
-# A sample holds at least 64 rows for each parameter of a score.
+# A sample has at least 64 rows for each parameter of a score.
 _ROWS_PER_PARAMETER = 64
 
-# With several scores per row a sample holds at least eight rows for each parameter of a
-# score, unless dual ascent is another good start.
+# With several scores per row a sample has at least eight rows for each parameter of a
+# score, unless dual ascent is a good alternative.
 _ROWS_PER_PARAMETER_SEVERAL = 8
 
-# Samples of rows in several places come to one place, and hold at most 350,000 entries,
-# which is about 4 MB.
+# Samples of rows in several places are sent to one place, so they have at most 350,000
+# entries, about 4 MB.
 _MOST_MOVED = 350_000
 
-# If the curvature exceeds 2e4, hinges are minimized for larger alphas first, beginning
-# at the alpha whose curvature is about 1e4.
+# If the curvature exceeds 2e4, hinges are solved for larger alphas first, starting at a
+# curvature of about 1e4.
 _LARGEST_CURVATURE = (2e4, 1e4)
 
-# On text larger alphas come first from a curvature of 1e3 on, and begin at about 100.
+# On text, larger alphas come first if the curvature exceeds 1e3, starting at about 100.
 # docs/constants.md has the figures.
 _LARGEST_CURVATURE_TEXT = (1e3, 1e2)
 
 # Data are tall if they have at least 100 rows for each parameter: with one score per
-# row, their classes are hardly ever apart.
+# row, their classes are rarely separable.
 _TALL = 100
 
-# On tall data with one score per row larger alphas come first only from a curvature of
-# 1e10 on, and begin at about 1e4.
+# On tall data with one score per row, larger alphas come first only if the curvature
+# exceeds 1e10, starting at about 1e4.
 _LARGEST_CURVATURE_TALL = (1e10, 1e4)
 
 # If the curvature exceeds 1e3, problems of smooth losses with kinks in their slopes are
 # solved for larger alphas first. docs/constants.md has the figures.
 LARGE_CURVATURE = 1e3
 
-# On wide data whose curvature exceeds 1, losses with kinks begin with an envelope that
-# is as soft as the penalty.
+# On wide data whose curvature exceeds 1, losses with kinks start with an envelope as
+# soft as the penalty.
 _LOOSE = 1.0
 
-# With an L1 penalty larger alphas begin at about 3 % of the least alpha with w = 0.
+# With an L1 penalty, larger alphas start at about 3 % of the smallest alpha with w = 0.
 OF_ALPHA_MAX = 0.03
 
 # On data that are not wide, squared hinges with an L1 penalty are solved for larger
-# alphas first where alpha is below 1e-8 of the least one with w = 0. Columns in very
-# different units else end far from the optimum: wine with C = 1e7 at 8.2 for 6.15.
+# alphas first if alpha is below 1e-8 of the smallest one with w = 0. Otherwise columns
+# in very different units stop far from the optimum: wine with C = 1e7 at 8.2 instead of
+# 6.15.
 _TINY_OF_ALPHA_MAX = 1e-8
 
-# With an L1 penalty there are at most six larger alphas: after them rows are apart, or
-# the penalty is negligible.
+# With an L1 penalty there are at most six larger alphas: after them rows are separated,
+# or the penalty is negligible.
 MOST_LARGER = 6
 
-# Below this curvature hardly any dual variable of a loss with kinks leaves the end of
-# its interval at which it is with w = 0, which subLBFGS finds out in its first step.
+# Below this curvature, dual variables of a loss with kinks rarely leave the interval
+# ends that they have at w = 0, which subLBFGS finds in its first step.
 # docs/constants.md has the figures.
 _LOOSEST = 1e-2
 
-# With fewer than four rows with curvature for each parameter, losses are linear.
+# With fewer than four curved rows for each parameter, losses count as linear.
 _FEW_CURVED = 4.0
 
 
-# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. It
-# shows no progress, and only BLAS uses threads, since it takes about a second at most.
+# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. The
+# loop shows no progress and is single-threaded except for BLAS, since it takes at most
+# about a second.
 MOST_ENTRIES = 1 << 24
 
-# Rows are copied for the loop, or converted, where they have at most 400,000 entries.
+# Rows are copied or converted for the loop if they have at most 400,000 entries.
 # docs/constants.md has the figures.
 _MOST_COPIED = 400_000
 
-# Under an L1 norm the loop is for at most 400 columns. docs/constants.md has the
-# figures.
+# With an L1 norm the loop is limited to 400 columns. docs/constants.md has the figures.
 _MOST_COLUMNS_L1 = 400
 
-# Under an L1 norm the loop is for at most 100 columns where the loss has kinks.
+# With an L1 norm and a loss with kinks the loop is limited to 100 columns.
 # docs/constants.md has the figures.
 _MOST_COLUMNS_KINKS_L1 = 100
 
-# The loop is for at most 300 columns where the loss has kinks. docs/constants.md has
-# the figures.
+# For a loss with kinks the loop is limited to 300 columns. docs/constants.md has the
+# figures.
 _MOST_COLUMNS = 300
 
-# The matrices of the loop take at most about half of the memory of X.
+# With at least four rows for each column, the matrices of the loop take at most about
+# half of the memory of X.
 _ROWS_PER_COLUMN = 4
 
 
@@ -128,7 +131,7 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = few or o.design.rows_in_memory() is not None
         fits = fits and f.l2 and o.targets.ndim == 1
-        # In large units its proof is not that of the user's penalty.
+        # In large units the loop's proof would not hold for the original penalty.
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
         return False
@@ -137,15 +140,15 @@ def is_small(f: Facts) -> bool:
         most = max(most, 101) if few else most
         fits = few or (f.as_loops_read and not (f.kinks and is_tall(f)))
         return fits and f.n_params <= most
-    # With an L1 norm a loss without curvature at first is left to its asymptote, and a
-    # tiny alpha to larger ones.
+    # With an L1 norm, losses without initial curvature are solved by their asymptote,
+    # and tiny alphas by larger ones.
     most = _MOST_COLUMNS_KINKS_L1 if f.kinks else _MOST_COLUMNS_L1
     fits = f.l1 and (few or f.as_loops_read) and f.n_params <= most + 1
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
-# Where the dual bends so little along the variables of one row, the rows hardly depend
-# on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
+# With such a small curvature of the dual along variables of one row, rows are nearly
+# independent, and dual ascent needs only a few sweeps, fewer than a sample would.
 # docs/constants.md has the figures.
 _LOW_CURVATURE = 5.0
 
@@ -153,33 +156,34 @@ _LOW_CURVATURE = 5.0
 # has the figures.
 _SHORT_ROWS = 100
 
-# Narrow kinks are found to a relative gap of at least 1e-9. Small problems, solved to
-# more digits than that, are left to the bundle method.
+# Narrow kinks are resolved to a relative gap of 1e-9. Small problems that need more
+# digits are solved by the bundle method.
 _DIGITS_OF_NARROWING = 1e-9
 
 
 def n_sampled(f: Facts) -> int:
-    """Return how many rows a sample has, zero where that is not worth while."""
+    """Return the number of rows in a sample, zero if a sample does not pay."""
     share, needed = _SHARE, _ROWS_PER_PARAMETER
     if f.several:
         share = _SHARE_SEVERAL
         if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
     size = min(int(share * f.n_rows), _most_moved(f))
-    # Systems of all parameters cost what more rows than these would.
+    # The cost of systems of all parameters exceeds the saving in rows for smaller
+    # samples.
     least = max(needed * f.n_params, f.objective.n_params)
     return size if size >= least else 0
 
 
 def _most_moved(f: Facts) -> int:
-    """Return how many rows a sample has at most, where its rows come to one place."""
+    """Return a limit on the rows of a sample, if they are sent to one place."""
     if f.in_one_place:
         return f.n_rows
     return int(_MOST_MOVED / max(f.row_size, 1.0))
 
 
 def limits(f: Facts) -> tuple[float, float]:
-    """Return the curvature up to which alpha is not small, and that to begin with."""
+    """Return the curvature above which alpha is small, and the first curvature."""
     if f.text:
         return _LARGEST_CURVATURE_TEXT
     tall = not f.several and f.n_rows >= _TALL * f.n_params
@@ -204,7 +208,7 @@ def has_small_smooth_alpha(f: Facts) -> bool:
 
 
 def has_small_l1(f: Facts) -> bool:
-    """Whether alpha is so small that larger ones come first, under an L1 norm."""
+    """Whether alpha is so small that larger ones come first, with an L1 norm."""
     fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
     if not fits or not (f.wide or f.kinked_slope):
         return False
@@ -226,14 +230,14 @@ def has_large_units(f: Facts) -> bool:
     design, risk = f.objective.design, f.objective.risk
     by_rows = not f.several and (f.smooth or f.kinks)
     least = _LARGEST_OF_ONE_SCORE if by_rows else LARGEST
-    # The size of the rows is that of all columns together.
+    # The row size bounds all column sizes.
     if not (f.in_one_place and design.holds_rows and risk.row_size > least):
         return False
     return float(risk.column_sizes[: design.n_coef].max(initial=0.0)) > least
 
 
 def _has_large_units_for_l1(f: Facts) -> bool:
-    """Whether features are all but free of an L1 norm, and rows not apart."""
+    """Whether an L1 norm hardly penalizes features, and rows are not separable."""
     if not (f.l1 and f.kinks and f.in_one_place) or f.several or f.wide:
         return False
     if f.hinge and f.n_rows < _TALL * f.n_params:
@@ -244,7 +248,7 @@ def _has_large_units_for_l1(f: Facts) -> bool:
 
 
 def is_linear(f: Facts) -> bool:
-    """Whether so few rows of a loss with an asymptote bend that it is linear."""
+    """Whether a loss with an asymptote has so few curved rows that it is linear."""
     fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
@@ -272,7 +276,7 @@ def has_sample(f: Facts) -> bool:
         return False
     if f.in_one_place and not f.several:
         return True
-    # Rows that hardly depend on each other are for dual ascent.
+    # Nearly independent rows are solved by dual ascent.
     return not (has_small_alpha(f) or (f.separable and f.curvature <= _LOW_CURVATURE))
 
 
@@ -358,5 +362,5 @@ def is_factorized_at_once(f: Facts) -> bool:
 
 
 def _is_of_categories(f: Facts) -> bool:
-    """Whether rows are sparse and short, as indicators of categories make them."""
+    """Whether rows are sparse and short, as indicators of categories are."""
     return f.kinked_slope and not f.dense and f.row_size <= _SHORT_ROWS

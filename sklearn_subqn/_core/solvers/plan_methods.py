@@ -1,4 +1,4 @@
-"""Methods of rows of the table of plans, from facts and a start to iterates."""
+"""Methods of the table of plans: functions from facts and a start to iterates."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
-# Scores of the solution of a sample are about so uncertain, in units of the loss.
+# Uncertainty of the scores at a sample's solution, in units of the loss.
 _SAMPLE_WIDTH = 0.3
 
-# Dual ascent may take two rounds to shrink the gap. docs/constants.md has the figures.
+# Number of rounds in which dual ascent must decrease the gap. docs/constants.md has the
+# figures.
 _PATIENCE = 2
 
-# On text-like data or for sets of labels dual ascent may take 20 rounds to shrink the
-# gap, because the systems of ``alm`` are large and badly conditioned there.
+# On text-like data and for sets of labels dual ascent may take 20 rounds to decrease
+# the gap, because the systems of ``alm`` are large and ill-conditioned there.
 _LONG_PATIENCE = 20
 
 # On text the proximal term of dual ascent is divided by 1, 5 and 25 in turn before
-# another method takes over. docs/constants.md has the figures.
+# another method follows. docs/constants.md has the figures.
 _WEAKER = 1.0, 5.0, 25.0
 
-# With several scores per row, ascent on text begins without the proximal term, as long
-# as each round shrinks the gap to less than 0.4 times itself. docs/constants.md has the
-# figures.
+# With several scores per row, ascent on text starts without the proximal term, as long
+# as each round reduces the gap to less than 0.4 of the one before. docs/constants.md
+# has the figures.
 _FAST = 0.4
 
-# Bounds of measures that leave zero for much do so within 180 iterations.
+# Bounds of measures that improve much on w = 0 do so within 180 iterations.
 # docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
-# SubLBFGS hands over when the objective falls by less than a tenth of itself over
-# ``_WINDOW`` iterations.
+# SubLBFGS stops when the objective decreases by less than a tenth over ``_WINDOW``
+# iterations.
 _FADING = 0.1
 
-# The fall of the objective in subLBFGS is measured over three iterations.
+# The decrease of the objective in subLBFGS is measured over three iterations.
 _WINDOW = 3
 
 # On wide data the first envelope is as wide as one unit of the loss or a hundredth of
-# the mean curvature of the dual, whichever is more: rows are then not held so tightly
-# that Newton's method could follow only a few of them in each step. docs/constants.md
-# has the figures.
+# the mean curvature of the dual, whichever is larger. With narrower envelopes a Newton
+# step would be valid for few rows only. docs/constants.md has the figures.
 _SOFTNESS = 1e-2
 
 
@@ -67,7 +67,7 @@ def by_alm(f: Facts) -> Solver:
 
 
 def by_alm_for_penalty(f: Facts) -> Solver:
-    """Take what minimizes envelopes with the penalty, and what is a good start."""
+    """Return the method for envelopes with the penalty, after one for the start."""
     if not f.l2:
         return (face_alm if f.box else sparse_alm)(f.objective, f.start)
     if f.warm:
@@ -78,7 +78,7 @@ def by_alm_for_penalty(f: Facts) -> Solver:
 
 
 def by_newton(f: Facts) -> Solver:
-    """Rent steps first where the Hessian is dear: on tall dense data in memory."""
+    """Newton's method, or limited-memory steps first if the Hessian is expensive."""
     dear = f.l2 and f.dense and f.objective.design.holds_rows
     dear = dear and not (f.several or f.pairs or f.wide)
     dear = (dear and not f.objective.loss.quadratic) or f.objective.loss.sharpens
@@ -104,7 +104,7 @@ def by_proximal_newton(f: Facts) -> Solver:
 
 
 def by_owlqn(f: Facts) -> Solver:
-    """OWL-QN, and once rounding hides what its steps gain, Newton's method."""
+    """OWL-QN, then Newton's method once rounding hides a decrease."""
     o, memory = f.objective, f.options.memory
     hessian = LimitedMemoryInverseHessian(o.n_params, memory)
     for iterate in owlqn(o, f.start.w, hessian):
@@ -113,7 +113,7 @@ def by_owlqn(f: Facts) -> Solver:
 
 
 def by_faces(f: Facts) -> Solver:
-    """Newton's method on faces of the bounds, and if that gets stuck, the bundle."""
+    """Newton's method on faces of the bounds, then the bundle method."""
     for iterate in face_newton(f.objective, f.start):
         yield iterate
     size = f.options.bundle_size
@@ -121,9 +121,9 @@ def by_faces(f: Facts) -> Solver:
 
 
 def by_bundle(f: Facts) -> Solver:
-    """Leave bounds of measures early where nothing is found to be better than zero.
+    """Stop bounds of measures early if no point better than zero is found.
 
-    That zero is best may take long to prove, and is of no use.
+    A proof that zero is optimal may take long and is of no use.
     """
     o, size = f.objective, f.options.bundle_size
     iterates = ls_bmrm(o, f.start.w, size=size)
@@ -143,7 +143,7 @@ def by_bundle(f: Facts) -> Solver:
 
 
 def by_ascent(f: Facts) -> Solver:
-    """Dual ascent and then what is fast near the end."""
+    """Dual ascent, followed by a method with fast local convergence."""
     return _ascent_from(f, f.start)
 
 
@@ -165,9 +165,9 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
 
 
 def _by_quasi_newton(f: Facts) -> Solver:
-    """SubLBFGS as long as the many kinks of the objective look smooth in long steps.
+    """SubLBFGS, as long as its steps are long relative to the distances of kinks.
 
-    Once its progress fades it hands over its point, scores included, and the mean of
+    When progress fades, ``alm`` continues from its point and scores, with the mean of
     its recent dual variables as the first dual center.
     """
     o = f.objective
@@ -190,17 +190,17 @@ def _by_quasi_newton(f: Facts) -> Solver:
 
 
 def _by_soft_alm(f: Facts) -> Solver:
-    """Begin with an envelope as soft as the penalty.
+    """Start with an envelope as soft as the penalty.
 
-    A soft envelope hides features of a much smaller scale than the others. The method
-    goes on with an envelope of the usual width if the soft one does not suffice.
+    A soft envelope hides features of much smaller scales than the others. If it is not
+    sufficient, the method continues with an envelope of the usual width.
     """
     o = f.objective
     point = o.at(f.start.w)
     unit = o.risk.score_scale(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
-    # The dual point is scaled down: far from the ends of its interval, the dual
-    # variable of a row stays between them for a while.
+    # The dual point is scaled down. Dual variables far from the ends of their intervals
+    # remain between them for several steps.
     share = min(0.5, unit / width)
     start = Start.from_point(point, o.risk.scaled(share, point.dual))
     for iterate in alm(o, start, width=width):
@@ -210,9 +210,9 @@ def _by_soft_alm(f: Facts) -> Solver:
 
 
 def by_alm_of_sample(f: Facts) -> Solver:
-    """Go on from the solution of a sample.
+    """Continue from the solution of a sample.
 
-    The dual point is between the sides of rows near a kink.
+    Dual variables of rows near a kink are between the values on both sides.
     """
     o = f.objective
     point = f.start.at(o)

@@ -1,8 +1,8 @@
-"""A table that leads from facts of a problem to related problems and a method.
+"""The table that selects related problems and a method from facts of a problem.
 
 Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
-stopping criterion based on duality. ``alm`` is fast late and has the criterion; rows of
-the table say what comes before it, and what is better where it does not apply.
+stopping criterion based on duality. ``alm`` is fast late and has the criterion. Rows of
+the table select a method that comes before it, or replaces it where it does not apply.
 benchmarks/plans.py has for each row a class of data on which fits without it take at
 least 1.5 times as long.
 """
@@ -84,15 +84,15 @@ class Plan(NamedTuple):
     Attributes
     ----------
     name : str
-        What ``plan_`` of a fitted estimator is.
+        The value of ``plan_`` of fitted estimators.
     when : tuple of callables
-        Conditions, each from facts to whether it holds; the row fits if all do.
+        Conditions, functions of the facts; the row applies if all hold.
     related : callable or None
-        From facts to related problems, solved one after the other before, by what is
-        left of the table without the rows that have the same ones.
+        Returns related problems for the facts. They are solved first, in turn, by the
+        rest of the table without rows with the same related problems.
     method : callable or None
-        From facts, with the start that these have led to, to iterates; None for what is
-        left of the table.
+        Returns iterates for the facts, with the start from the related problems; None
+        for the rest of the table.
     """
 
     name: str
@@ -120,7 +120,7 @@ def auto(
     ----------
     objective : Objective
     start : Start
-        Starting point. With a dual point it is close to the end already.
+        Starting point. With a dual point it is assumed to be close to the solution.
     options : Options
     rows : tuple of Plan
         The table, ``PLANS`` by default.
@@ -128,7 +128,7 @@ def auto(
     Returns
     -------
     status : str
-        That of the method at work at the end.
+        The status of the last method.
     """
     rows = PLANS if rows is None else rows
     facts = Facts(objective, start, options)
@@ -140,7 +140,7 @@ def auto(
 
 
 def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
-    """Return the first row that fits."""
+    """Return the first row that applies."""
     for plan in rows:
         if plan.first_false(facts) is None:
             return plan
@@ -148,7 +148,7 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
 
 
 class _Watched:
-    """Facts that note the numbers a condition looks at."""
+    """Facts that record which numbers a condition reads."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts, self.numbers = facts, dict[str, float]()
@@ -161,9 +161,9 @@ class _Watched:
 
 
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
-    """Return a line for each row up to the one that fits: why it does not, or does.
+    """Return a line for each row up to the first that applies, with the reason.
 
-    With the numbers that decide, such as "curvature = 0.25".
+    The reasons contain the numbers that decide, such as "curvature = 0.25".
     """
     lines: list[str] = []
     for plan in rows:
@@ -177,7 +177,7 @@ def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
 
 
 def _with_numbers(condition: Condition, facts: Facts) -> str:
-    """Return the sentence of a condition, with the numbers that it looks at."""
+    """Return the sentence of a condition, with the numbers that it reads."""
     watched = _Watched(facts)
     condition(cast(Facts, watched))
     numbers = ", ".join(
@@ -189,21 +189,21 @@ def _with_numbers(condition: Condition, facts: Facts) -> str:
 
 
 def sentence(condition: Condition) -> str:
-    """Return what a condition says, the first line of its docstring.
+    """Return the sentence of a condition, the first line of its docstring.
 
-    Constants of the module stand there by their names, in braces.
+    Names of the module's constants in braces are replaced by their values.
     """
     first = (condition.__doc__ or "").partition("\n")[0]
     return first.format_map(vars(plan_conditions))
 
 
 def _inside(text: str) -> str:
-    """Return a sentence as a part of another."""
+    """Return a sentence as a part of another sentence."""
     return text[0].lower() + text[1:]
 
 
 def _iterates(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
-    """Return the iterates of related problems and then those of the method."""
+    """Return the iterates of related problems, followed by the method's."""
     if plan.related is not None:
         return _after_related(plan, facts, rows)
     if plan.method is None:
@@ -212,7 +212,7 @@ def _iterates(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 
 
 def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
-    """Yield the iterates of related problems and of what follows from their end."""
+    """Yield the iterates of related problems, and of the methods that follow."""
     assert plan.related is not None, "asked for"
     o, options, start = facts.objective, facts.options, facts.start
     others = tuple(row for row in rows if row.related is not plan.related)
@@ -236,16 +236,16 @@ def _by_newton(f: Facts) -> Solver:
 
 
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
-    """Return iterates, of the few losses whose bends sharpen with what follows."""
+    """Return iterates, with a method for kinks where bends sharpen."""
     return _until_kinks(f, iterates) if f.objective.loss.sharpens else iterates
 
 
 def _until_kinks(f: Facts, iterates: Solver) -> Solver:
-    """Yield iterates, and where bends of the loss become kinks, what is for these.
+    """Yield iterates, followed by a method for kinks if the loss's bends become kinks.
 
-    With no more rows on a bend than parameters, gradients hardly show other rows.
-    Where all rows are on bends that vanish, as of exact targets, or where bends are so
-    narrow that gradients prove nothing, envelopes go on from there.
+    With at most as many rows on bends as parameters, gradients hardly depend on other
+    rows. If the bends of all rows vanish, as for exact targets, or are so narrow that
+    gradients prove nothing, envelopes follow.
     """
     o, stopping = f.objective, f.options.stopping
     width, is_kinked = 0.0, False
@@ -300,7 +300,7 @@ def _sample(f: Facts) -> Iterable[Related]:
     return sample(f.objective, n_sampled(f))
 
 
-#: The first row that fits is taken.
+#: The first row that applies is taken.
 PLANS = (
     Plan("smaller units", (has_large_units,), _smaller_units, None),
     Plan("one compiled loop", (is_small, has_no_small_alpha), None, _by_loop),
@@ -335,7 +335,7 @@ PLANS = (
     Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
     Plan("block coordinate descent", (has_groups, goes_by_columns), None, by_cd),
     Plan("accelerated proximal gradient", (has_groups, is_smooth), None, by_fista),
-    # Pairs of rows.
+    # Losses of pairs of rows.
     Plan(
         "Newton's method on smooth losses that approach the hinge",
         (has_squares, narrows, needs_few_digits, is_factorized_at_once),
@@ -343,6 +343,6 @@ PLANS = (
         by_narrowing,
     ),
     Plan("Newton's method on faces", (has_bounds, is_smooth), None, by_faces),
-    # Anything else.
+    # All other problems.
     Plan("bundle method", (), None, by_bundle),
 )
