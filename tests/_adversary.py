@@ -14,6 +14,24 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from _door import (
+    BINARY_LOSSES,
+    BUNDLE_SOLVERS,
+    L2,
+    MULTINOMIAL_LOSS,
+    NOVELTY_LOSS,
+    DualLoss,
+    ElasticNet,
+    EntropyPenalty,
+    GroupPenalty,
+    LabelOrder,
+    NormalizedEntropy,
+    QuadraticForm,
+    Simplex,
+    SquaredNorm,
+    elastic_net,
+    regression_losses,
+)
 from _formats import FORMATS, snapshot
 from _formulas import (
     GROUP_NORMS,
@@ -57,26 +75,6 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
     losses,
 )
-from sklearn_subqn._core.losses import (
-    BINARY_LOSSES,
-    MULTINOMIAL_LOSS,
-    NOVELTY_LOSS,
-    DualLoss,
-    LabelOrder,
-    Simplex,
-    regression_losses,
-)
-from sklearn_subqn._core.regularizers import (
-    L2,
-    ElasticNet,
-    EntropyPenalty,
-    GroupPenalty,
-    NormalizedEntropy,
-    QuadraticForm,
-    SquaredNorm,
-    elastic_net,
-)
-from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 
 #: Processor time that a fit may take, in seconds, on machines of any kind.
 MOST_SECONDS = 20.0

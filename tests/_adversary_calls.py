@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from _adversary import FAMILIES, REGRESSION, Case, fitted, judged, problem, problem_of
+from _door import BINARY_LOSSES
 from _formulas import LONG, elastic, exact_scores, long, squares
 
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV, losses, minimize
-from sklearn_subqn._core.losses import BINARY_LOSSES
 
 # Kinds of one row of coefficients, with the penalties that all methods know.
 _PLAIN = [

@@ -17,11 +17,11 @@ from _adversary import (
     offsets_of,
     problem_of,
 )
+from _door import BINARY_LOSSES
 from _formats import snapshot
 from _formulas import LONG, long
 
 from sklearn_subqn import RowBlocks, dual_gap
-from sklearn_subqn._core.losses import BINARY_LOSSES
 
 #: Kinds of one row of coefficients, with offsets and factors of the penalty.
 GIVEN = [

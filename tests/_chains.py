@@ -6,19 +6,24 @@ from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
+from _door import (
+    CHAIN_SOLVERS,
+    L2,
+    ChainDesign,
+    ChainHinge,
+    ChainLogLoss,
+    CutBundle,
+    ElasticNet,
+    Objective,
+    Options,
+    Risk,
+    Start,
+    Stopping,
+    run,
+)
 from scipy import sparse
 
-from sklearn_subqn._chains.design import ChainDesign
-from sklearn_subqn._chains.hinge import ChainHinge
-from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.pairs import observed_pairs, observed_transitions
-from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2, ElasticNet
-from sklearn_subqn._core.solvers import Options, Start, run
-from sklearn_subqn._core.steps.certificate import CutBundle
 
 SlackHinge = partial(ChainHinge, rescaling="slack")
 

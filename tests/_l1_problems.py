@@ -5,16 +5,22 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    MULTINOMIAL_LOSS,
+    SOLVERS,
+    CutBundle,
+    Design,
+    Objective,
+    Options,
+    Risk,
+    Start,
+    Stopping,
+    elastic_net,
+    run,
+)
 from sklearn.datasets import make_classification
-
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2, elastic_net
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
-from sklearn_subqn._core.steps.certificate import CutBundle
 
 
 def data(n=120, d=12, *, n_classes=2, seed=0):

@@ -6,32 +6,35 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import sparse
-
-from sklearn_subqn._core.losses import (
+from _door import (
     BINARY_LOSSES,
+    L2,
     MULTINOMIAL_LOSS,
+    Design,
     DualLoss,
-    FBeta,
-    Groups,
+    ElasticNet,
     KindsOfLabels,
     LabelPairs,
-    LogisticRocArea,
     MultivariateSquared,
+    Objective,
+    Risk,
+    RiskOfParts,
+    Simplex,
+    regression_losses,
+)
+from scipy import sparse
+
+from sklearn_subqn._core.places.parts import DesignOfParts, Parts
+from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
+from sklearn_subqn.losses import (
+    FBeta,
+    Groups,
+    LogisticRocArea,
     Ndcg,
     OrdinalLogistic,
     RocArea,
-    Simplex,
     SquaredRocArea,
-    regression_losses,
 )
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.places.parts import DesignOfParts, Parts
-from sklearn_subqn._core.regularizers import L2, ElasticNet
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 
 N, D, K = 60, 5, 3
 

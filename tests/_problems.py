@@ -7,16 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, L2, Design, Objective, Risk
 from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
 
 #: Settings of all property tests: the same examples at every run.
 EXPLORE = settings(deadline=None, max_examples=60, derandomize=True)

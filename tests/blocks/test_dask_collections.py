@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from _door import Design
 from _same import assert_same_predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -45,7 +46,6 @@ from sklearn_subqn import (
 from sklearn_subqn._blocks.blocks import Collection
 from sklearn_subqn._blocks.run_there import Abandoned, RunHere
 from sklearn_subqn._core.places import places
-from sklearn_subqn._core.rows.design import Design
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

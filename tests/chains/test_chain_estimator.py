@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import CHAIN_SOLVERS, CHAIN_STREAMS
 from _sequences import all_labelings, as_matrices, attributes_of, random_sequences
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -25,7 +26,6 @@ from sklearn.utils import estimator_checks
 
 from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
 from sklearn_subqn._chains import design, loss
-from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from sklearn_subqn._chains.stream import Seen
 from sklearn_subqn.crf import CRF
 

@@ -5,20 +5,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from _chains import SlackHinge, enumerations, random_problem, starts_of
+from _door import MULTINOMIAL_LOSS, ChainDesign, ChainHinge, ChainLogLoss
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sklearn_subqn._chains.design import ChainDesign, tokens_of
-from sklearn_subqn._chains.hinge import ChainHinge
-from sklearn_subqn._chains.log_loss import ChainLogLoss
+from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.pairs import (
     all_pairs,
     observed_pairs,
     observed_transitions,
 )
-from sklearn_subqn._core.losses import MULTINOMIAL_LOSS
 
 seeds = st.integers(0, 2**32 - 1)
 losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])

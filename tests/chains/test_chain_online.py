@@ -5,13 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 from _chains import fitted, random_problem
+from _door import ChainLogLoss, Objective, Options, Start
 
 from sklearn_subqn._chains.batches import ChainBatch
 from sklearn_subqn._chains.design import tokens_of
-from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.passes import chain_online
-from sklearn_subqn._core.driver import Options, Start
-from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD

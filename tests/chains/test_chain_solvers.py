@@ -5,19 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from _chains import Enumeration, SlackHinge, fitted, random_problem
+from _door import CHAIN_SOLVERS, ChainDesign, ChainHinge, ChainLogLoss, ElasticNet
 from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._chains import sweeps_base
-from sklearn_subqn._chains.design import ChainDesign
 from sklearn_subqn._chains.entropy_sweeps import EntropySweeps
-from sklearn_subqn._chains.hinge import ChainHinge
-from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.pairs import observed_pairs
-from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
 from sklearn_subqn._chains.sweeps import chain_sweeps
-from sklearn_subqn._core.regularizers import ElasticNet
 
 SMOOTH = ["auto", "dual-ascent", "lbfgs", "ls-bmrm"]
 

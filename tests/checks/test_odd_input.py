@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from _door import BINARY_LOSSES, L2, SOLVERS
 from _optimum import enclose, objective
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
@@ -31,9 +32,6 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.solvers import SOLVERS
 
 LOSSES = ["hinge", "squared_hinge"]
 ALPHA = 0.1

@@ -6,6 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _door import (
+    CHAIN_SOLVERS,
+    CHAIN_STREAMS,
+    ONLINE_METHODS,
+    SOLVERS,
+    STRUCTURED_SOLVERS,
+)
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,13 +29,8 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
 )
-from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from sklearn_subqn._checks.signatures import parameters_of
-from sklearn_subqn._core.online import ONLINE_METHODS, known_options
-from sklearn_subqn._core.solvers import (
-    SOLVERS,
-    STRUCTURED_SOLVERS,
-)
+from sklearn_subqn._core.online import known_options
 from sklearn_subqn.linear_model import LogisticRegression
 
 BATCH = {**SOLVERS, **STRUCTURED_SOLVERS}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from _door import ONLINE_METHODS
 from _same import assert_same_predictions
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -36,7 +37,6 @@ from sklearn_subqn import (
     SubLBFGSLinearSVCCV,
     losses,
 )
-from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.records import stored
 from sklearn_subqn.crf import CRF
 from sklearn_subqn.linear_model import (

@@ -2,6 +2,7 @@ import sys
 
 import numpy as np
 import pytest
+from _door import History
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -12,7 +13,6 @@ from sklearn_subqn import (
     OnlineLBFGSClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.solvers import History
 
 pytest.importorskip("matplotlib").use("Agg")
 

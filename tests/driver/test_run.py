@@ -5,20 +5,24 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    CutBundle,
+    DenseInverseHessian,
+    Dual,
+    FunctionObjective,
+    History,
+    Iterate,
+    LimitedMemoryInverseHessian,
+    Stopping,
+    bfgs,
+    run,
+    subbfgs,
+)
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_array_equal
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.generic import FunctionObjective
-from sklearn_subqn._core.objectives.objective import Dual
-from sklearn_subqn._core.solvers import History, Iterate, bfgs, run, subbfgs
-from sklearn_subqn._core.steps.certificate import CutBundle
 from sklearn_subqn._core.steps.line_search import wolfe
-from sklearn_subqn._core.steps.quasi_newton import (
-    DenseInverseHessian,
-    LimitedMemoryInverseHessian,
-)
 
 #: A gap of 1e-2 will do, all of it is asked for.
 LIMITS = {"stopping": Stopping(0.0, enough=1e-2), "max_iter": 200}

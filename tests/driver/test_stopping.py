@@ -4,9 +4,9 @@ import importlib
 
 import numpy as np
 import pytest
+from _door import Status, Stopping
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.driver import Status, Stopping
 from sklearn_subqn._core.driver.stopping import size_of, sizes_of
 
 cd_module = importlib.import_module("sklearn_subqn._core.solvers.cd")

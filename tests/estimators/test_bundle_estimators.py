@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES
 from _problems import gaussian_data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -28,8 +29,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, Loss
-from sklearn_subqn.losses import FirstOrderLoss
+from sklearn_subqn.losses import FirstOrderLoss, Loss
 
 LOSSES = [
     "squared_error",

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import DualLoss, KindsOfLabels, LabelPairs, Simplex
 from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from sklearn.base import clone
@@ -33,12 +34,6 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
-)
-from sklearn_subqn._core.losses import (
-    DualLoss,
-    KindsOfLabels,
-    LabelPairs,
-    Simplex,
 )
 
 

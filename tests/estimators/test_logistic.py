@@ -6,6 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
+    SOLVERS,
+    ElasticNet,
+    LimitedMemoryInverseHessian,
+    Stopping,
+    owlqn,
+    owlqn_star,
+    run,
+)
 from _l1_problems import data, problem, solve
 from _problems import EXPLORE
 from hypothesis import given
@@ -20,12 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import SOLVERS, minimize_intercept, run
-from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
-from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
+from sklearn_subqn._core.solvers import minimize_intercept
 
 ROUNDING = 1e-12
 

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, Box, Design, Risk, RiskOfParts, regression_losses
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn import config_context
@@ -20,10 +21,6 @@ from sklearn_subqn import (
     linear_model,
     standard_errors,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, Box, regression_losses
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn.exceptions import MissingOffsetWarning
 from sklearn_subqn.losses import FirstOrderLoss
 

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from _door import SOLVERS
 from _optimum import enclose, objective
 from scipy import sparse
 from sklearn.base import clone
@@ -24,7 +25,6 @@ from sklearn.svm import SVC, LinearSVC
 
 import sklearn_subqn._problems
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.solvers import SOLVERS
 from sklearn_subqn.svm import _LOSSES
 
 LOSSES = list(_LOSSES)

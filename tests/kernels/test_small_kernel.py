@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
+    DualLoss,
+    ScaledHuber,
+    regression_losses,
+)
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn_subqn._core.kernels.multinomial import REACHED, STUCK, Multinomial
 
 from sklearn_subqn._core.kernels import small
-from sklearn_subqn._core.losses import (
-    BINARY_LOSSES,
-    MULTINOMIAL_LOSS,
-    DualLoss,
-    ScaledHuber,
-)
 from sklearn_subqn._core.losses._base import RowForm
-from sklearn_subqn._core.losses._box import regression_losses
 
 SCALED = DualLoss(ScaledHuber(1.35, 1e-9))
 LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3), "scaled": SCALED}

@@ -4,18 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, NOVELTY_LOSS, MultivariateSquared, regression_losses
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import (
-    BINARY_LOSSES,
-    NOVELTY_LOSS,
-    Loss,
-    MultivariateSquared,
-    regression_losses,
-)
+from sklearn_subqn.losses import Loss
 
 PIECEWISE = {
     "absolute": regression_losses()["absolute_error"],

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
-
-from sklearn_subqn._core.losses import (
+from _door import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
     DualLoss,
@@ -12,6 +10,8 @@ from sklearn_subqn._core.losses import (
     Simplex,
     regression_losses,
 )
+from scipy import special
+
 from sklearn_subqn.losses import (
     FBeta,
     LogisticRocArea,

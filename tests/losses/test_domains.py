@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import EntropyPenalty, NormalizedEntropy
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from sklearn_subqn import BMRMClassifier, BMRMOutlierDetector, BMRMRegressor
-from sklearn_subqn._core.regularizers import EntropyPenalty, NormalizedEntropy
 from sklearn_subqn.losses import Ontology, OrderedPairs, PrecisionAtK, RecallAtK
 
 IRIS, SPECIES = load_iris(return_X_y=True)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-
-from sklearn_subqn._core.losses import BINARY_LOSSES
 
 WIDTHS = [2.0**-6, 0.25, 1.0, 3.0, 64.0]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import GroupPenalty
 from scipy import optimize
-
-from sklearn_subqn._core.regularizers import GroupPenalty
 
 LABELS = np.array([0, 1, 0, 2, 1, 1])
 KINDS = {

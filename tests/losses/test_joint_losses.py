@@ -5,20 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from _door import MULTINOMIAL_LOSS, DualLoss, KindsOfLabels, LabelPairs, Simplex
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import (
-    MULTINOMIAL_LOSS,
-    DualLoss,
-    KindsOfLabels,
-    LabelPairs,
-    Ontology,
-    Simplex,
-)
 from sklearn_subqn._core.losses._base import total_of_rows
+from sklearn_subqn.losses import Ontology
 
 KINDS = ["margin", "slack", "rates", "uniform", "multilabel", "threshold", "pairs"]
 

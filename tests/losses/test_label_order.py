@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from _door import L2, Design, DualLoss, LabelOrder, Objective, Risk
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +13,6 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn import MultilabelHingeClassifier
-from sklearn_subqn._core.losses import DualLoss, LabelOrder
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
 
 each_form = pytest.mark.parametrize("threshold", [False, True])
 seeds = given(seed=st.integers(0, 2**31))

@@ -11,13 +11,10 @@ from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
+from _door import L2, Design, Objective, Risk
 
 from sklearn_subqn._core import losses
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rounding import rounding
-from sklearn_subqn._core.rows.design import Design
 
 LONG = np.longdouble
 SCALES = 10.0 ** np.array([-6, -2, 0, 3, 6, 8])

@@ -4,13 +4,14 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES
 from _problems import EXPLORE, each_loss
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
 from sklearn_subqn._core.losses._base import TIE_TOLERANCE
+from sklearn_subqn.losses import PiecewiseQuadratic
 
 
 @st.composite

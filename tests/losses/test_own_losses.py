@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import SOLVERS, ElasticNet, regression_losses
 from scipy import special
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor, L1LogisticOWLQN
-from sklearn_subqn._core.losses import regression_losses
-from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import SOLVERS
 from sklearn_subqn.losses import FirstOrderLoss, Groups, Loss, Ontology, Preferences
 
 

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from _door import L2, Design, Objective, Risk, Start, Stopping, narrowing, newton, run
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import entr, expit
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import (
+from sklearn_subqn._core.losses._pair_sums import PairSums
+from sklearn_subqn._core.losses._pairs import RowPairs, Window
+from sklearn_subqn.losses import (
     Groups,
     LogisticPairs,
     LogisticRocArea,
@@ -23,14 +25,6 @@ from sklearn_subqn._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
-from sklearn_subqn._core.losses._pair_sums import PairSums
-from sklearn_subqn._core.losses._pairs import RowPairs, Window
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Start, newton, run
-from sklearn_subqn._core.solvers.alm import narrowing
 
 TABLE = np.random.default_rng(0).random((3, 3))
 WIDTH = 0.4

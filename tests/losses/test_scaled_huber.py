@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from _door import DualLoss, ScaledHuber
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
-
-from sklearn_subqn._core.losses import DualLoss, ScaledHuber
 
 EPSILONS = [1.0, 1.35, 3.0]
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, L2, Design, Objective, Risk
 from scipy import sparse
 
 from sklearn_subqn._core import losses
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rounding import rounding
-from sklearn_subqn._core.rows.design import Design
 
 N = 200_000
 LONG = np.longdouble

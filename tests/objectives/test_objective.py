@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, Cut, LimitedMemoryInverseHessian, subbfgs
 from _problems import (
     EXPLORE,
     binary_objective,
@@ -15,13 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives import bounds, evaluation
-from sklearn_subqn._core.objectives.objective import Cut
-from sklearn_subqn._core.solvers import subbfgs
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import exact
-from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
 
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 

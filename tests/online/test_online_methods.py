@@ -5,15 +5,14 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import numpy as np
 import pytest
+from _door import ONLINE_METHODS, online_method
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.online import (
-    ONLINE_METHODS,
     Averaged,
     ConvergenceTest,
     State,
     hyperparameters,
-    online_method,
     step_size,
 )
 from sklearn_subqn._core.online.curvature_pairs import pair_of

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -16,7 +17,6 @@ from sklearn_subqn import (
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.online import sparse_columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_metric import make_metric

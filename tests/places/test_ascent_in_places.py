@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    SOLVERS,
+    Design,
+    Objective,
+    Options,
+    Risk,
+    RiskOfParts,
+    Start,
+    Stopping,
+    run,
+)
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.places.places import Here, Place, Session
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
-from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
 from sklearn_subqn._core.solvers.sweeps_of_parts import sweeps_of
 
 N, D = 600, 1500

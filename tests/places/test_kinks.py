@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.losses import PiecewiseQuadratic
 from sklearn_subqn._core.places import places
 from sklearn_subqn._core.places.kinks import Kinks, SumOfParts
 from sklearn_subqn._core.steps.line_search import minimize_piecewise
+from sklearn_subqn.losses import PiecewiseQuadratic
 
 
 def function(rng, n, kind):

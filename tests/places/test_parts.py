@@ -6,18 +6,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _parts import LOSSES, D, pair, pair_that_compares_rows
-
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.regularizers import L2, elastic_net
-from sklearn_subqn._core.solvers import (
+from _door import (
+    L2,
     SOLVERS,
+    CutBundle,
     Options,
     Start,
+    Stopping,
+    elastic_net,
+    proximal_newton,
     run,
 )
-from sklearn_subqn._core.solvers.proximal_newton import proximal_newton
-from sklearn_subqn._core.steps.certificate import CutBundle
+from _parts import LOSSES, D, pair, pair_that_compares_rows
 
 TOL = 1e-4
 

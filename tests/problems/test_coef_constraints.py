@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from _door import Polyhedron, projected
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor, BMRMRegressorCV, dual_gap
-from sklearn_subqn._core.regularizers import Polyhedron, projected
 
 D = 6
 # Three steps up, a sum, a slab, and an equality.

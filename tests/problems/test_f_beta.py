@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from _door import Design
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score
 
 from sklearn_subqn import BMRMClassifier
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._problems.f_beta import best_threshold, folds_of_rows
 
 WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import Design
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn._core.objectives import free_columns
-from sklearn_subqn._core.rows.design import Design
 
 FIRMS, YEARS = 400, 6
 

@@ -8,15 +8,11 @@ import importlib
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, Design, ElasticNet, Objective, Risk, regression_losses
 from scipy import optimize
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
-from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.objectives.free_columns import lower_bound
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn.linear_model import QuantileRegressor
 
 small = importlib.import_module("sklearn_subqn._core.solvers.small")

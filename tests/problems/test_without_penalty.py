@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import Design
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +22,6 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.objectives import free_columns
-from sklearn_subqn._core.rows.design import Design
 
 FACTORS = np.array([0.0, 1.0, 4.0, 0.0, 0.3])
 ALPHA = 0.05

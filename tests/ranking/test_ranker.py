@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from _door import BUNDLE_SOLVERS
 from _problems import EXPLORE
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -29,9 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker, BMRMRankerCV
-from sklearn_subqn._core.losses import Ndcg
-from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 from sklearn_subqn._ranking.base_ranker import _LOSSES, _PAIRS
+from sklearn_subqn.losses import Ndcg
 
 # Objectives are sums of about a hundred terms of size one.
 ROUNDING = 1e-12

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from _door import Design
 from numpy.testing import assert_allclose
 from scipy import sparse
 
 from sklearn_subqn._core.rows.bordered import Bordered, largest_category
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.steps.newton_direction import solution_operator
 
 

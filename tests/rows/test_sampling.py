@@ -2,14 +2,8 @@
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, L2, Design, Objective, Risk, RiskOfParts
 from numpy.testing import assert_allclose
-
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
 
 N, D = 40_000, 40
 

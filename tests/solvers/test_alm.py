@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, SOLVERS, CutBundle, Options, Start, Stopping, alm, run
 from _optimum import enclose, objective
 from _problems import EXPLORE, binary_objective, gaussian_data, margin_data
 from hypothesis import given
@@ -16,10 +17,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.solvers import SOLVERS, Options, Start, alm, run
-from sklearn_subqn._core.steps.certificate import CutBundle
 
 METHODS = ["alm", "auto"]
 each_method = pytest.mark.parametrize("method", METHODS)

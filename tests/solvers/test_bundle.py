@@ -6,6 +6,32 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    BUNDLE_SOLVERS,
+    L2,
+    SOLVERS,
+    Cut,
+    CutBundle,
+    Design,
+    DualLoss,
+    ElasticNet,
+    EntropyPenalty,
+    NormalizedEntropy,
+    Objective,
+    Options,
+    QuadraticForm,
+    Risk,
+    Simplex,
+    SquaredNorm,
+    Start,
+    Stopping,
+    aggregated_bmrm,
+    bmrm,
+    ls_bmrm,
+    regression_losses,
+    run,
+)
 from _problems import EXPLORE, binary_objective, binary_problems, gaussian_data
 from _problems import svc_bounds as bounds_of_svc
 from hypothesis import given
@@ -14,44 +40,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, linprog, minimize
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import (
-    BINARY_LOSSES,
-    DualLoss,
-    Loss,
-    Simplex,
-    regression_losses,
-)
-from sklearn_subqn._core.objectives.objective import Cut, Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import (
-    L2,
-    ElasticNet,
-    EntropyPenalty,
-    NormalizedEntropy,
-    QuadraticForm,
-    SquaredNorm,
-)
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import (
-    BUNDLE_SOLVERS,
-    SOLVERS,
-    Options,
-    Start,
-    aggregated_bmrm,
-    bmrm,
-    ls_bmrm,
-    run,
-)
 from sklearn_subqn._core.solvers import bundle as bundle_methods
 from sklearn_subqn._core.solvers.proximal_bundle import CenteredModel
 from sklearn_subqn._core.steps import cut_model as cut_models
 from sklearn_subqn._core.steps import simplex_qp
-from sklearn_subqn._core.steps.certificate import CutBundle
 from sklearn_subqn._core.steps.cut_model import CutModel, L1CutModel, cut_model
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.kept_cuts import Cuts
 from sklearn_subqn._core.steps.line_search import exact, minimize_by_cuts
+from sklearn_subqn.losses import Loss
 
 MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])
 REGULARIZERS = {

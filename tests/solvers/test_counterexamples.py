@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _door import (
+    DenseInverseHessian,
+    FunctionObjective,
+    LimitedMemoryInverseHessian,
+    Stopping,
+    bfgs,
+    run,
+    subbfgs,
+)
 from _problems import binary_objective, bisect, gaussian_data, svc_bounds
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.objectives.generic import FunctionObjective
-from sklearn_subqn._core.solvers import run
-from sklearn_subqn._core.solvers.bfgs import bfgs
-from sklearn_subqn._core.solvers.subbfgs import subbfgs
 from sklearn_subqn._core.steps.direction import descent_direction
 from sklearn_subqn._core.steps.line_search import exact
-from sklearn_subqn._core.steps.quasi_newton import (
-    DenseInverseHessian,
-    LimitedMemoryInverseHessian,
-)
 
 # Pieces whose values differ by less than this count as tied.
 TIE = 1e-12

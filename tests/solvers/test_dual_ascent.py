@@ -2,6 +2,17 @@
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    Objective,
+    Risk,
+    Start,
+    alm,
+    dual_ascent,
+    newton,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -12,13 +23,6 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Start, alm, newton
-from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 from sklearn_subqn._core.solvers.row_sweeps import row_sweeps
 
 LOSSES = {

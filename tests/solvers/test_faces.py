@@ -6,18 +6,24 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    SOLVERS,
+    Design,
+    ElasticNet,
+    Objective,
+    Options,
+    Risk,
+    RiskOfParts,
+    Start,
+    Stopping,
+    face_newton,
+    run,
+)
 from _l1_problems import data, problem, solve
 from scipy import sparse
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES, LogisticRocArea
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import SOLVERS, Options, Start, run
-from sklearn_subqn._core.solvers.faces import face_newton
+from sklearn_subqn.losses import LogisticRocArea
 
 TOL = 1e-9
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from _door import ONLINE_METHODS
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn.optimize import minimize_stochastic, stochastic_steps
 
 SCALES = np.array([1.0, 10.0, 40.0])

@@ -2,18 +2,22 @@
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    Design,
+    Dual,
+    DualLoss,
+    Objective,
+    Risk,
+    Simplex,
+    Start,
+    dual_ascent,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from test_dual_ascent import optimum, origin
 
 from sklearn_subqn import MulticlassHingeClassifier
-from sklearn_subqn._core.losses import DualLoss, Simplex
-from sklearn_subqn._core.objectives.objective import Dual, Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Start
-from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 from sklearn_subqn._core.solvers.row_sweeps import row_sweeps
 
 each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])

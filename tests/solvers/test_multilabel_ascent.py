@@ -2,6 +2,16 @@
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    Design,
+    DualLoss,
+    KindsOfLabels,
+    Objective,
+    Risk,
+    Start,
+    dual_ascent,
+)
 from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from test_dual_ascent import origin
@@ -16,13 +26,6 @@ from test_multiclass_ascent import (
 
 from sklearn_subqn import MultilabelHingeClassifier
 from sklearn_subqn._core.kernels import multilabel
-from sklearn_subqn._core.losses import DualLoss, KindsOfLabels
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Start
-from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 
 each_threshold = pytest.mark.parametrize("threshold", [False, True])
 L = 4

@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    Objective,
+    Risk,
+    Stopping,
+    newton,
+    regression_losses,
+    rental,
+    run,
+)
 from scipy import sparse
-
-from sklearn_subqn._core.driver import Stopping, run
-from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers.newton import newton
-from sklearn_subqn._core.solvers.rental import rental
 
 LOSSES = {
     "log_loss": BINARY_LOSSES["log_loss"],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, NOVELTY_LOSS, regression_losses
 from scipy import optimize, sparse
 
 from sklearn_subqn import BMRMClassifier, BMRMOutlierDetector, BMRMRegressor
-from sklearn_subqn._core.losses import BINARY_LOSSES, NOVELTY_LOSS, regression_losses
 
 
 def linear_optimum(X, y, alpha, low, high, epsilon, weights, fit_intercept):

@@ -13,6 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    SOLVERS,
+    Bounded,
+    ElasticNet,
+    EntropyPenalty,
+    NormalizedEntropy,
+    QuadraticForm,
+    SquaredNorm,
+    regression_losses,
+)
 from scipy.optimize import minimize
 
 from sklearn_subqn import (
@@ -25,17 +36,6 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import regression_losses
-from sklearn_subqn._core.regularizers import (
-    L2,
-    Bounded,
-    ElasticNet,
-    EntropyPenalty,
-    NormalizedEntropy,
-    QuadraticForm,
-    SquaredNorm,
-)
-from sklearn_subqn._core.solvers import SOLVERS
 from sklearn_subqn._estimators.classification_losses import LOSSES as CLASSIFICATION
 
 N, D, ALPHA = 16, 3, 0.1

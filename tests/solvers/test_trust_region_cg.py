@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, Stopping, cg, newton, run, trust_region
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.solvers import cg, newton, run, trust_region
 from sklearn_subqn._core.steps.newton_direction import (
     conjugate_gradients,
     preconditioner,

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES
 from _optimum import objective
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +21,6 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES
 
 each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 

@@ -4,6 +4,15 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    Cut,
+    CutBundle,
+    LimitedMemoryInverseHessian,
+    Stopping,
+    run,
+    subbfgs,
+)
 from _problems import (
     EXPLORE,
     binary_objective,
@@ -19,13 +28,7 @@ from scipy.optimize import minimize
 from sklearn.datasets import make_classification
 from sklearn.svm import LinearSVC
 
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Cut
-from sklearn_subqn._core.solvers import run, subbfgs
-from sklearn_subqn._core.steps.certificate import CutBundle
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
 
 
 def solve(objective, *, tol=1e-6, max_iter=150, size=40, memory=10):

@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from _door import DenseInverseHessian
 from _problems import EXPLORE, kink_objective, subdifferential_vertices
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.steps.direction import descent_direction
-from sklearn_subqn._core.steps.quasi_newton import DenseInverseHessian
 
 
 class Polytope:

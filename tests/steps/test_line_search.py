@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, L2, FunctionObjective, Objective, Risk
 from _problems import (
     EXPLORE,
     binary_objective,
@@ -17,11 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
-from sklearn_subqn._core.objectives.generic import FunctionObjective
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import (
@@ -38,7 +34,7 @@ from sklearn_subqn._core.steps.one_dimension import (
     minimize_smooth,
     zero_between,
 )
-from sklearn_subqn.losses import OrdinalLogistic
+from sklearn_subqn.losses import OrdinalLogistic, PiecewiseQuadratic
 
 
 def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):

@@ -4,6 +4,19 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    DualLoss,
+    KindsOfLabels,
+    Objective,
+    Risk,
+    Simplex,
+    Stopping,
+    newton,
+    run,
+)
 from _problems import EXPLORE, binary_objective, binary_problems, gaussian_data
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +26,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.losses import BINARY_LOSSES, DualLoss, KindsOfLabels, Simplex
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import newton, run
 from sklearn_subqn._core.steps import newton_direction as newton_module
 from sklearn_subqn._core.steps.newton_direction import (
     NewtonDirections,

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from _door import BINARY_LOSSES, ONLINE_METHODS, regression_losses
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.base import clone
@@ -22,8 +23,6 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
-from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_average import Average, Level
 from sklearn_subqn._core.online.auto_metric import Metric
