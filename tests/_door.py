@@ -4,9 +4,10 @@ Tests build an objective from a design, a loss and a regularizer, and minimize i
 solver of a table or by a single method. A redesign of the core changes this file only.
 
 - Objectives: ``Design``, ``ChainDesign``, ``Risk``, ``RiskOfParts``, ``Objective``,
-  ``FunctionObjective``, and their ``Point``, ``Line``, ``Cut`` and ``Dual``.
+  ``FunctionObjective``, their ``Point``, ``Line``, ``Cut`` and ``Dual``, and the
+  minimization over intercepts.
 - Solvers: tables and methods, and ``run`` with ``Start``, ``Options``, ``Stopping``,
-  ``Status``, ``Iterate``, ``History`` and ``CutBundle``.
+  ``Status``, ``Iterate``, ``History`` and ``CutBundle``; online methods with ``State``.
 - Losses: sets, smoothings, and losses that are not in ``sklearn_subqn.losses``.
 - Regularizers: all of them.
 
@@ -40,7 +41,19 @@ from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.objectives.objective import Cut, Dual, Line, Objective, Point
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.online import ONLINE_METHODS, online_method
+from sklearn_subqn._core.online import (
+    ONLINE_METHODS,
+    Averaged,
+    ConvergenceTest,
+    State,
+    hyperparameters,
+    online_method,
+)
+from sklearn_subqn._core.online.obfgs import OBFGS
+from sklearn_subqn._core.online.olbfgs import OLBFGS
+from sklearn_subqn._core.online.res import RES, LimitedRES
+from sklearn_subqn._core.online.sgd import SGD
+from sklearn_subqn._core.online.smd import SMD
 from sklearn_subqn._core.regularizers import (
     L2,
     Bounded,
@@ -79,6 +92,8 @@ from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 from sklearn_subqn._core.solvers.proximal_newton import proximal_newton
 from sklearn_subqn._core.solvers.rental import rental
 from sklearn_subqn._core.steps.certificate import CutBundle
+from sklearn_subqn._core.steps.intercepts import minimize_intercept
+from sklearn_subqn._core.steps.line_search import exact, wolfe
 from sklearn_subqn._core.steps.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,
@@ -92,14 +107,21 @@ __all__ = [
     "L2",
     "MULTINOMIAL_LOSS",
     "NOVELTY_LOSS",
+    "OBFGS",
+    "OLBFGS",
     "ONLINE_METHODS",
+    "RES",
+    "SGD",
+    "SMD",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
+    "Averaged",
     "Bounded",
     "Box",
     "ChainDesign",
     "ChainHinge",
     "ChainLogLoss",
+    "ConvergenceTest",
     "Cox",
     "Cut",
     "CutBundle",
@@ -117,6 +139,7 @@ __all__ = [
     "LabelOrder",
     "LabelPairs",
     "LimitedMemoryInverseHessian",
+    "LimitedRES",
     "Line",
     "MultivariateSquared",
     "NormalizedEntropy",
@@ -133,6 +156,7 @@ __all__ = [
     "Simplex",
     "SquaredNorm",
     "Start",
+    "State",
     "Status",
     "Stopping",
     "aggregated_bmrm",
@@ -143,8 +167,11 @@ __all__ = [
     "cg",
     "dual_ascent",
     "elastic_net",
+    "exact",
     "face_newton",
+    "hyperparameters",
     "ls_bmrm",
+    "minimize_intercept",
     "narrowing",
     "newton",
     "online_method",
@@ -158,4 +185,5 @@ __all__ = [
     "run",
     "subbfgs",
     "trust_region",
+    "wolfe",
 ]

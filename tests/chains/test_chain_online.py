@@ -5,14 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 from _chains import fitted, random_problem
-from _door import ChainLogLoss, Objective, Options, Start
+from _door import OLBFGS, SGD, SMD, ChainLogLoss, Objective, Options, Start
 
 from sklearn_subqn._chains.batches import ChainBatch
 from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.passes import chain_online
-from sklearn_subqn._core.online.olbfgs import OLBFGS
-from sklearn_subqn._core.online.sgd import SGD
-from sklearn_subqn._core.online.smd import SMD
 
 METHODS = [SGD(0.5, 100.0), SMD(0.5, 0.1, 0.9), OLBFGS(1.0, 100.0, 5, lambda_=0.1)]
 methods = pytest.mark.parametrize("method", METHODS, ids=["sgd", "smd", "olbfgs"])

@@ -18,11 +18,10 @@ from _door import (
     bfgs,
     run,
     subbfgs,
+    wolfe,
 )
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_array_equal
-
-from sklearn_subqn._core.steps.line_search import wolfe
 
 #: A gap of 1e-2 will do, all of it is asked for.
 LIMITS = {"stopping": Stopping(0.0, enough=1e-2), "max_iter": 200}

@@ -13,6 +13,7 @@ from _door import (
     ElasticNet,
     LimitedMemoryInverseHessian,
     Stopping,
+    minimize_intercept,
     owlqn,
     owlqn_star,
     run,
@@ -31,7 +32,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
-from sklearn_subqn._core.solvers import minimize_intercept
 
 ROUNDING = 1e-12
 

@@ -5,13 +5,12 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from _door import DualLoss, Simplex, path_shares
+from _door import DualLoss, Simplex, minimize_intercept, path_shares
 from _problems import EXPLORE, binary_objective
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn.losses import (
     ExpectedRankUtility,
     FBeta,

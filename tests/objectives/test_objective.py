@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, Cut, LimitedMemoryInverseHessian, subbfgs
+from _door import (
+    BINARY_LOSSES,
+    Cut,
+    LimitedMemoryInverseHessian,
+    exact,
+    minimize_intercept,
+    subbfgs,
+)
 from _problems import (
     EXPLORE,
     binary_objective,
@@ -17,8 +24,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.objectives import bounds, evaluation
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.line_search import exact
 
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 

@@ -5,20 +5,23 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import numpy as np
 import pytest
-from _door import ONLINE_METHODS, online_method
-from numpy.testing import assert_allclose, assert_array_equal
-
-from sklearn_subqn._core.online import (
+from _door import (
+    OBFGS,
+    OLBFGS,
+    ONLINE_METHODS,
+    RES,
     Averaged,
     ConvergenceTest,
+    LimitedRES,
     State,
     hyperparameters,
-    step_size,
+    online_method,
 )
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_subqn._core.online import step_size
 from sklearn_subqn._core.online.curvature_pairs import pair_of
-from sklearn_subqn._core.online.obfgs import OBFGS
-from sklearn_subqn._core.online.olbfgs import OLBFGS, mean_scale
-from sklearn_subqn._core.online.res import RES, LimitedRES
+from sklearn_subqn._core.online.olbfgs import mean_scale
 from sklearn_subqn._core.steps.quasi_newton import two_loop
 
 Q = 5
@@ -537,7 +540,7 @@ def test_smd_is_gradient_descent_in_the_logarithms_of_steps():
             w = w - np.exp(logs) * Quartic().gradient(w)
         return w
 
-    from sklearn_subqn._core.online.smd import SMD
+    from _door import SMD
 
     method = SMD(mu=0.0, lambda_=1.0)
     state = replace(method.start(w0), eta=np.exp(ln_eta))

@@ -28,7 +28,9 @@ from _door import (
     Stopping,
     aggregated_bmrm,
     bmrm,
+    exact,
     ls_bmrm,
+    minimize_intercept,
     regression_losses,
     run,
 )
@@ -45,9 +47,8 @@ from sklearn_subqn._core.solvers.proximal_bundle import CenteredModel
 from sklearn_subqn._core.steps import cut_model as cut_models
 from sklearn_subqn._core.steps import simplex_qp
 from sklearn_subqn._core.steps.cut_model import CutModel, L1CutModel, cut_model
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.kept_cuts import Cuts
-from sklearn_subqn._core.steps.line_search import exact, minimize_by_cuts
+from sklearn_subqn._core.steps.line_search import minimize_by_cuts
 from sklearn_subqn.losses import Loss
 
 MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])

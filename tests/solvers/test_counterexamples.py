@@ -14,6 +14,7 @@ from _door import (
     LimitedMemoryInverseHessian,
     Stopping,
     bfgs,
+    exact,
     run,
     subbfgs,
 )
@@ -21,7 +22,6 @@ from _problems import binary_objective, bisect, gaussian_data, svc_bounds
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.steps.direction import descent_direction
-from sklearn_subqn._core.steps.line_search import exact
 
 # Pieces whose values differ by less than this count as tied.
 TIE = 1e-12

@@ -10,6 +10,7 @@ from _door import (
     CutBundle,
     LimitedMemoryInverseHessian,
     Stopping,
+    minimize_intercept,
     run,
     subbfgs,
 )
@@ -27,8 +28,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.datasets import make_classification
 from sklearn.svm import LinearSVC
-
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
 
 
 def solve(objective, *, tol=1e-6, max_iter=150, size=40, memory=10):

@@ -5,7 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, L2, FunctionObjective, Objective, Risk
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    FunctionObjective,
+    Objective,
+    Risk,
+    exact,
+    minimize_intercept,
+    wolfe,
+)
 from _problems import (
     EXPLORE,
     binary_objective,
@@ -19,14 +28,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.line_search import (
-    exact,
-    exact_on_function,
-    newton_step,
-    scaled,
-    wolfe,
-)
+from sklearn_subqn._core.steps.line_search import exact_on_function, newton_step, scaled
 from sklearn_subqn._core.steps.one_dimension import (
     Trial,
     bracket_by_cuts,

@@ -7,7 +7,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from _door import SOLVERS, Dual, ElasticNet, Options, Start, Stopping, run
+from _door import (
+    SOLVERS,
+    Dual,
+    ElasticNet,
+    Options,
+    Start,
+    Stopping,
+    minimize_intercept,
+    run,
+)
 from _l1_problems import data, problem, solve
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -15,7 +24,6 @@ from scipy import sparse
 from sklearn_subqn import L1LogisticOWLQN
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.rows.columns import MatrixColumns
-from sklearn_subqn._core.solvers import minimize_intercept
 from sklearn_subqn._core.solvers.cd import at_sample, predicted_dual
 from sklearn_subqn._core.steps import (
     column_descent,
