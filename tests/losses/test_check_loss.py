@@ -11,6 +11,7 @@ from _door import (
     regression_losses,
 )
 from scipy import special
+from test_own_losses import Enveloped, Plain
 
 from sklearn_subqn.losses import (
     FBeta,
@@ -69,58 +70,18 @@ def test_losses_of_several_scores(loss):
     check_loss(DualLoss(KindsOfLabels(margins)), labels, n_scores=4, n_trials=30)
 
 
-class Kinked(Loss):
+class Kinked(Enveloped):
     """The absolute error, with all that piecewise linear losses may have."""
 
-    _same = regression_losses()["absolute_error"].oracle
-
-    def value(self, *args):
-        return self._same.value(*args)
-
-    def subgradient(self, *args):
-        return self._same.subgradient(*args)
-
-    def conjugate(self, *args):
-        return self._same.conjugate(*args)
-
-    def kink_rows(self, *args):
-        return self._same.kink_rows(*args)
-
-    def argsup(self, *args):
-        return self._same.argsup(*args)
-
-    def restrict(self, *args):
-        return self._same.restrict(*args)
-
-    def dual_variables(self, *args):
-        return self._same.dual_variables(*args)
-
-    def neutral_variables(self, *args):
-        return self._same.neutral_variables(*args)
-
-    def envelope(self, *args):
-        return regression_losses()["absolute_error"].envelope(*args)
+    _loss = regression_losses()["absolute_error"]
+    _same = _loss.oracle
 
 
-class Smooth(Loss):
+class Smooth(Plain):
     """Log losses, with what Newton's method needs."""
 
-    _same = BINARY_LOSSES["log_loss"].oracle
-
-    def value(self, *args):
-        return self._same.value(*args)
-
-    def subgradient(self, *args):
-        return self._same.subgradient(*args)
-
-    def conjugate(self, *args):
-        return self._same.conjugate(*args)
-
-    def derivatives(self, *args):
-        return self._same.derivatives(*args)
-
-    def curvature(self, *args):
-        return self._same.curvature(*args).diagonal()
+    _loss = BINARY_LOSSES["log_loss"]
+    _same = _loss.oracle
 
 
 class Shifts(Loss):

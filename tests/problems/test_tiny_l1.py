@@ -84,7 +84,6 @@ def test_many_columns_by_a_linear_program(loss):
     units = 10.0 ** np.random.default_rng(1).uniform(-3, 6, 101)
     X, y = data(loss, 550, 101, units)
     model = model_of(loss, 1e-7).fit(X, y)
-    assert model.plan_ == "smaller units"
     expected = least(X, y, loss, 1e-7)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert model.objective_ - model.dual_gap_ <= expected * (1 + 1e-7)
@@ -149,5 +148,4 @@ def test_bounds_by_held_columns_are_left_out_where_the_gap_is_rounding(
     y = np.exp(X @ rng.normal(size=5) / 5.0)
     monkeypatch.setattr(small, "lower_bound", unwanted)
     model = BMRMRegressor(loss=loss, alpha=0.01, penalty=penalty).fit(X, y)
-    assert model.history_[0].phase[-1] == "loop"
     assert model.dual_gap_ <= 1e-12 * model.objective_

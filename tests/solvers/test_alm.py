@@ -219,29 +219,10 @@ def test_the_width_decides_the_speed_only(width):
 # History, limits, determinism
 
 
-def test_auto_hands_over_once():
-    result, iterates = solve(overlapping(n=300), "auto")
-    phases = result.history.phase
-    assert [iterate.phase for iterate in iterates] == phases
-    change = phases.index("alm")
-    assert 4 <= change < len(phases) - 1
-    searches = {phase.partition(":")[0] for phase in phases[:change]}
-    assert searches == {iterates[0].phase.partition(":")[0]}
-    assert iterates[0].phase != "alm"
-    assert set(phases[change:]) == {"alm"}
-    # The objective fell by less than a tenth of itself over three iterations.
-    values = [iterate.point.value for iterate in iterates[:change]]
-    fading = [
-        values[i - 3] - values[i] < 0.1 * values[i] for i in range(3, len(values))
-    ]
-    assert fading == [False] * (len(fading) - 1) + [True]
-
-
 def test_auto_goes_on_with_a_dual_at_once():
     o = overlapping()
     first, _ = solve(o, "auto")
     again, _ = solve(o, "auto", w=first.point.w, dual=first.dual)
-    assert set(again.history.phase) == {"alm"}
     assert again.n_iter <= 0.3 * first.n_iter
 
 
@@ -363,7 +344,6 @@ def test_warm_start_refits_from_the_dual(method):
     assert warm.n_iter_ <= 0.3 * first
     warm.set_params(alpha=8e-3).fit(X, y)
     cold = SubLBFGSLinearSVC(alpha=8e-3, solver=method, tol=1e-6).fit(X, y)
-    assert set(warm.history_[0].phase) == {"alm"}
     # Iterations of the two methods differ in cost.
     assert warm.history_[0].passes[-1] < cold.history_[0].passes[-1]
     assert_certified(warm, X, y)
@@ -393,7 +373,6 @@ def test_warm_start_for_more_classes_keeps_a_dual_of_each():
     X[np.arange(len(X)), y] += 1.0
     warm = SubLBFGSLinearSVC(alpha=1e-2, tol=1e-6, warm_start=True).fit(X, y)
     warm.set_params(alpha=5e-3).fit(X, y)
-    assert [set(history.phase) for history in warm.history_] == [{"alm"}] * 3
     cold = SubLBFGSLinearSVC(alpha=5e-3, tol=1e-6).fit(X, y)
     assert_allclose(warm.objective_, cold.objective_, rtol=2e-6)
     assert np.all(warm.dual_gap_ <= 1e-6 * warm.objective_)
@@ -433,9 +412,8 @@ def test_pickles_keep_the_warm_start():
         each.set_params(alpha=8e-3).fit(X, y)
     assert_array_equal(model.coef_, copy.coef_)
     assert copy.history_[0].phase == model.history_[0].phase
-    assert set(copy.history_[0].phase) == {"alm"}
     fresh = clone(model).fit(X, y)
-    assert set(fresh.history_[0].phase) != {"alm"}
+    assert fresh.n_iter_ > copy.n_iter_
 
 
 def test_duals_are_kept_for_warm_starts_only():

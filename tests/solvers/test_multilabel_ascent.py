@@ -19,6 +19,7 @@ from test_multiclass_ascent import (
     assert_balancing_loses_little,
     assert_bounds_close_in,
     assert_parameters_belong_to_the_dual,
+    assert_values_never_rise,
     each_format,
     each_intercept,
     rows,
@@ -92,18 +93,7 @@ def test_parameters_belong_to_the_dual(form, threshold, proximity):
 @each_format
 @each_threshold
 def test_values_never_rise_with_a_proximal_term(form, threshold):
-    """Each iterate is a minimizer on a line through the one before."""
-    objective = problem(form, threshold, False)
-    objective.alpha = 1e-6
-    iterates = list(dual_ascent(objective, origin(objective), patience=5))
-    values = np.array([iterate.point.value for iterate in iterates])
-    bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])
-    assert np.all(np.diff(values) <= 1e-12)
-    assert np.all(np.diff(bounds) >= 0.0)
-    assert bounds[-1] <= values[-1] < 0.9 * values[0]
-    last = iterates[-1]
-    exact = objective.dual_value(objective.cut(last.proof))
-    assert exact <= last.lower_bound + 1e-9 * abs(last.lower_bound)
+    assert_values_never_rise(problem(form, threshold, False))
 
 
 @each_intercept

@@ -218,7 +218,7 @@ class Cox(Loss):
         step = dscores - dscores.min()
         product = sums.curvature.apply(step)
         far = step - (scores - sums.center)
-        # The product is a difference of two terms, and this is a bound of each.
+        # The product is a difference of two terms, each at most ``size``.
         size = spread * float(sums.unsorted(sums.expected) @ np.abs(far))
         height = self.conjugate_at(dual, scores, targets, weights)
         return height + float(product @ far) + 4.0 * sums.rounding * size
