@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.steps.direction import descent_direction
+from sklearn_subqn import optimize
+
+
+def descent_direction(point, hessian, tol, max_iter):
+    """Find a direction at a point by the oracle of its subgradients."""
+    return optimize.descent_direction(
+        point.gradient, point.steepest, hessian.apply, epsilon=tol, k_max=max_iter
+    )
 
 
 class Polytope:
@@ -86,9 +93,9 @@ def test_gap_falls_and_encloses_the_smallest_model_value(problem):
     before, lowest = np.inf, np.inf
     for max_iter in [1, 2, 3, 5, 10, 100]:
         found = descent_direction(point, hessian, 0.0, max_iter)
-        value = model_value(vertices, B, found.p)
-        assert found.n_iter <= max_iter - 1
-        assert found.slope == pytest.approx(np.max(vertices @ found.p), abs=1e-12)
+        value = model_value(vertices, B, found.x)
+        assert found.nit <= max_iter - 1
+        assert found.slope == pytest.approx(np.max(vertices @ found.x), abs=1e-12)
         assert best - 1e-12 * size <= value <= best + found.gap + 1e-12 * size
         assert found.gap <= before + 1e-12 * size
         assert value <= lowest + 1e-12 * size
@@ -114,8 +121,8 @@ def test_descends_where_there_is_descent_and_fails_at_optima(problem):
     found = descent_direction(Polytope(vertices, gradient), Matrix(B), 0.0, 2000)
     size = np.abs(B).max() * np.abs(vertices).max() ** 2
     if best < -1e-3 * size:
-        assert found.descends
-        assert np.max(vertices @ found.p) < 0.0
+        assert found.success
+        assert np.max(vertices @ found.x) < 0.0
     elif best > -1e-14 * size:
         # Rounding apart, no direction has a negative slope.
         assert found.slope >= -1e-7 * size
@@ -133,16 +140,16 @@ def test_gap_closes_at_the_rate_of_the_source(seed):
         # The constants are those of (A.46): gradients of norm G, B <= 1.
         limit = 8.0 * np.max(np.sum(vertices**2, axis=1)) / tol + 4.0
         assert found.gap <= tol
-        assert found.n_iter <= limit
-        assert model_value(vertices, B, found.p) <= best + tol + 1e-12
+        assert found.nit <= limit
+        assert model_value(vertices, B, found.x) <= best + tol + 1e-12
 
 
 def test_at_a_smooth_point_the_first_direction_will_do():
     B = random_matrix(np.random.default_rng(0), 3)
     g = np.array([1.0, -2.0, 3.0])
     found = descent_direction(Polytope([g]), Matrix(B), 0.0, 100)
-    assert_allclose(found.p, -B @ g)
-    assert (found.n_iter, found.descends) == (0, True)
+    assert_allclose(found.x, -B @ g)
+    assert (found.nit, found.success) == (0, True)
     assert found.slope == pytest.approx(-g @ B @ g)
 
 
@@ -155,21 +162,21 @@ def test_valley_is_followed_from_any_subgradient(start, tol):
     """
     point = Polytope([[10.0, 1.0], [-10.0, 1.0]], [start, 1.0])
     found = descent_direction(point, Matrix(np.eye(2)), tol, 100)
-    assert found.descends
-    assert_allclose(found.p, [0.0, -1.0], atol=1e-14)
+    assert found.success
+    assert_allclose(found.x, [0.0, -1.0], atol=1e-14)
 
 
 def test_fails_at_the_bottom_of_the_valley():
     vertices = [[10.0, 1.0], [10.0, -1.0], [-10.0, 1.0], [-10.0, -1.0]]
     found = descent_direction(Polytope(vertices), Matrix(np.eye(2)), 1e-5, 1000)
-    assert not found.descends
+    assert not found.success
 
 
 def test_limit_on_iterations():
     vertices = np.random.default_rng(2).normal(size=(6, 3)) + 0.3
     point, hessian = Polytope(vertices), Matrix(np.eye(3))
-    assert descent_direction(point, hessian, 0.0, 1).n_iter == 0
-    assert descent_direction(point, hessian, 0.0, 4).n_iter == 3
+    assert descent_direction(point, hessian, 0.0, 1).nit == 0
+    assert descent_direction(point, hessian, 0.0, 4).nit == 3
 
 
 def test_subgradient_of_the_point_is_only_read():
@@ -207,10 +214,10 @@ def test_direction_at_kinks_of_the_hinge(seed, fit_intercept):
     assert point.kinks.size == 4
     tol = -1e-3 * best
     found = descent_direction(point, hessian, tol, 10000)
-    assert best - 1e-12 <= model_value(vertices, B, found.p) <= best + tol
-    assert found.descends
+    assert best - 1e-12 <= model_value(vertices, B, found.x) <= best + tol
+    assert found.success
     step = 1e-6
-    assert point.along(found.p).value(step) < point.value
+    assert point.along(found.x).value(step) < point.value
 
 
 def test_fails_at_the_optimum_of_a_hinge_objective():
@@ -223,5 +230,5 @@ def test_fails_at_the_optimum_of_a_hinge_objective():
     point = objective.at(w)
     for seed in range(3):
         found = descent_direction(point, updated_hessian(seed, 2), 0.0, 1000)
-        assert not found.descends
+        assert not found.success
         assert found.slope == pytest.approx(0.0, abs=1e-7)

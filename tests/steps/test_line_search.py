@@ -32,11 +32,11 @@ from sklearn_subqn._core.steps.line_search import exact_on_function, newton_step
 from sklearn_subqn._core.steps.one_dimension import (
     Trial,
     bracket_by_cuts,
-    minimize_piecewise,
     minimize_smooth,
     zero_between,
 )
 from sklearn_subqn.losses import OrdinalLogistic, PiecewiseQuadratic
+from sklearn_subqn.optimize import exact_line_search
 
 
 def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):
@@ -83,7 +83,7 @@ def convex_functions(draw):
 @EXPLORE
 @given(f=convex_functions())
 def test_smallest_minimizer_of_convex_functions_with_ties(f):
-    assert minimize_piecewise(f) == pytest.approx(smallest_minimizer(f), rel=1e-14)
+    assert exact_line_search(f) == pytest.approx(smallest_minimizer(f), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_smallest_minimizer_of_convex_functions_with_ties(f):
     ],
 )
 def test_small_cases(f, expected):
-    assert minimize_piecewise(f) == expected
+    assert exact_line_search(f) == expected
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -120,16 +120,16 @@ def test_thousands_of_kinks_at_wildly_different_scales(n, seed):
     jumps = 10.0 ** rng.uniform(-3.0, 3.0, n)
     curvature = 10.0 ** rng.uniform(-9.0, 3.0)
     f = piecewise(-rng.random() * jumps.sum(), curvature, kinks, jumps)
-    step = minimize_piecewise(f)
+    step = exact_line_search(f)
     assert step == pytest.approx(smallest_minimizer(f), rel=1e-9)
 
 
 def test_thousands_of_equal_kinks():
     n = 4096
     for slope in (-n / 2.0, -float(n)):
-        assert minimize_piecewise(piecewise(slope, 0.0, [7.0] * n, [1.0] * n)) == 7.0
+        assert exact_line_search(piecewise(slope, 0.0, [7.0] * n, [1.0] * n)) == 7.0
     f = piecewise(-n - 1.0, 0.0, [7.0] * n + [9.0], [1.0] * n + [2.0])
-    assert minimize_piecewise(f) == 9.0
+    assert exact_line_search(f) == 9.0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -137,7 +137,7 @@ def test_largest_kink_is_found_among_many(seed):
     rng = np.random.default_rng(seed)
     kinks = rng.permutation(1.0 + np.arange(1000.0))
     jumps = np.where(kinks == 1000.0, 1.0, 2.0**-20)
-    assert minimize_piecewise(piecewise(-0.5, 0.0, kinks, jumps)) == 1000.0
+    assert exact_line_search(piecewise(-0.5, 0.0, kinks, jumps)) == 1000.0
 
 
 def test_rounding_does_not_hide_a_flat_end():
@@ -149,7 +149,7 @@ def test_rounding_does_not_hide_a_flat_end():
         f = BINARY_LOSSES["hinge"].oracle.restrict(
             scores, np.ones(n), np.ones(n), weights
         )
-        assert minimize_piecewise(f) == max(1.0 - scores.min(), 0.0)
+        assert exact_line_search(f) == max(1.0 - scores.min(), 0.0)
 
 
 # Smooth functions.
@@ -351,7 +351,7 @@ def test_no_minimizer_along_a_free_parameter():
     line = objective.at(np.zeros(2)).along_free(-np.ones(1))
     assert exact(line) == 0.0
     f = piecewise(-1.0, 0.0, [1.0], [0.5])
-    assert minimize_piecewise(f) == np.inf
+    assert exact_line_search(f) == np.inf
 
 
 # Minimizing over the intercept.

@@ -122,7 +122,7 @@ _ROWS_PER_COLUMN = 4
 
 
 def is_small(f: Facts) -> bool:
-    """One compiled loop has the loss, and reads X as it is or copies few entries."""
+    """The compiled loop supports the loss, and copies at most few entries of X."""
     o = f.objective
     size = f.n_rows * f.n_params
     if not f.in_one_place or o.loss.oracle.looped is None:
@@ -216,7 +216,7 @@ def has_small_l1(f: Facts) -> bool:
 
 
 def holds_rows_tightly(f: Facts) -> bool:
-    """Alpha is so small for the loss and the data that larger ones come first."""
+    """Alpha is so small for the loss and the data that larger alphas come first."""
     if f.l2:
         return has_small_alpha(f) or has_small_smooth_alpha(f)
     by_columns = f.columnwise and not is_linear(f)
@@ -224,7 +224,7 @@ def holds_rows_tightly(f: Facts) -> bool:
 
 
 def has_large_units(f: Facts) -> bool:
-    """All rows are in memory, and features are in units that all but free them."""
+    """All rows are in memory, and the penalty is negligible in units of features."""
     if not f.l2:
         return _has_large_units_for_l1(f) and not is_small(f)
     design, risk = f.objective.design, f.objective.risk
@@ -271,7 +271,7 @@ def is_tall(f: Facts) -> bool:
 
 
 def has_sample(f: Facts) -> bool:
-    """The fit starts at zero, and a sample of the rows leads close to the optimum."""
+    """The fit starts at zero, and the solution of a sample is close to the optimum."""
     if not is_tall(f) or f.text:
         return False
     if f.in_one_place and not f.several:
@@ -281,7 +281,7 @@ def has_sample(f: Facts) -> bool:
 
 
 def suits_ascent(f: Facts) -> bool:
-    """The dual goes by rows, and data are like text or have several scores a row."""
+    """The dual is separable by rows, and data are text-like or have several scores."""
     if f.text:
         return f.smooth or (
             f.kinks and (f.several or not f.from_zero or f.curvature > _LOOSEST)
@@ -301,7 +301,7 @@ def has_quadratic_form(f: Facts) -> bool:
 
 
 def has_bounds(f: Facts) -> bool:
-    """Coefficients have bounds, or satisfy inequalities and are not too many."""
+    """Coefficients have bounds, or satisfy inequalities and are few."""
     return f.box
 
 
@@ -316,7 +316,7 @@ def has_groups(f: Facts) -> bool:
 
 
 def has_envelopes(f: Facts) -> bool:
-    """There are methods for smooth envelopes with the penalty."""
+    """Methods for smooth envelopes support the penalty."""
     sparse = (f.l1 or f.groups) and f.in_one_place and not f.several
     return f.l2 or f.box or sparse
 
@@ -342,12 +342,12 @@ def forms_hessian(f: Facts) -> bool:
 
 
 def needs_hessian(f: Facts) -> bool:
-    """Rows are of categories, or coordinate descent on columns is not possible."""
+    """Rows are indicators of categories, or coordinate descent is impossible."""
     return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
 
 
 def narrows(f: Facts) -> bool:
-    """Smooth losses of pairs of rows approach the loss."""
+    """Smooth losses of pairs of rows approximate the loss."""
     return f.narrows
 
 
@@ -357,7 +357,7 @@ def needs_few_digits(f: Facts) -> bool:
 
 
 def is_factorized_at_once(f: Facts) -> bool:
-    """Newton's systems are small enough to be factorized."""
+    """Newton systems are small enough to be factorized."""
     return is_factorized(f.objective, CG_ACCURACY)
 
 
