@@ -3,7 +3,7 @@
 Tests build an objective from a design, a loss and a regularizer, and minimize it by a
 solver of a table or by a single method. A redesign of the core changes this file only.
 
-- Objectives: ``Design``, ``ChainDesign``, ``Risk``, ``RiskOfParts``, ``Objective``,
+- Objectives: designs, ``Risk`` and ``RiskOfParts`` with ``Parts``, ``Objective``,
   ``FunctionObjective``, their ``Point``, ``Line``, ``Cut`` and ``Dual``, and the
   minimization over intercepts.
 - Solvers: tables and methods, and ``run`` with ``Start``, ``Options``, ``Stopping``,
@@ -37,9 +37,14 @@ from sklearn_subqn._core.losses import (
     path_shares,
     regression_losses,
 )
+from sklearn_subqn._core.losses._composition import DualSet
+from sklearn_subqn._core.losses._curvature import MatrixCurvature
+from sklearn_subqn._core.losses._row_loss import Deviance
+from sklearn_subqn._core.losses._smoothings import Entropy
 from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.objectives.objective import Cut, Dual, Line, Objective, Point
 from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.objectives.risk_by_oracle import CandidateHinge
 from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.online import (
     ONLINE_METHODS,
@@ -49,11 +54,13 @@ from sklearn_subqn._core.online import (
     hyperparameters,
     online_method,
 )
+from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.obfgs import OBFGS
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.res import RES, LimitedRES
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
+from sklearn_subqn._core.places.parts import DesignOfParts, Parts
 from sklearn_subqn._core.regularizers import (
     L2,
     Bounded,
@@ -69,6 +76,7 @@ from sklearn_subqn._core.regularizers import (
     projected,
 )
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     SOLVERS,
@@ -118,6 +126,7 @@ __all__ = [
     "Averaged",
     "Bounded",
     "Box",
+    "CandidateHinge",
     "ChainDesign",
     "ChainHinge",
     "ChainLogLoss",
@@ -127,9 +136,13 @@ __all__ = [
     "CutBundle",
     "DenseInverseHessian",
     "Design",
+    "DesignOfParts",
+    "Deviance",
     "Dual",
     "DualLoss",
+    "DualSet",
     "ElasticNet",
+    "Entropy",
     "EntropyPenalty",
     "FunctionObjective",
     "GroupPenalty",
@@ -141,11 +154,15 @@ __all__ = [
     "LimitedMemoryInverseHessian",
     "LimitedRES",
     "Line",
+    "LinearBatch",
+    "MatrixCurvature",
     "MultivariateSquared",
     "NormalizedEntropy",
     "Objective",
     "Options",
     "PartlyFree",
+    "Parts",
+    "Penalty",
     "Point",
     "Polyhedron",
     "Quadratic",
@@ -159,6 +176,7 @@ __all__ = [
     "State",
     "Status",
     "Stopping",
+    "ThresholdDesign",
     "aggregated_bmrm",
     "alm",
     "auto",

@@ -11,21 +11,22 @@ from _door import (
     L2,
     MULTINOMIAL_LOSS,
     Design,
+    DesignOfParts,
     DualLoss,
     ElasticNet,
     KindsOfLabels,
     LabelPairs,
     MultivariateSquared,
     Objective,
+    Parts,
     Risk,
     RiskOfParts,
     Simplex,
+    ThresholdDesign,
     regression_losses,
 )
 from scipy import sparse
 
-from sklearn_subqn._core.places.parts import DesignOfParts, Parts
-from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn.losses import (
     FBeta,
     Groups,

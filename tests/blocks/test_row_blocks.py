@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from _door import Design
+from _door import Design, DesignOfParts
 from _same import assert_same_predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -34,7 +34,6 @@ from sklearn_subqn import (
     ranking,
     svm,
 )
-from sklearn_subqn._core.places.parts import DesignOfParts
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
 from sklearn_subqn._estimators.linear_estimator import LinearEstimator
 from sklearn_subqn.losses import Ndcg

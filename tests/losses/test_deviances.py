@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from _door import regression_losses
+from _door import Deviance, Entropy, regression_losses
 from numpy.testing import assert_allclose
 from sklearn.linear_model import GammaRegressor, TweedieRegressor
 from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.losses._row_loss import Deviance
-from sklearn_subqn._core.losses._smoothings import Entropy
 
 POWERS = [1.001, 1.1, 1.5, 1.9, 1.999, 2.0]
 each_power = pytest.mark.parametrize("power", POWERS)

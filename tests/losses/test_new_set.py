@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from _door import DualLoss, Quadratic
+from _door import DualLoss, DualSet, MatrixCurvature, Quadratic
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.losses._composition import DualSet
-from sklearn_subqn._core.losses._curvature import MatrixCurvature
 from sklearn_subqn.losses import Loss
 
 

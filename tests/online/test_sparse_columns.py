@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES
+from _door import BINARY_LOSSES, LinearBatch, Penalty
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -20,7 +20,6 @@ from sklearn_subqn import (
 from sklearn_subqn._core.online import sparse_columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_metric import make_metric
-from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
 from sklearn_subqn._core.online.sparse_columns import (
     Columns,

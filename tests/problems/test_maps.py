@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import ThresholdDesign
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import BMRMRegressor
-from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._features.shift import Shift
 from sklearn_subqn._problems.maps import (
     Contrasts,

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from _door import ThresholdDesign
 from numpy.testing import assert_allclose
 from scipy import sparse
-
-from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 
 N, D, M = 400, 30, 3
 

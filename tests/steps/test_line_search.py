@@ -11,6 +11,7 @@ from _door import (
     FunctionObjective,
     Objective,
     Risk,
+    ThresholdDesign,
     exact,
     minimize_intercept,
     wolfe,
@@ -27,7 +28,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.steps.line_search import exact_on_function, newton_step, scaled
 from sklearn_subqn._core.steps.one_dimension import (
     Trial,

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from _door import BINARY_LOSSES, ONLINE_METHODS, regression_losses
+from _door import BINARY_LOSSES, ONLINE_METHODS, LinearBatch, Penalty, regression_losses
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.base import clone
@@ -26,7 +26,6 @@ from sklearn_subqn import (
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_average import Average, Level
 from sklearn_subqn._core.online.auto_metric import Metric
-from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses_with_curvature import (
     DampedSoftmax,
     OfScores,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from _door import STRUCTURED_SOLVERS, ElasticNet
+from _door import STRUCTURED_SOLVERS, CandidateHinge, ElasticNet
 from _structures import Chains, Classes, Table
 from scipy import sparse
 from sklearn import config_context
@@ -28,7 +28,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier, StructuredSVM
-from sklearn_subqn._core.objectives.risk_by_oracle import CandidateHinge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
