@@ -87,9 +87,9 @@ cdef int MOST_STUCK = 20, MOST_STUCK_AT_END = 3
 # errors.
 cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 
-# Lower bounds of the curvature of parameters, relative to the curvature if all rows had
-# some; the second number is for smooth losses. Without a squared penalty they are added
-# to the curvature: with fewer curved rows than parameters steps would be unbounded.
+# The curvature of parameters is at least 1e-6 of its value with all rows curved, and
+# 1e-12 of it for smooth losses. Without a squared penalty this bound is added to the
+# curvature: with fewer curved rows than parameters steps would be unbounded.
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 

@@ -241,7 +241,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
         # correct.
         if length > 0.5:
             leeway = risk.leeway(u)
-            # Rows without leeway take no part. Near a vertex of the domain few rows
+            # Rows without leeway are left out. Near a vertex of the domain few rows
             # have leeway.
             rows: Any = np.flatnonzero(leeway)
             if 2 * len(rows) <= len(u):

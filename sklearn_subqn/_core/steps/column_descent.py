@@ -26,7 +26,7 @@ _LONGER = 3
 # zeros are not identified yet. docs/constants.md has the figures.
 _CROSSINGS = 0.05
 
-# These shares of a step are tried before the largest share that changes no sign.
+# Shares of a step that are tried before the largest share that changes no sign.
 # docs/constants.md has the figures.
 SHARES = (1.0, 0.3)
 

@@ -174,7 +174,7 @@ class BlockStep(ByColumns):
             coef,
             self._l1,
             self._l2,
-            # These are views; the kernel writes into the last one.
+            # The arguments are views; the kernel writes into the last one.
             gradient[self._m :].ravel(),
             self._bounds[self._m :].ravel(),
             v[self._m :].ravel(),
