@@ -160,7 +160,7 @@ def mean_derivatives(power: float | None, scores: Floats) -> tuple[Floats, Float
 def distribution(
     power: float | None, mean: Floats, targets: Floats, scale: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the probabilities of values below targets, and of at most these.
+    """Return the probabilities of values below and of values up to the targets.
 
     Parameters
     ----------

@@ -91,5 +91,5 @@ class ScoreMap:
         return outputs
 
     def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
-        """Return second derivatives by scores, given those by the set's scores."""
+        """Map second derivatives by the set's scores to second derivatives."""
         return curvature

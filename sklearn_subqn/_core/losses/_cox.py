@@ -74,7 +74,7 @@ class EventTimes(NamedTuple):
         entry: Floats | None,
         strata: Rows | None,
     ) -> EventTimes:
-        """Return the event times of rows; those without weight are left out."""
+        """Return the event times of rows; rows of weight zero are left out."""
         event = np.asarray(event, dtype=bool) & (weights > 0.0)
         strata = np.zeros(len(time), dtype=np.intp) if strata is None else strata
         # Times are numbered stratum after stratum; equal numbers mean equal times.

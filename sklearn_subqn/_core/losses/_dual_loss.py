@@ -150,7 +150,7 @@ class DualLoss:
         return DualLoss.of(self.oracle.narrowed(width))
 
     def with_offsets(self) -> DualLoss:
-        """Return the loss R(z + o), with targets of shape (n, 2): those of R, and o.
+        """Return the loss R(z + o), whose targets (n, 2) are the targets of R, and o.
 
         Only for losses of one score per row without a score map.
         """

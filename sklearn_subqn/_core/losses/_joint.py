@@ -77,7 +77,7 @@ class JointSet(DualSet):
         return None if smoothing else self._rowwise(targets)
 
     def _rowwise(self, targets: Any) -> RowwiseDual | None:
-        """Return the set as a type of ``RowwiseDual``, None if it has no such form."""
+        """Return the set as a type of ``RowwiseDual``, None if it has none."""
         return None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:

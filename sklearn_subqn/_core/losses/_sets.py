@@ -221,7 +221,7 @@ class LabelPairs(JointSet):
         return label_pairs.Rows(targets, self.costs)
 
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the dual variables of largest cost among those of u."""
+        """Return the dual variables of u with the largest cost."""
         _, flows = self._transport(dual, targets)
         scale = np.repeat(weights, np.diff(starts_of_pairs(targets)))
         b = np.zeros_like(flows)

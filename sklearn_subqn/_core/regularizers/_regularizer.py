@@ -74,7 +74,7 @@ class Regularizer(ABC):
         return 1.0
 
     def scaling_within(self, v: Floats, radius: Floats) -> float:
-        """Return such a factor for all u with |u_i - v_i| <= radius_i.
+        """Return a factor as ``scaling`` for all u with |u_i - v_i| <= radius_i.
 
         Both arrays have shape (n_penalized,).
         """

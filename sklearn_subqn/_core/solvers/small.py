@@ -145,7 +145,7 @@ def _loop(
 
 
 def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Floats]]:
-    """Return such a function as ``_loop`` for the multinomial logistic loss."""
+    """Return the function of ``_loop`` for the multinomial logistic loss."""
     shape = o.design.n_rows, o.design.n_outputs or 1
     X: Any
     X, sizes = o.design.rows_in_memory() or o.design.plain_rows()
