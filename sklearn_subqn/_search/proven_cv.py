@@ -56,6 +56,11 @@ def check_interval(estimator: Any, tries_several: bool = False) -> None:
         )
     if not estimator.refit:
         raise ValueError("search_tol needs refit=True.")
+    if estimator.one_standard_error:
+        raise ValueError(
+            "search_tol does not go with one_standard_error: the search proves what "
+            "the best mean score is, not where scores are a standard error lower."
+        )
     names = "coef_bounds", "coef_constraints"
     bounded = any(getattr(estimator, name, None) is not None for name in names)
     if getattr(estimator, "positive", False) or bounded:

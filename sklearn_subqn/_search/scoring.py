@@ -166,6 +166,29 @@ def best_alpha(
     return best, float(means[best])
 
 
+def within_one_error(scores: Floats, best: int) -> int:
+    """Return the first alpha whose mean score is within a standard error of the best.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_alphas)
+        Folds without a finite score at the best alpha are excluded.
+    best : int
+        Index of the best mean.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two folds have scores.
+    """
+    scores = scores[np.isfinite(scores[:, best])]
+    if len(scores) < 2:
+        raise ValueError("one_standard_error needs the scores of at least two folds.")
+    means = scores.mean(axis=0)
+    error = np.std(scores[:, best], ddof=1) / np.sqrt(len(scores))
+    return int(np.argmax(np.isfinite(means) & (means >= means[best] - error)))
+
+
 def _folds(numbers: list[int]) -> str:
     """Return a noun phrase for some folds."""
     if len(numbers) == 1:
