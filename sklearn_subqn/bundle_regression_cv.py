@@ -60,7 +60,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
         ``alpha`` in it has a mean score that exceeds the best one by more than
         ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
-        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss".
+        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss";
+        for "poisson", "gamma" and "tweedie" also the default D² and
+        "neg_mean_poisson_deviance", and for "gamma" "neg_mean_gamma_deviance".
     search_max_fits : int, default=1000
         Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
         that is solved on the folds counts as one, and a bounded interval as a share of

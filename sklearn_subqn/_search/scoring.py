@@ -104,6 +104,20 @@ class FoldScore:
             return self._error_score
 
 
+def rows_with_weight(
+    test: npt.NDArray[np.intp], n: int, weights: Floats | None
+) -> npt.NDArray[np.intp]:
+    """Return the indices of the test samples that have weight in scores."""
+    test = np.arange(n)[test]
+    if weights is None:
+        return test
+    # Samples of weight zero count as absent, and so do their classes.
+    test = test[weights[test] > 0.0]
+    if not len(test):
+        raise ValueError("A test part of cv has no samples of positive weight.")
+    return test
+
+
 def checked_score(score: Any) -> float:
     """Return a score as a number; raise if the score is no number."""
     try:
