@@ -71,7 +71,10 @@ def standard_errors(
 
     For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
     quantiles, and other losses that are sums of smooth functions of one score per
-    sample, such as the squared hinge and Huber's loss. Also for Cox's model: "fisher"
+    sample, such as the squared hinge and Huber's loss. Also for ordered classes by
+    "ordinal_all_threshold" and "ordinal_immediate_threshold", with the thresholds, by
+    sandwiches: these losses compare a class with several thresholds as if the
+    comparisons were independent. Also for Cox's model: "fisher"
     takes the second derivatives of the partial likelihood, other kinds the score
     residuals of Lin and Wei (1989).
 

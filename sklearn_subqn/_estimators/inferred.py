@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,16 +44,19 @@ from .._inference import (
     summed,
     theta,
 )
+from .._inference.estimates import INTERCEPT
 from .._solving.solution import Floats
 from .block_methods import is_collection
 from .catalogue import GROUPS
+from .classification_losses import LOSSES
 from .inference_data import Blocks, FittedData
 from .predictions import variance_power
 from .regression_losses import loss_of
 from .tables import checked_names
 
 # Names of losses with standard errors.
-_OF_LABELS = ("log_loss", "squared_hinge", "modified_huber", "exponential")
+_ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold")
+_OF_LABELS = ("log_loss", "squared_hinge", "modified_huber", "exponential", *_ORDINAL)
 _OF_NUMBERS = (
     "squared_error",
     "huber",
@@ -88,6 +92,7 @@ _ATTRIBUTES = (
     "coef_",
     "intercept_",
     "classes_",
+    "ordered_classes_",
     "feature_names_in_",
     "alpha_",
     "penalty_factor_",
@@ -151,8 +156,7 @@ def coefficient_errors(
     )
     if spec.levels:
         spec = replace(spec, widths=_widths(blocks, spec, kind))
-    classes, names = given.get("classes_"), given.get("feature_names_in_")
-    by_names = _names(own, spec, classes, names, options)
+    by_names = _names(own, spec, given, options)
     if kind in _LEVERED:
         spec = with_leverages(model._replace(spec=spec), options, _LEVERED[kind])
     sums = blocks.each(partial(_sums, name=name, spec=spec))
@@ -231,17 +235,15 @@ def read_model(
 ) -> FittedModel:
     """Return a model with its data; see ``coefficient_errors`` for the parameters."""
     name, counts = loss_name(own), options.weights == "frequency"
-    coef = given["coef_"]
-    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
-    classes, names = given.get("classes_"), given.get("feature_names_in_")
-    data = FittedData(own, coef, classes, names, counts)
+    coef, intercept = _parameters(given)
+    data = FittedData(own, coef, given, counts)
     own = data.own
     _check_model(own, given)
     blocks = data.blocks(X, y, sample_weight, options.offset, options.groups)
     spec = Spec(
         coef,
-        np.broadcast_to(np.ravel(given["intercept_"]), len(coef)).astype(np.float64),
-        None if data.joint else _loss(own, name),
+        intercept,
+        None if data.joint and name not in _ORDINAL else _loss(own, name),
         bool(own.fit_intercept),
         variance_power(own) if name in _OF_NUMBERS else None,
         _levels(own, name, len(coef)),
@@ -254,10 +256,26 @@ def read_model(
     return FittedModel(own, given, name, spec, blocks)
 
 
+def _parameters(given: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Return coefficients and intercepts of scores; see ``Spec`` for their shapes."""
+    coef = given["coef_"]
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
+    intercept = np.ravel(given["intercept_"]).astype(np.float64)
+    if "ordered_classes_" not in given:
+        return coef, np.broadcast_to(intercept, len(coef))
+    order = np.searchsorted(given["classes_"], given["ordered_classes_"])
+    if len(coef) == 1:
+        # The single score of two classes is that of the second in sorted order.
+        coef, intercept = (
+            np.append(0.0 * each, each, axis=0) for each in (coef, intercept)
+        )
+    return np.diff(coef[order], axis=0)[:1], np.diff(intercept[order])
+
+
 def with_leverages(model: FittedModel, options: ErrorOptions, power: float) -> Spec:
     """Return a model whose products of first derivatives are divided by leverages."""
     own, given, name, spec, blocks = model
-    if spec.joint:
+    if spec.joint or spec.ordinal:
         raise ValueError("HC2 and HC3 are for losses of one score per sample.")
     free = np.zeros(spec.coef.shape, dtype=bool)
     found = [
@@ -332,6 +350,8 @@ def _loss(own: Any, name: str) -> DualLoss:
     if name in _QUANTILES:
         # The terms of each level are computed from the absolute error.
         return regression_losses()["absolute_error"]
+    if name in _ORDINAL:
+        return DualLoss.of(LOSSES[name](own))
     return BINARY_LOSSES[name] if is_classifier(own) else loss_of(own)
 
 
@@ -517,13 +537,18 @@ def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]
     return block.targets - block.scores(spec), block.targets, block.weights
 
 
-def _names(
-    own: Any, spec: Spec, classes: Any, names: Any, options: ErrorOptions
-) -> Names:
+def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -> Names:
     """Return the names of features and outputs for the estimates."""
-    given = names if options.feature_names is None else options.feature_names
+    classes: Any = given.get("classes_")
+    names = options.feature_names
+    names = given.get("feature_names_in_") if names is None else names
     k, reference = len(spec.coef), options.reference
-    features = checked_names(given, spec.coef.shape[1]).tolist()
+    features = checked_names(names, spec.coef.shape[1]).tolist()
+    if spec.ordinal:
+        pairs = pairwise(given["ordered_classes_"].tolist())
+        features = [*(f"{low}|{high}" for low, high in pairs), *features]
+    elif spec.fit_intercept:
+        features = [INTERCEPT, *features]
     if reference is not None:
         if not spec.joint:
             raise ValueError(
@@ -558,7 +583,7 @@ def _covariance(
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, for centered features."""
     k, d = spec.coef.shape
-    q = d + spec.fit_intercept
+    q = d + spec.n_intercepts
     strengths = (1.0 - _l1_share(own)) * _strengths(own, given, moments.total)
     diagonal = np.zeros(q)
     diagonal[:d] = strengths[min(problem, len(strengths) - 1)]
@@ -569,10 +594,10 @@ def _covariance(
         M = np.vstack([np.zeros(k - 1), np.eye(k - 1)]) - 1.0 / k
         penalty = np.kron(M.T @ M, penalty)
     gradient = moments.gradient + penalty @ theta(spec, problem)
-    first = np.roll(np.arange(q), int(spec.fit_intercept))
+    first = np.roll(np.arange(q), spec.n_intercepts)
     order = np.concatenate([first + a * q for a in range(len(gradient) // q)])
     dispersion = options.dispersion
-    if dispersion is None and name in ("log_loss", "poisson"):
+    if dispersion is None and name in ("log_loss", "poisson", *_ORDINAL):
         dispersion = 1.0
     if isinstance(dispersion, str):
         if spec.joint:
@@ -677,8 +702,7 @@ def _refit(
 
     def estimates_of(factors: Floats) -> Floats:
         model.fit(X, y, sample_weight=base * factors, **others)
-        coef = np.atleast_2d(model.coef_)
-        intercept = np.broadcast_to(np.ravel(model.intercept_), len(coef))
+        coef, intercept = _parameters(fitted_attributes(model))
         return estimated(replace(spec, coef=coef, intercept=intercept), names, found)
 
     return estimates_of

@@ -12,7 +12,7 @@ from .._checks.callers import user_level
 from .._core.names import listed
 from .._solving.solution import Floats
 from .covariances import Covariance
-from .estimates import INTERCEPT, CoefficientErrors
+from .estimates import CoefficientErrors
 from .moments import Spec
 
 
@@ -21,8 +21,8 @@ class Names(NamedTuple):
 
     Attributes
     ----------
-    features : list of shape (d,)
-        Names of the features.
+    features : list of shape (q,)
+        Names of the intercept or thresholds, and of the features.
     outputs : ndarray or None
         Classes, quantiles or numbers of targets, if there are several.
     output_name : str or None
@@ -46,20 +46,24 @@ def theta(spec: Spec, problem: int) -> Floats:
         coef, intercept = coef[[problem]], intercept[[problem]]
     if not spec.fit_intercept:
         return coef.ravel()
-    return np.column_stack([coef, intercept + coef @ spec.shift]).ravel()
+    shifted = intercept + coef @ spec.shift
+    if spec.ordinal:
+        return np.append(coef, spec.intercept + coef @ spec.shift)
+    return np.column_stack([coef, shifted]).ravel()
 
 
 def by_feature(spec: Spec, names: Names) -> Floats:
     """Return the matrix from parameters of a problem to its estimates.
 
-    Parameters belong to shifted features and come with the intercept last; estimates
-    belong to the features themselves and come with the intercept first.
+    Parameters belong to shifted features and come with the intercepts last; estimates
+    belong to the features themselves and come with the intercept or thresholds first.
     """
-    d, q = spec.coef.shape[1], spec.coef.shape[1] + spec.fit_intercept
-    matrix = np.eye(q)
-    if spec.fit_intercept:
-        matrix[d, :d] = -spec.shift
-        matrix = np.roll(matrix, 1, axis=0)
+    d, n = spec.coef.shape[1], spec.n_intercepts
+    matrix = np.eye(d + n)
+    matrix[d:, :d] = -spec.shift
+    if spec.ordinal:
+        matrix[d:] *= -1.0
+    matrix = np.roll(matrix, n, axis=0)
     if not spec.joint:
         return matrix
     k = len(spec.coef)
@@ -84,9 +88,9 @@ def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
 def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[Any]:
     """Return the mask of estimates that are not determined."""
     matrix = by_feature(spec, names) != 0.0
-    if spec.fit_intercept:
-        # Intercepts come first in the order of columns, so they are determined.
-        matrix[:: spec.coef.shape[1] + 1] = False
+    # Intercepts come first in the order of columns, so they are determined.
+    n = spec.n_intercepts
+    matrix[np.arange(len(matrix)) % (spec.coef.shape[1] + n) < n] = False
     return np.concatenate(
         [matrix @ np.logical_not(each.determined) for each in found]
     ).astype(bool)
@@ -96,9 +100,9 @@ def without_variance(
     spec: Spec, names: Names, found: list[Covariance]
 ) -> npt.NDArray[Any]:
     """Return the mask of estimates without a variance."""
-    q = spec.coef.shape[1] + spec.fit_intercept
+    n = spec.n_intercepts
     masks = [
-        np.roll(each.fixed.reshape(-1, q), int(spec.fit_intercept), axis=1)
+        np.roll(each.fixed.reshape(-1, spec.coef.shape[1] + n), n, axis=1)
         for each in found
     ]
     if spec.joint and names.outputs is not None:
@@ -130,12 +134,11 @@ def assembled(
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of refits, from which the covariance is computed.
     """
-    features = [INTERCEPT, *names.features] if spec.fit_intercept else names.features
     n_outputs = 1 if names.outputs is None else len(names.outputs)
     outputs = names.outputs
     if outputs is not None:
-        outputs = np.repeat(outputs, len(features))
-    features = features * n_outputs
+        outputs = np.repeat(outputs, len(names.features))
+    features = names.features * n_outputs
     p = len(features)
     if resamples is None:
         matrix = by_feature(spec, names)
