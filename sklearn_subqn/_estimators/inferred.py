@@ -31,16 +31,20 @@ from .._features.separation import extremes, separating, sides_of_rows
 from .._inference import (
     CoefficientErrors,
     Covariance,
+    DualTerms,
     Names,
     RowMoments,
     Spec,
     TargetedRows,
     assembled,
     bandwidth,
+    between_classes,
     block_moments,
     covariances,
+    dual_degrees,
     estimated,
     resampled,
+    row_terms,
     summed,
     theta,
 )
@@ -298,13 +302,8 @@ def likelihood_terms(model: FittedModel) -> list[Covariance]:
         If bounds or constraints are active, or the penalty has other terms than squares
         and absolute values.
     """
-    _check_active(model)
     own, given, name, spec, blocks = model
-    if model.is_penalized and getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
-        raise ValueError(
-            f"The degrees of freedom of penalty={own.penalty!r} are unknown: fit with "
-            "squares or an L1 norm."
-        )
+    zeros = _zeros(model)
     quantiles = bool(spec.levels)
     unit = replace(
         spec,
@@ -315,13 +314,77 @@ def likelihood_terms(model: FittedModel) -> list[Covariance]:
     moments = summed(blocks.each(partial(block_moments, spec=unit)))
     # The dispersion of quantiles is not used.
     options = ErrorOptions(dispersion=1.0 if quantiles else None)
-    zeros = np.asarray(spec.coef == 0.0) & (_l1_share(own) > 0.0)
-    if spec.joint:
-        zeros = np.all(zeros, axis=0, keepdims=True)
     return [
         _covariance(own, spec, each, problem, name, "fisher", options, given, zeros)
         for problem, each in enumerate(moments)
     ]
+
+
+def dual_terms(model: FittedModel) -> list[DualTerms]:
+    """Return the same degrees of freedom, for more features than rows.
+
+    Raises
+    ------
+    ValueError
+        As ``likelihood_terms``; and if the model fits as many samples as it has.
+    """
+    spec = replace(model.spec, expected=True)
+    zeros, found = _zeros(model), []
+    parts = model.blocks.each(partial(_whole, spec=spec))
+    X, scores, targets, weights = (
+        sparse.vstack(each, format="csr")
+        if sparse.issparse(each[0])
+        else np.concatenate(each)
+        for each in zip(*parts, strict=True)
+    )
+    strengths = _squares(model.own, model.given, float(weights.sum()), spec)
+    n = weights.sum() if spec.counts else len(weights)
+    for problem in range(spec.n_problems):
+        terms = row_terms(spec, problem, scores, targets[:, problem])
+        used = np.append(~zeros[problem], [True] * spec.fit_intercept)
+        df = dual_degrees(
+            X[:, used],
+            weights[:, None, None] * terms.curvatures,
+            strengths[problem][used],
+            between_classes(spec),
+        )
+        if not df < n - _TOUCHING * n:
+            raise ValueError(
+                "Statistics need more samples than degrees of freedom: there are "
+                f"{n:g} samples with positive weight, and {df:.6g} degrees."
+            )
+        found.append(DualTerms(df, float(weights @ terms.chi_squares)))
+    return found
+
+
+def _whole(block: TargetedRows, spec: Spec) -> tuple[Any, ...]:
+    """Return rows with a column of the intercept, scores, targets and weights."""
+    ones, stacks = np.ones((len(block.weights), int(spec.fit_intercept))), np.hstack
+    X = block.X
+    if sparse.issparse(X):
+        ones, stacks = sparse.csr_array(ones), partial(sparse.hstack, format="csr")
+    else:
+        X = X - spec.shift
+    return stacks([X, ones]), block.scores(spec), block.targets, block.weights
+
+
+def _zeros(model: FittedModel) -> npt.NDArray[np.bool_]:
+    """Return the coefficients of each problem that an L1 norm made zero.
+
+    Raises
+    ------
+    ValueError
+        As ``likelihood_terms``.
+    """
+    _check_active(model)
+    own, spec = model.own, model.spec
+    if model.is_penalized and getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
+        raise ValueError(
+            f"The degrees of freedom of penalty={own.penalty!r} are unknown: fit with "
+            "squares or an L1 norm."
+        )
+    zeros = np.asarray(spec.coef == 0.0) & (_l1_share(own) > 0.0)
+    return np.all(zeros, axis=0, keepdims=True) if spec.joint else zeros
 
 
 def loss_name(own: Any) -> str:
@@ -582,17 +645,10 @@ def _covariance(
     endless: npt.NDArray[np.bool_],
 ) -> Covariance:
     """Return the covariance of the parameters of a problem, for centered features."""
-    k, d = spec.coef.shape
-    q = d + spec.n_intercepts
-    strengths = (1.0 - _l1_share(own)) * _strengths(own, given, moments.total)
-    diagonal = np.zeros(q)
-    diagonal[:d] = strengths[min(problem, len(strengths) - 1)]
-    penalty = np.diag(diagonal)
-    if spec.joint:
-        # Coefficients that sum to zero over classes are M times their differences from
-        # the coefficients of the first class.
-        M = np.vstack([np.zeros(k - 1), np.eye(k - 1)]) - 1.0 / k
-        penalty = np.kron(M.T @ M, penalty)
+    d = spec.coef.shape[1]
+    diagonal = _squares(own, given, moments.total, spec)[problem]
+    penalty: Any = np.kron(between_classes(spec), np.diag(diagonal))
+    q = len(diagonal)
     gradient = moments.gradient + penalty @ theta(spec, problem)
     first = np.roll(np.arange(q), spec.n_intercepts)
     order = np.concatenate([first + a * q for a in range(len(gradient) // q)])
@@ -620,6 +676,15 @@ def _covariance(
     fixed[:d] = endless[problem] & (diagonal[:d] == 0.0)
     fixed = np.tile(fixed, len(gradient) // q)
     return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)
+
+
+def _squares(own: Any, given: dict[str, Any], total: float, spec: Spec) -> Floats:
+    """Return the second derivatives of the penalty by parameters of each problem."""
+    strengths = (1.0 - _l1_share(own)) * _strengths(own, given, total)
+    d = spec.coef.shape[1]
+    found = np.zeros((spec.n_problems, d + spec.n_intercepts))
+    found[:, :d] = strengths
+    return found
 
 
 def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:

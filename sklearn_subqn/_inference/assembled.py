@@ -52,6 +52,19 @@ def theta(spec: Spec, problem: int) -> Floats:
     return np.column_stack([coef, shifted]).ravel()
 
 
+def between_classes(spec: Spec) -> Floats:
+    """Return the penalty's factors of pairs of scores of a problem.
+
+    Coefficients that sum to zero over classes are M times their differences from the
+    coefficients of the first class: the factors are Mᵀ M.
+    """
+    if not spec.joint:
+        return np.ones((1, 1))
+    k = len(spec.coef)
+    M = np.vstack([np.zeros(k - 1), np.eye(k - 1)]) - 1.0 / k
+    return np.asarray(M.T @ M)
+
+
 def by_feature(spec: Spec, names: Names) -> Floats:
     """Return the matrix from parameters of a problem to its estimates.
 

@@ -187,7 +187,7 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
         targets = block.targets[rows].T.copy()
         part = [
             _moments(
-                _terms(spec, problem, scores[rows], targets[problem]), *args, problem
+                row_terms(spec, problem, scores[rows], targets[problem]), *args, problem
             )
             for problem in range(spec.n_problems)
         ]
@@ -195,7 +195,8 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
     return totals
 
 
-def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
+def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
+    """Return the derivatives of the loss of each row for a problem."""
     if spec.loss is None:
         return terms.softmax(scores, targets)
     if spec.ordinal:

@@ -59,8 +59,8 @@ def fit_statistics(
         If the objective of the model is unknown.
     ValueError
         If the loss is no likelihood and not of quantiles, the penalty has other terms,
-        coefficients are at bounds or constraints, the data are invalid, or there are at
-        most as many samples as coefficients.
+        coefficients are at bounds or constraints, the data are invalid, or there are
+        not more samples than degrees of freedom.
 
     See Also
     --------
