@@ -43,6 +43,7 @@ from .._inference import (
     covariances,
     dual_degrees,
     estimated,
+    factors_of,
     resampled,
     row_terms,
     summed,
@@ -178,16 +179,17 @@ def coefficient_errors(
             "Too few samples lie near the quantile to say how dense residuals are "
             "there: take kind='bootstrap', or a quantile nearer to the median."
         )
+    factors = factors_of(spec, by_names, moments[0].gram)
     if kind == "bootstrap":
         like = _like_fitted(own, given)
         refit = partial(
             _refit, like, spec, by_names, found, X, y, sample_weight, options
         )
         resamples = _resamples(refit, _num_samples(X), options)
-        return assembled(spec, by_names, found, kind, False, resamples)
+        return assembled(spec, by_names, found, kind, False, resamples, factors)
     estimates = options.dispersion in (None, "X2")
     exact = name == "squared_error" and kind == "fisher" and estimates
-    return assembled(spec, by_names, found, kind, exact)
+    return assembled(spec, by_names, found, kind, exact, factors=factors)
 
 
 class FittedModel(NamedTuple):

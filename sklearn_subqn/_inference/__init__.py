@@ -4,7 +4,7 @@ Standard errors are computed from a linear model and sums over the rows of its d
 This subpackage may import blocks, checks and the core, but no estimator.
 """
 
-from .assembled import Names, assembled, between_classes, estimated, theta
+from .assembled import Names, assembled, between_classes, estimated, factors_of, theta
 from .bootstrap import resampled
 from .covariances import Covariance, DualTerms, covariances, dual_degrees
 from .estimates import CoefficientErrors, WaldTest
@@ -34,6 +34,7 @@ __all__ = [
     "covariances",
     "dual_degrees",
     "estimated",
+    "factors_of",
     "resampled",
     "row_terms",
     "summed",

@@ -15,6 +15,9 @@ from .covariances import Covariance
 from .estimates import CoefficientErrors
 from .moments import Spec
 
+# Sums of zeros and ones are whole multiples of weights, up to rounding.
+_ROUNDED = 1e-9
+
 
 class Names(NamedTuple):
     """The names of estimates.
@@ -124,6 +127,29 @@ def without_variance(
     return np.concatenate(masks).ravel()
 
 
+def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
+    """Return the dummies of each factor by its name, which precedes an underscore.
+
+    These are all features whose names begin so, if their sums and products are those of
+    zeros and ones with at most one in a row. Sums are known with an intercept.
+    """
+    d, shift = spec.coef.shape[1], spec.shift
+    if len(gram) != d + 1:
+        return {}
+    sums, total = gram[d, :d] + gram[d, d] * shift, gram[d, d]
+    products = gram[:d, :d] + np.outer(shift, sums) + np.outer(gram[d, :d], shift)
+    wrong = np.abs(products - np.diag(sums)) > _ROUNDED * total
+    found: dict[str, list[int]] = {}
+    for j, name in enumerate(map(str, names.features[1:])):
+        for end in (i for i, letter in enumerate(name) if letter == "_"):
+            found.setdefault(name[:end], []).append(j)
+    return {
+        name: [names.features[j + 1] for j in places]
+        for name, places in found.items()
+        if not wrong[np.ix_(places, places)].any()
+    }
+
+
 def assembled(
     spec: Spec,
     names: Names,
@@ -131,6 +157,7 @@ def assembled(
     kind: str,
     uses_t: bool,
     resamples: Floats | None = None,
+    factors: dict[str, list[Any]] | None = None,
 ) -> CoefficientErrors:
     """Return estimates and covariances by name, intercepts first.
 
@@ -146,6 +173,8 @@ def assembled(
         Whether statistics have Student's distribution.
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of refits, from which the covariance is computed.
+    factors : dict or None
+        Dummies of each factor.
     """
     n_outputs = 1 if names.outputs is None else len(names.outputs)
     outputs = names.outputs
@@ -196,6 +225,7 @@ def assembled(
         uses_t,
         dropped,
         resamples,
+        factors or {},
     )
 
 

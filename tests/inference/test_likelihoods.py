@@ -294,9 +294,41 @@ def test_whole_factors():
     ]
     assert_allclose(test.statistic, (rss[0] / rss[1] - 1.0) / 2.0 * (N - 4), rtol=1e-6)
     assert errors.wald_test("age*") == errors.wald_test("age")
-    for name in ("region", "city_*"):
+    assert test == errors.wald_test("region")
+    for name in ("reg", "city", "city_*"):
         with pytest.raises(ValueError, match=f"no coefficient '{re.escape(name)}'"):
             errors.wald_test(name)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "poisson"])
+def test_factors_by_plain_names(loss):
+    """A name is that of a factor only if its features are dummies of one factor."""
+    region = np.array([*"abc"])[np.arange(N) % 3]
+    frame = pd.get_dummies(pd.DataFrame({"region": region}), dtype=float)
+    frame = frame.drop(columns="region_a").assign(size_x=X[:, 0] > 0.0, size_y=X[:, 1])
+    weights = WEIGHTS / 3.0
+
+    def errors_of(frame, matrix=None):
+        kind = BMRMClassifier if loss == "log_loss" else BMRMRegressor
+        model = kind(0, loss=loss, tol=1e-9)
+        rows = frame.astype(float) if matrix is None else matrix(frame.astype(float))
+        model.fit(rows, TARGETS[loss], sample_weight=weights)
+        names = None if matrix is None else frame.columns
+        given = {"feature_names": names}
+        return standard_errors(model, rows, TARGETS[loss], weights, **given)
+
+    errors = errors_of(frame)
+    assert errors.factors == {"region": ["region_b", "region_c"]}
+    assert errors.wald_test("region") == errors.wald_test(["region_b", "region_c"])
+    assert errors_of(frame, sparse.csr_array).factors == errors.factors
+    # Numbers and dummies of another factor, which begin with the same name.
+    for other in (X[:, 2], X[:, 2] > 0.0):
+        both = errors_of(frame.assign(region_income=other))
+        with pytest.raises(ValueError, match="no coefficient 'region'"):
+            both.wald_test("region")
+    # A feature of this name is a feature.
+    named = errors_of(frame.assign(region=X[:, 2]))
+    assert named.wald_test("region").df == 1
 
 
 def test_exponentials_and_prints():
