@@ -17,7 +17,8 @@ from .._inference.likelihoods import (
     weighted_quantile,
 )
 from .._solving.solution import Floats
-from .inferred import FittedModel, dual_terms, likelihood_terms
+from .fitted_model import FittedModel
+from .model_covariances import dual_terms, is_penalized, likelihood_terms
 
 # Two fits to rounding may differ by a billionth of their log-likelihood.
 _ROUNDED = 1e-9
@@ -178,7 +179,7 @@ def compared(small: FittedModel, large: FittedModel) -> LikelihoodRatioTest:
         )
     if not small.is_likelihood or any(each.spec.n_problems > 1 for each in both):
         raise ValueError("Likelihood ratios need a likelihood with one output.")
-    if any(each.is_penalized for each in both):
+    if any(map(is_penalized, both)):
         raise ValueError(
             "Likelihood ratios need models without a penalty: fit them with alpha=0."
         )

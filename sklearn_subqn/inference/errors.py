@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._estimators.inferred import (
-    ErrorOptions,
-    coefficient_errors,
-    fitted_attributes,
-)
+from .._estimators.error_options import ErrorOptions
+from .._estimators.fitted_model import fitted_attributes
+from .._estimators.inferred import coefficient_errors
 from .._estimators.offsets import warn_of_missing_offset
 from .._estimators.survival_errors import hazard_errors
 from .._inference import CoefficientErrors

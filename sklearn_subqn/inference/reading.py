@@ -10,12 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._certified.other_objectives import has_objective, last_step, objective_of
 from .._checks import check_option
-from .._estimators.inferred import (
-    ErrorOptions,
-    FittedModel,
-    fitted_attributes,
-    read_model,
-)
+from .._estimators.error_options import ErrorOptions
+from .._estimators.fitted_model import FittedModel, fitted_attributes, read_model
 from .._estimators.offsets import warn_of_missing_offset
 
 
