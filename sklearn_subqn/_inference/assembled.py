@@ -136,9 +136,10 @@ def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     d, shift = spec.coef.shape[1], spec.shift
     if len(gram) != d + 1:
         return {}
-    sums, total = gram[d, :d] + gram[d, d] * shift, gram[d, d]
+    sums = gram[d, :d] + gram[d, d] * shift
     products = gram[:d, :d] + np.outer(shift, sums) + np.outer(gram[d, :d], shift)
-    wrong = np.abs(products - np.diag(sums)) > _ROUNDED * total
+    sizes = np.sqrt(np.maximum(sums, 0.0))
+    wrong = np.abs(products - np.diag(sums)) > _ROUNDED * np.outer(sizes, sizes)
     found: dict[str, list[int]] = {}
     for j, name in enumerate(map(str, names.features[1:])):
         for end in (i for i, letter in enumerate(name) if letter == "_"):

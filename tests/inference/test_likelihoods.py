@@ -322,7 +322,7 @@ def test_factors_by_plain_names(loss):
     assert errors.wald_test("region") == errors.wald_test(["region_b", "region_c"])
     assert errors_of(frame, sparse.csr_array).factors == errors.factors
     # Numbers and dummies of another factor, which begin with the same name.
-    for other in (X[:, 2], X[:, 2] > 0.0):
+    for other in (X[:, 2], X[:, 2] > 0.0, 1e-11 * np.exp(X[:, 2])):
         both = errors_of(frame.assign(region_income=other))
         with pytest.raises(ValueError, match="no coefficient 'region'"):
             both.wald_test("region")
