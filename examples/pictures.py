@@ -11,7 +11,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from quickstart import make_unscaled
-from scipy.special import erfinv
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -24,10 +23,11 @@ from sklearn_subqn import (
     CoxRegression,
     L1LogisticOWLQN,
     L1LogisticOWLQNCV,
+    LiftDisplay,
     PathScoreDisplay,
+    ResidualsDisplay,
     SubLBFGSLinearSVC,
     SurvivalCurvesDisplay,
-    residuals,
 )
 
 
@@ -132,23 +132,24 @@ def proven_search():
     return fig
 
 
-def quantile_residuals():
-    """Return a figure of residuals of counts, of a true and of a false model."""
+def visits():
+    """Return features, counts that vary more than Poisson's, and a model of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
-    means = np.exp(0.5 + 0.3 * X[:, 0])
-    samples = {
-        "Poisson counts": rng.poisson(means),
-        "Overdispersed counts": rng.poisson(means * rng.gamma(1.5, 1 / 1.5, 1000)),
-    }
-    fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.8), layout="constrained")
-    for ax, (title, y) in zip(axes, samples.items(), strict=True):
-        model = BMRMRegressor(0, loss="poisson", tol=1e-8).fit(X, y)
-        z = np.sort(residuals(model, X, y, kind="quantile", random_state=0))
-        normal = np.sqrt(2.0) * erfinv(2.0 * (np.arange(1000) + 0.5) / 1000 - 1.0)
-        ax.plot(normal, z, ".", [-4, 4], [-4, 4], "k--")
-        ax.set(title=title, xlabel="Normal quantile", ylabel="Quantile residual")
-    return fig
+    y = rng.poisson(np.exp(0.5 + 0.5 * X[:, 0]) * rng.gamma(1.5, 1 / 1.5, 1000))
+    return X, y, BMRMRegressor(0, loss="poisson", tol=1e-8).fit(X, y)
+
+
+def residual_plots():
+    """Return a figure of the residuals of a model whose variances are too small."""
+    X, y, model = visits()
+    return ResidualsDisplay.from_estimator(model, X, y).figure_
+
+
+def lift():
+    """Return a figure of observed against predicted counts, and a Lorenz curve."""
+    X, y, model = visits()
+    return LiftDisplay.from_estimator(model, X, y, name="Poisson").figure_
 
 
 def survival():
@@ -168,7 +169,7 @@ def main():
     """Write all of them to the folder named on the command line."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
-    all_of_them = (convergence, groups, paths, proven_search, quantile_residuals)
+    all_of_them = (convergence, groups, paths, proven_search, residual_plots, lift)
     for draw in (*all_of_them, survival):
         draw().savefig(folder / f"{draw.__name__}.png", dpi=100)
 

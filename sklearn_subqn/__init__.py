@@ -11,6 +11,7 @@ from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
 from .inference import (
     CoefficientErrors,
+    ResidualsDisplay,
     fit_statistics,
     leverages,
     likelihood_ratio_test,
@@ -19,6 +20,7 @@ from .inference import (
     standard_errors,
     tweedie_power,
 )
+from .lift_display import LiftDisplay
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
@@ -51,12 +53,14 @@ __all__ = [
     "CoxRegressionCV",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
+    "LiftDisplay",
     "LinearChainCRF",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
     "OnlineLBFGSClassifier",
     "OnlineLBFGSRegressor",
     "PathScoreDisplay",
+    "ResidualsDisplay",
     "RowBlocks",
     "StructuredSVM",
     "SubLBFGSLinearSVC",

@@ -60,7 +60,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
         ``alpha`` in it has a mean score that exceeds the best one by more than
         ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
-        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss".
+        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss";
+        for "poisson", "gamma" and "tweedie" also the default D² and
+        "neg_mean_poisson_deviance", and for "gamma" "neg_mean_gamma_deviance".
     search_max_fits : int, default=1000
         Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
         that is solved on the folds counts as one, and a bounded interval as a share of
@@ -71,6 +73,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without an objective or a gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10). Not with
+        ``search_tol``, which proves the best mean only.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
@@ -132,9 +139,10 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
         The grid in descending order; with a list of ``l1_ratio`` one grid for each.
     alpha_ : float
-        The value with the best mean score, the largest one if several are equal.
+        The value with the best mean score, the largest one if several are equal; with
+        ``one_standard_error`` the largest one within a standard error of the best.
     best_score_ : float
-        The mean score of that value over the folds.
+        The best mean score over the folds.
     l1_ratio_ : float
         With the elastic nets and "sparse_group" the chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
@@ -190,6 +198,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         search_tol: float | None = None,
         search_max_fits: int = 1000,
         refit: bool = True,
+        one_standard_error: bool = False,
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
         l1_ratio: Any = 0.5,
@@ -220,6 +229,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.search_tol = search_tol
         self.search_max_fits = search_max_fits
         self.refit = refit
+        self.one_standard_error = one_standard_error
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio

@@ -50,6 +50,11 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without an objective or a gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10). Not with
+        ``search_tol``, which proves the best mean only.
     l1_ratio : float or list of float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. From a list, the value with the
         best mean score at its best ``alpha`` is chosen, the first one if several are
@@ -89,9 +94,10 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
         The grid in descending order; with a list of ``l1_ratio`` one grid for each.
     alpha_ : float
-        The value with the best mean score, the largest one if several are equal.
+        The value with the best mean score, the largest one if several are equal; with
+        ``one_standard_error`` the largest one within a standard error of the best.
     best_score_ : float
-        The mean score of that value over the folds.
+        The best mean score over the folds.
     l1_ratio_ : float
         The chosen value of ``l1_ratio``.
     scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
@@ -139,6 +145,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         search_tol: float | None = None,
         search_max_fits: int = 1000,
         refit: bool = True,
+        one_standard_error: bool = False,
         l1_ratio: Any = 1.0,
         penalty_factor: Any = None,
         solver: str = "auto",
@@ -159,6 +166,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         self.search_tol = search_tol
         self.search_max_fits = search_max_fits
         self.refit = refit
+        self.one_standard_error = one_standard_error
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor
         self.solver = solver

@@ -63,6 +63,11 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     refit : bool, default=True
         Whether to fit all queries with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without an objective or a gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10). Not with
+        ``search_tol``, which proves the best mean only.
     loss : str or callable, default="pairwise-linear"
         As in :class:`BMRMRanker`.
     k : int or None, default=None
@@ -107,9 +112,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     alphas_ : ndarray of shape (n_alphas,)
         The grid in descending order.
     alpha_ : float
-        The value with the best mean score, the largest one if several are equal.
+        The value with the best mean score, the largest one if several are equal; with
+        ``one_standard_error`` the largest one within a standard error of the best.
     best_score_ : float
-        The mean score of that value over the folds.
+        The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Mean NDCG of the held-out queries, as in ``score``.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
@@ -157,6 +163,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         search_tol: float | None = None,
         search_max_fits: int = 1000,
         refit: bool = True,
+        one_standard_error: bool = False,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
         empty_queries: str = "zero",
@@ -177,6 +184,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self.search_tol = search_tol
         self.search_max_fits = search_max_fits
         self.refit = refit
+        self.one_standard_error = one_standard_error
         self.loss = loss
         self.k = k
         self.empty_queries = empty_queries

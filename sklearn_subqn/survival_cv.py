@@ -77,6 +77,10 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without a baseline hazard, objective or gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10).
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -112,9 +116,10 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     alphas_ : ndarray of shape (n_alphas,)
         The grid in descending order.
     alpha_ : float
-        The value with the best mean score, the largest one if several are equal.
+        The value with the best mean score, the largest one if several are equal; with
+        ``one_standard_error`` the largest one within a standard error of the best.
     best_score_ : float
-        The mean score of that value over the folds.
+        The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Scores of the folds.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
@@ -157,6 +162,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         cv: Any = None,
         scoring: str = "likelihood",
         refit: bool = True,
+        one_standard_error: bool = False,
         ties: str = "efron",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
@@ -176,6 +182,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.one_standard_error = one_standard_error
         self.ties = ties
         self.penalty = penalty
         self.l1_ratio = l1_ratio

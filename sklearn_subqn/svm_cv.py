@@ -48,6 +48,11 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without an objective or a gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10). Not with
+        ``search_tol``, which proves the best mean only.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
@@ -93,9 +98,10 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     alphas_ : ndarray of shape (n_alphas,)
         The grid in descending order.
     alpha_ : float
-        The value with the best mean score, the largest one if several are equal.
+        The value with the best mean score, the largest one if several are equal; with
+        ``one_standard_error`` the largest one within a standard error of the best.
     best_score_ : float
-        The mean score of that value over the folds.
+        The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Scores on the held-out samples, ``error_score`` where scoring failed.
     search_gap_ : float
@@ -141,6 +147,7 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         search_tol: float | None = None,
         search_max_fits: int = 1000,
         refit: bool = True,
+        one_standard_error: bool = False,
         loss: str = "hinge",
         penalty_factor: Any = None,
         solver: str = "auto",
@@ -163,6 +170,7 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         self.search_tol = search_tol
         self.search_max_fits = search_max_fits
         self.refit = refit
+        self.one_standard_error = one_standard_error
         self.loss = loss
         self.penalty_factor = penalty_factor
         self.solver = solver

@@ -68,6 +68,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
     "fit_intercept": check_flag,
     "positive": check_flag,
     "refit": check_flag,
+    "one_standard_error": check_flag,
     "threshold": check_flag,
     "all_possible_states": check_flag,
     "all_possible_transitions": check_flag,

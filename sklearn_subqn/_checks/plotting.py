@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from .values import check_option
 
 
 def styled(
@@ -42,3 +45,23 @@ def check_records(estimator: Any, attribute: str) -> None:
             f"This {type(estimator).__name__} has no {attribute}, which is plotted. Of "
             "a pipeline, give the last step; of a search, the best estimator."
         )
+
+
+def panels(
+    display: object, kind: Any, known: tuple[str, ...], ax: Any
+) -> list[tuple[str, Any]]:
+    """Return each kind of a plot with its axes, given or new; ``kind`` may be "all"."""
+    kinds = known if kind == "all" else (kind,)
+    if kind != "all":
+        check_option("kind", kind, ["all", *known])
+    if ax is None:
+        plt = check_matplotlib(type(display).__name__)
+        n_rows, n_columns = max(1, len(kinds) // 2), min(2, len(kinds))
+        size = {"figsize": (5.0 * n_columns, 3.8 * n_rows), "layout": "constrained"}
+        _, ax = plt.subplots(n_rows, n_columns, **size)
+    given = np.ravel(np.asarray(ax, dtype=object)).tolist()
+    if len(given) != len(kinds):
+        raise ValueError(
+            f"kind={kind!r} needs {len(kinds)} axes in ax; got {len(given)}."
+        )
+    return list(zip(kinds, given, strict=True))

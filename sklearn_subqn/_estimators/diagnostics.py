@@ -17,7 +17,8 @@ from .._inference.moments import quadratic_forms
 from .._inference.terms import one_score
 from .._solving.solution import Floats
 from .fit_statistics import rows_of, statistics_of
-from .inferred import FittedModel, likelihood_terms
+from .fitted_model import FittedModel
+from .model_covariances import likelihood_terms
 
 # Counts divided by exposures, and multiplied by them again, are whole to rounding.
 _WHOLE = 1e-9

@@ -171,7 +171,9 @@ def coef_table(
         if scale is not None:
             raise ValueError("scale is for tables without X; leave it out.")
         # This module imports the losses of regressors, which need this module.
-        from .inferred import ErrorOptions, coefficient_errors, fitted_attributes
+        from .error_options import ErrorOptions
+        from .fitted_model import fitted_attributes
+        from .inferred import coefficient_errors
 
         options = ErrorOptions(feature_names=feature_names, **errors)
         warn_of_missing_offset(self, options.offset)

@@ -17,7 +17,8 @@ from .._inference.likelihoods import (
     weighted_quantile,
 )
 from .._solving.solution import Floats
-from .inferred import FittedModel, likelihood_terms
+from .fitted_model import FittedModel
+from .model_covariances import dual_terms, is_penalized, likelihood_terms
 
 # Two fits to rounding may differ by a billionth of their log-likelihood.
 _ROUNDED = 1e-9
@@ -102,7 +103,10 @@ def statistics_of(model: FittedModel) -> FitStatistics:
     scores, targets, weights, offset = rows_of(model)
     n = float(weights.sum()) if spec.counts else float(len(weights))
     found = []
-    for i, term in enumerate(likelihood_terms(model)):
+    # With fewer rows than parameters, matrices of products of rows are smaller.
+    wide = spec.coef.shape[1] + spec.fit_intercept >= len(weights)
+    degrees: Any = dual_terms if wide and not spec.levels else likelihood_terms
+    for i, term in enumerate(degrees(model)):
         z, y = (scores if spec.joint else scores[:, i]), targets[:, i]
         if spec.levels:
             level = spec.levels[i]
@@ -116,9 +120,9 @@ def statistics_of(model: FittedModel) -> FitStatistics:
         else:
             both = z, null_scores(model.power, z, y, weights, offset)
             pair = (weights @ deviances(model.power, each, y) for each in both)
-            df, dispersion = term.df, term.dispersion
+            df, dispersion = term.df, 1.0
             if model.name not in ("log_loss", "poisson"):
-                dispersion *= term.df_resid / (n - df)
+                dispersion = term.chi_square / (n - df)
             likelihoods = np.array(
                 [_log_likelihood(model, each, y, weights, dispersion) for each in both]
             )
@@ -175,7 +179,7 @@ def compared(small: FittedModel, large: FittedModel) -> LikelihoodRatioTest:
         )
     if not small.is_likelihood or any(each.spec.n_problems > 1 for each in both):
         raise ValueError("Likelihood ratios need a likelihood with one output.")
-    if any(each.is_penalized for each in both):
+    if any(map(is_penalized, both)):
         raise ValueError(
             "Likelihood ratios need models without a penalty: fit them with alpha=0."
         )

@@ -27,9 +27,9 @@ class FittedData:
     own : LinearEstimator
         Estimator whose parameters define the objective of the model.
     coef : ndarray of shape (k, d)
-    classes : ndarray or None
-    names : ndarray of shape (d,) or None
-        Names of the features in the fit.
+    given : dict
+        The attributes of the model: classes, of an ordinal model those from the lowest
+        to the highest, and names of features.
     counts : bool
         Whether weights are frequencies of equal rows.
 
@@ -42,16 +42,17 @@ class FittedData:
     """
 
     def __init__(
-        self, own: Any, coef: Floats, classes: Any, names: Any, counts: bool
+        self, own: Any, coef: Floats, given: dict[str, Any], counts: bool
     ) -> None:
         self.own = own = clone(own)
         own.n_features_in_ = coef.shape[1]
-        if names is not None:
-            own.feature_names_in_ = names
-        if classes is not None:
-            own.classes_ = classes
-        self._n_outputs, self._classes, self._counts = len(coef), classes, counts
-        self.joint = (
+        for name in ("feature_names_in_", "classes_"):
+            if name in given:
+                setattr(own, name, given[name])
+        self._n_outputs, self._counts = len(coef), counts
+        ordered = given.get("ordered_classes_")
+        self._classes: Any = given.get("classes_") if ordered is None else ordered
+        self.joint = ordered is not None or (
             is_classifier(own)
             and len(coef) > 1
             and getattr(own, "loss", "log_loss") == "log_loss"
@@ -170,8 +171,10 @@ class FittedData:
                 f"y has classes that the model does not know, {others}: it has "
                 f"{classes.tolist()}."
             )
-        weights = row_weights(class_weight, classes, labels, weights)
-        codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        weights = row_weights(class_weight, self.own.classes_, labels, weights)
+        order = np.argsort(classes)
+        places = np.searchsorted(classes, labels, sorter=order)
+        codes = order[np.minimum(places, len(classes) - 1)]
         if self.joint:
             return codes[:, None].astype(np.float64), weights
         numbers = [1] if self._n_outputs == 1 else np.arange(len(classes))

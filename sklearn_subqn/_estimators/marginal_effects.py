@@ -13,7 +13,7 @@ from .._inference import CoefficientErrors, Spec, TargetedRows
 from .._inference.estimates import INTERCEPT
 from .._inference.likelihoods import mean_derivatives
 from .._solving.solution import Floats
-from .inferred import FittedModel
+from .fitted_model import FittedModel
 
 
 def effects_of(

@@ -21,9 +21,10 @@ from .._inference import (
     covariances,
 )
 from .._solving.solution import Floats
-from .inferred import ErrorOptions, _check_fitted, _check_model, _check_options
-from .inferred import _kind as kind_of
-from .inferred import _strengths as strengths
+from .error_options import ErrorOptions, check_options, kind_of
+from .fitted_model import check_model
+from .inferred import check_fitted
+from .model_covariances import strengths_of
 from .tables import checked_names
 
 _KINDS = ("fisher", "HC0", "HC1", "cluster")
@@ -84,10 +85,10 @@ def hazard_errors(
             f"Cox's model takes the kinds {', '.join(map(repr, _KINDS))}, without a "
             "dispersion."
         )
-    _check_options(options, kind, "cox")
+    check_options(options, kind, "cox")
     coef = np.asarray(given["coef_"], dtype=np.float64)
     own = _unfitted(own, given, len(coef))
-    _check_model(own, given)
+    check_model(own, given)
     rows = _rows(own, coef, X, y, sample_weight, strata, options.offset)
     counts, order = options.weights == "frequency", rows.sums.times.order
     terms = rows.total * rows.sums.derivatives(rows.X)
@@ -106,13 +107,13 @@ def hazard_errors(
     gradient = terms.sum(axis=0)
     squares = terms.T @ products
     moments = RowMoments(hessian, squares, gram, gradient, n, rows.total, n, clusters)
-    penalty = np.broadcast_to(strengths(own, given, rows.total)[0], d)
+    penalty = np.broadcast_to(strengths_of(own, given, rows.total)[0], d)
     gradient = gradient + penalty * coef
     never = np.zeros(d, dtype=bool)
     found = covariances(
         moments, np.diag(penalty), gradient, kind, np.arange(d), 1.0, never
     )
-    _check_fitted([found], own.tol)
+    check_fitted([found], own.tol)
     whole = np.zeros(d)
     spec = Spec(
         *(coef[np.newaxis], np.zeros(1), rows.loss, False, None, (), ()),

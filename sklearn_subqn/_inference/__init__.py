@@ -4,16 +4,24 @@ Standard errors are computed from a linear model and sums over the rows of its d
 This subpackage may import blocks, checks and the core, but no estimator.
 """
 
-from .assembled import Names, assembled, estimated, theta
+from .assembled import Names, assembled, between_classes, estimated, factors_of, theta
 from .bootstrap import resampled
-from .covariances import Covariance, covariances
+from .covariances import Covariance, DualTerms, covariances, dual_degrees
 from .estimates import CoefficientErrors, WaldTest
-from .moments import RowMoments, Spec, TargetedRows, block_moments, summed
+from .moments import (
+    RowMoments,
+    Spec,
+    TargetedRows,
+    block_moments,
+    row_terms,
+    summed,
+)
 from .terms import bandwidth
 
 __all__ = [
     "CoefficientErrors",
     "Covariance",
+    "DualTerms",
     "Names",
     "RowMoments",
     "Spec",
@@ -21,10 +29,14 @@ __all__ = [
     "WaldTest",
     "assembled",
     "bandwidth",
+    "between_classes",
     "block_moments",
     "covariances",
+    "dual_degrees",
     "estimated",
+    "factors_of",
     "resampled",
+    "row_terms",
     "summed",
     "theta",
 ]

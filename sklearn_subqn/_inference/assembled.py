@@ -12,8 +12,11 @@ from .._checks.callers import user_level
 from .._core.names import listed
 from .._solving.solution import Floats
 from .covariances import Covariance
-from .estimates import INTERCEPT, CoefficientErrors
+from .estimates import CoefficientErrors
 from .moments import Spec
+
+# Sums of zeros and ones are whole multiples of weights, up to rounding.
+_ROUNDED = 1e-9
 
 
 class Names(NamedTuple):
@@ -21,8 +24,8 @@ class Names(NamedTuple):
 
     Attributes
     ----------
-    features : list of shape (d,)
-        Names of the features.
+    features : list of shape (q,)
+        Names of the intercept or thresholds, and of the features.
     outputs : ndarray or None
         Classes, quantiles or numbers of targets, if there are several.
     output_name : str or None
@@ -46,20 +49,37 @@ def theta(spec: Spec, problem: int) -> Floats:
         coef, intercept = coef[[problem]], intercept[[problem]]
     if not spec.fit_intercept:
         return coef.ravel()
-    return np.column_stack([coef, intercept + coef @ spec.shift]).ravel()
+    shifted = intercept + coef @ spec.shift
+    if spec.ordinal:
+        return np.append(coef, spec.intercept + coef @ spec.shift)
+    return np.column_stack([coef, shifted]).ravel()
+
+
+def between_classes(spec: Spec) -> Floats:
+    """Return the penalty's factors of pairs of scores of a problem.
+
+    Coefficients that sum to zero over classes are M times their differences from the
+    coefficients of the first class: the factors are Mᵀ M.
+    """
+    if not spec.joint:
+        return np.ones((1, 1))
+    k = len(spec.coef)
+    M = np.vstack([np.zeros(k - 1), np.eye(k - 1)]) - 1.0 / k
+    return np.asarray(M.T @ M)
 
 
 def by_feature(spec: Spec, names: Names) -> Floats:
     """Return the matrix from parameters of a problem to its estimates.
 
-    Parameters belong to shifted features and come with the intercept last; estimates
-    belong to the features themselves and come with the intercept first.
+    Parameters belong to shifted features and come with the intercepts last; estimates
+    belong to the features themselves and come with the intercept or thresholds first.
     """
-    d, q = spec.coef.shape[1], spec.coef.shape[1] + spec.fit_intercept
-    matrix = np.eye(q)
-    if spec.fit_intercept:
-        matrix[d, :d] = -spec.shift
-        matrix = np.roll(matrix, 1, axis=0)
+    d, n = spec.coef.shape[1], spec.n_intercepts
+    matrix = np.eye(d + n)
+    matrix[d:, :d] = -spec.shift
+    if spec.ordinal:
+        matrix[d:] *= -1.0
+    matrix = np.roll(matrix, n, axis=0)
     if not spec.joint:
         return matrix
     k = len(spec.coef)
@@ -84,9 +104,9 @@ def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
 def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[Any]:
     """Return the mask of estimates that are not determined."""
     matrix = by_feature(spec, names) != 0.0
-    if spec.fit_intercept:
-        # Intercepts come first in the order of columns, so they are determined.
-        matrix[:: spec.coef.shape[1] + 1] = False
+    # Intercepts come first in the order of columns, so they are determined.
+    n = spec.n_intercepts
+    matrix[np.arange(len(matrix)) % (spec.coef.shape[1] + n) < n] = False
     return np.concatenate(
         [matrix @ np.logical_not(each.determined) for each in found]
     ).astype(bool)
@@ -96,15 +116,39 @@ def without_variance(
     spec: Spec, names: Names, found: list[Covariance]
 ) -> npt.NDArray[Any]:
     """Return the mask of estimates without a variance."""
-    q = spec.coef.shape[1] + spec.fit_intercept
+    n = spec.n_intercepts
     masks = [
-        np.roll(each.fixed.reshape(-1, q), int(spec.fit_intercept), axis=1)
+        np.roll(each.fixed.reshape(-1, spec.coef.shape[1] + n), n, axis=1)
         for each in found
     ]
     if spec.joint and names.outputs is not None:
         # Estimates are differences between estimates of all classes.
         masks = [np.tile(masks[0].any(axis=0), (len(names.outputs), 1))]
     return np.concatenate(masks).ravel()
+
+
+def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
+    """Return the dummies of each factor by its name, which precedes an underscore.
+
+    These are all features whose names begin so, if their sums and products are those of
+    zeros and ones with at most one in a row. Sums are known with an intercept.
+    """
+    d, shift = spec.coef.shape[1], spec.shift
+    if len(gram) != d + 1:
+        return {}
+    sums = gram[d, :d] + gram[d, d] * shift
+    products = gram[:d, :d] + np.outer(shift, sums) + np.outer(gram[d, :d], shift)
+    sizes = np.sqrt(np.maximum(sums, 0.0))
+    wrong = np.abs(products - np.diag(sums)) > _ROUNDED * np.outer(sizes, sizes)
+    found: dict[str, list[int]] = {}
+    for j, name in enumerate(map(str, names.features[1:])):
+        for end in (i for i, letter in enumerate(name) if letter == "_"):
+            found.setdefault(name[:end], []).append(j)
+    return {
+        name: [names.features[j + 1] for j in places]
+        for name, places in found.items()
+        if not wrong[np.ix_(places, places)].any()
+    }
 
 
 def assembled(
@@ -114,6 +158,7 @@ def assembled(
     kind: str,
     uses_t: bool,
     resamples: Floats | None = None,
+    factors: dict[str, list[Any]] | None = None,
 ) -> CoefficientErrors:
     """Return estimates and covariances by name, intercepts first.
 
@@ -129,13 +174,14 @@ def assembled(
         Whether statistics have Student's distribution.
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of refits, from which the covariance is computed.
+    factors : dict or None
+        Dummies of each factor.
     """
-    features = [INTERCEPT, *names.features] if spec.fit_intercept else names.features
     n_outputs = 1 if names.outputs is None else len(names.outputs)
     outputs = names.outputs
     if outputs is not None:
-        outputs = np.repeat(outputs, len(features))
-    features = features * n_outputs
+        outputs = np.repeat(outputs, len(names.features))
+    features = names.features * n_outputs
     p = len(features)
     if resamples is None:
         matrix = by_feature(spec, names)
@@ -180,6 +226,7 @@ def assembled(
         uses_t,
         dropped,
         resamples,
+        factors or {},
     )
 
 

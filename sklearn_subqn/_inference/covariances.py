@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg, sparse
 
+from .._core import lapack
 from .._solving.solution import Floats
 from .moments import RowMoments
 
@@ -48,6 +49,8 @@ class Covariance(NamedTuple):
     df : float
         Degrees of freedom of the model: the trace of (H + P)^-1 H, without a penalty
         the number of estimates with a variance.
+    chi_square : float
+        Sum of squared Pearson residuals.
     """
 
     covariance: Floats
@@ -59,6 +62,55 @@ class Covariance(NamedTuple):
     newton: Floats
     inverse: Floats
     df: float
+    chi_square: float
+
+
+class DualTerms(NamedTuple):
+    """Degrees of freedom, and the sum of squared Pearson residuals."""
+
+    df: float
+    chi_square: float
+
+
+def dual_degrees(X: Any, curvatures: Floats, penalty: Floats, between: Floats) -> float:
+    """Return the trace of (H + P)^-1 H by products of n rows, for many features.
+
+    With the square root S of curvatures and the projection Q from the scores of
+    features without a penalty, it is the rank of these and the sum of a / (1 + a) over
+    the eigenvalues a of Q S X P^-1 Xᵀ S Q (the dual form of ridge regression).
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, d)
+        Features; an intercept is a column of ones.
+    curvatures : ndarray of shape (n, m, m)
+        Second derivatives of each row by its m scores.
+    penalty : ndarray of shape (d,)
+        Second derivatives of the penalty, zero for features without one.
+    between : ndarray of shape (m, m)
+        Their factor for pairs of scores.
+    """
+    values, vectors = lapack.eigh(curvatures)
+    roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors
+    roots = roots @ vectors.transpose(0, 2, 1)
+    free, size = penalty == 0.0, curvatures.shape[0] * curvatures.shape[1]
+    scaled = X[:, ~free] / np.sqrt(penalty[~free])
+    products, others = scaled @ scaled.T, X[:, free]
+    if sparse.issparse(X):
+        products, others = products.toarray(), others.toarray()
+    inner = np.einsum(
+        "iab,ij,bc,jcd->iajd",
+        roots,
+        products,
+        linalg.inv(between),
+        roots,
+        optimize=True,
+    ).reshape(size, size)
+    basis = linalg.orth(np.einsum("iab,if->iafb", roots, others).reshape(size, -1))
+    inner -= basis @ (basis.T @ inner)
+    inner -= (inner @ basis) @ basis.T
+    found = np.maximum(linalg.eigvalsh(inner), 0.0)
+    return basis.shape[1] + float((found / (1.0 + found)).sum())
 
 
 def covariances(
@@ -137,7 +189,7 @@ def covariances(
     inverse = inverse / units / units[:, None]
     df = len(used) - float((inverse * penalty).sum())
     known = determined, fixed, scale, df_resid, newton, inverse, df
-    return Covariance(covariance, recombine, *known)
+    return Covariance(covariance, recombine, *known, moments.chi_square)
 
 
 def _in_units(matrix: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,8 @@ class CoefficientErrors:
         Features that are combinations of earlier features and have no estimates.
     resamples : ndarray of shape (n_resamples, p) or None
         Estimates of the bootstrap.
+    factors : dict
+        Features that are the dummies of one factor, by the name before the underscore.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class CoefficientErrors:
     uses_t: bool
     dropped: list[Any]
     resamples: Floats | None = None
+    factors: dict[str, list[Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         columns = self.columns()
@@ -250,9 +253,11 @@ class CoefficientErrors:
             The functions to test: a coefficient by the name of its feature; a linear
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
-            name is a tuple (feature, output). A name that ends with a star, such as
-            "region_*" for a whole factor, stands for all features whose names start so,
-            except those that are combinations of other features.
+            name is a tuple (feature, output). A name that ends with a star stands for
+            all features whose names start so, except those that are combinations of
+            other features. "region" stands for "region_*" if no feature has this name
+            and all features of "region_*" are dummies of one factor, zeros and ones
+            with at most one in a row, in a model with an intercept.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -353,6 +358,8 @@ class CoefficientErrors:
         if isinstance(name, Mapping) or name in known:
             return [name]
         start, *output = name if isinstance(name, tuple) else (name,)
+        if start in self.factors:
+            start = f"{start}_*"
         if not str(start).endswith("*"):
             return [name]
         parts = [

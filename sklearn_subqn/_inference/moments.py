@@ -29,7 +29,8 @@ class Spec:
     coef : ndarray of shape (k, d)
     intercept : ndarray of shape (k,)
     loss : DualLoss or None
-        The loss of one score per row; None for the multinomial log loss of k scores.
+        The loss of one score per row, or of one score less each of k thresholds for
+        ordered classes; None for the multinomial log loss of k scores.
     fit_intercept : bool
     power : float or None
         Variances are proportional to this power of the mean, see ``terms.one_score``.
@@ -73,6 +74,16 @@ class Spec:
         return self.loss is None
 
     @property
+    def ordinal(self) -> bool:
+        """Whether intercepts are the negative thresholds of one score."""
+        return self.loss is not None and self.loss.joint
+
+    @property
+    def n_intercepts(self) -> int:
+        """Number of intercepts beside a row of coefficients."""
+        return len(self.intercept) if self.ordinal else int(self.fit_intercept)
+
+    @property
     def n_problems(self) -> int:
         return 1 if self.joint else len(self.coef)
 
@@ -113,7 +124,7 @@ class RowMoments(NamedTuple):
         Sums of second derivatives, and of products of first derivatives. The latter are
         zeros if rows have clusters, and if second derivatives are expected ones.
     gram : ndarray of shape (q, q)
-        Gram matrix of the features.
+        Gram matrix of the features; for ordered classes of all parameters.
     gradient : ndarray of shape (m * q,)
     chi_square, total, n : float
         The sum of squared Pearson residuals, the sum of weights, and the number of
@@ -176,7 +187,7 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
         targets = block.targets[rows].T.copy()
         part = [
             _moments(
-                _terms(spec, problem, scores[rows], targets[problem]), *args, problem
+                row_terms(spec, problem, scores[rows], targets[problem]), *args, problem
             )
             for problem in range(spec.n_problems)
         ]
@@ -184,9 +195,12 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
     return totals
 
 
-def _terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
+def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
+    """Return the derivatives of the loss of each row for a problem."""
     if spec.loss is None:
         return terms.softmax(scores, targets)
+    if spec.ordinal:
+        return terms.thresholds(spec.loss, scores, targets)
     scores = np.ascontiguousarray(scores[:, problem])
     if not spec.levels:
         return terms.one_score(spec.loss, spec.power, scores, targets, spec.expected)
@@ -242,7 +256,7 @@ def _moments(
         sums = [_of_clusters(design, members, weights * slopes[:, a]) for a in range(m)]
         keys = ((way, name) for name in names.tolist())
         clusters.update(zip(keys, np.hstack(sums), strict=True))
-    return RowMoments(
+    moments = RowMoments(
         hessian.reshape(m * q, m * q),
         squares.reshape(m * q, m * q),
         gram,
@@ -251,6 +265,27 @@ def _moments(
         float(weights.sum()),
         n,
         clusters,
+    )
+    return _shared(moments, m) if spec.ordinal else moments
+
+
+def _shared(moments: RowMoments, m: int) -> RowMoments:
+    """Return the moments of m scores with the same coefficients and own intercepts."""
+    q = len(moments.gram)
+    maps = np.tile(np.eye(q, q - 1 + m), (m, 1, 1))
+    for score, each in enumerate(maps):
+        each[-1] = np.roll(each[-1], score)
+    to_all = maps.reshape(m * q, -1)
+    hessian, squares, gram = (
+        to_all.T @ each @ to_all
+        for each in (*moments[:2], np.kron(np.eye(m), moments.gram))
+    )
+    return moments._replace(
+        hessian=hessian,
+        squares=squares,
+        gram=gram,
+        gradient=moments.gradient @ to_all,
+        clusters={key: sums @ to_all for key, sums in moments.clusters.items()},
     )
 
 

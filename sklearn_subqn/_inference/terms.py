@@ -75,6 +75,22 @@ def softmax(scores: Floats, classes: Floats) -> RowTerms:
     return RowTerms(slopes, curvatures, np.ones(len(p)))
 
 
+def thresholds(loss: DualLoss, scores: Floats, levels: Floats) -> RowTerms:
+    """Return the terms of a sum of losses of scores, such as of several thresholds.
+
+    Parameters
+    ----------
+    loss : DualLoss
+    scores : ndarray of shape (n, m)
+    levels : ndarray of shape (n,)
+        Numbers of the classes in their order.
+    """
+    ones = np.ones(len(scores))
+    slopes = loss.oracle.subgradient(scores, levels, ones)
+    curvatures = loss.oracle.curvature(scores, levels, ones).diagonal()
+    return RowTerms(slopes, curvatures[:, :, None] * np.eye(scores.shape[1]), ones)
+
+
 def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
     """Return the terms of the pinball loss, with densities of residuals by a kernel.
 

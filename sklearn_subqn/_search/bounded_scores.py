@@ -10,7 +10,11 @@ from scipy import special
 
 from .._core.rounding import TINY
 from .._problems.quantiles import mean_loss
+from .._solving.deviances import half_deviances
 from .._solving.solution import Floats
+
+# Positive means are numbers of float64, as in the scores of estimators.
+_LEAST_LOG, _LARGEST_LOG = np.log([np.finfo(float).tiny, np.finfo(float).max])
 
 #: Returns the score of each row, from predictions and targets.
 RowScore = Callable[[Floats, Floats], Floats]
@@ -60,6 +64,16 @@ def pinball(level: float) -> RowScore:
     return score
 
 
+def deviance(power: float) -> RowScore:
+    """Return the negative deviance of positive means, for a power of their variance."""
+
+    def score(means: Floats, targets: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return -2.0 * half_deviances(targets, means, power)
+
+    return score
+
+
 def margins(scores: Floats, classes: Floats) -> Floats:
     """Return the score of each row's class less the largest of the other scores.
 
@@ -93,7 +107,8 @@ class HeldOutScore:
     ----------
     rows : callable
         A ``RowScore``: for labels an increasing function of the score of the right
-        side, for numbers a concave function with its maximum at the target.
+        side, for numbers a function of the prediction that increases up to the target
+        and decreases from there.
     targets : ndarray of shape (m,)
         Signs of two classes, column numbers of several classes, or numbers.
     weights : ndarray of shape (m,)
@@ -102,6 +117,8 @@ class HeldOutScore:
         Whether targets are classes.
     unit : float, optional
         If given, the score is one plus the mean divided by this unit, such as R².
+    exponential : bool
+        Whether predictions are the exponentials of the scores.
     """
 
     def __init__(
@@ -111,14 +128,16 @@ class HeldOutScore:
         weights: Floats,
         labels: bool,
         unit: float | None = None,
+        exponential: bool = False,
     ) -> None:
         self._rows, self._targets, self._labels = rows, targets, labels
         self._weights, self._unit = weights / weights.sum(), unit
+        self._exponential = exponential
 
     def __call__(self, scores: Floats) -> float:
         """Return the score of predictions, which are columns for several classes."""
         if scores.ndim == 1:
-            return self._mean(self._rows(scores, self._targets))
+            return self._mean(self._rows(self._predicted(scores), self._targets))
         found = margins(scores, self._targets)
         return self._mean(self._rows(found, np.ones(len(found))))
 
@@ -133,8 +152,15 @@ class HeldOutScore:
         if self._labels:
             up = targets > 0.0
             return self(np.where(up, low, high)), self(np.where(up, high, low))
+        low, high = self._predicted(low), self._predicted(high)
         worst = np.minimum(rows(low, targets), rows(high, targets))
-        return self._mean(worst), self(np.clip(targets, low, high))
+        best = rows(np.clip(targets, low, high), targets)
+        return self._mean(worst), self._mean(best)
+
+    def _predicted(self, scores: Floats) -> Floats:
+        if not self._exponential:
+            return scores
+        return np.asarray(np.exp(np.clip(scores, _LEAST_LOG, _LARGEST_LOG)))
 
     def _mean(self, scores: Floats) -> float:
         mean = float(self._weights @ scores)
@@ -171,9 +197,12 @@ _OF_NUMBERS: dict[str, RowScore] = {
     "neg_mean_squared_error": negative_squares,
     "neg_mean_absolute_error": absolute,
 }
+_DEVIANCES = {"neg_mean_poisson_deviance": 1.0, "neg_mean_gamma_deviance": 2.0}
 
 
-def score_names(labels: bool, probabilities: bool) -> list[str]:
+def score_names(
+    labels: bool, probabilities: bool, power: float | None
+) -> list[str | None]:
     """Return the names of the scores with bounds.
 
     Parameters
@@ -182,28 +211,38 @@ def score_names(labels: bool, probabilities: bool) -> list[str]:
         Whether targets are classes.
     probabilities : bool
         Whether the model has probabilities of classes.
+    power : float or None
+        The power of the mean in variances, if predictions are exponentials.
     """
     if not labels:
-        return [*_OF_NUMBERS, _PINBALL]
+        deviances = [name for name, p in _DEVIANCES.items() if power and p <= power]
+        return [*_OF_NUMBERS, _PINBALL, *deviances, *[None] * (power is not None)]
     return [*_OF_LABELS, *[_LOG_LOSS] * probabilities]
 
 
-def row_score(name: str, level: float, dtype: Any) -> RowScore:
+def row_score(
+    name: str | None, level: float, dtype: Any, power: float | None
+) -> RowScore:
     """Return the score of rows with a given name.
 
     Parameters
     ----------
-    name : str
+    name : str or None
+        None for the deviance of the loss.
     level : float
         Level of the quantiles.
     dtype : dtype
         Type of the probabilities.
+    power : float or None
+        The power of the mean in variances, if predictions are exponentials.
     """
+    if power is not None and (name is None or name in _DEVIANCES):
+        return deviance(power if name is None else _DEVIANCES[name])
     if name == _PINBALL:
         return pinball(level)
     if name == _LOG_LOSS:
         return log_loss(dtype)
-    return {**_OF_LABELS, **_OF_NUMBERS}[name]
+    return {**_OF_LABELS, **_OF_NUMBERS}[str(name)]
 
 
 def neg_hinge_loss(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -34,7 +34,12 @@ from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
 from .bounded_scores import own_scorer
 from .proven_cv import check_interval, check_score, proven_fold, search_interval
-from .scoring import FoldScore, check_error_score, with_classes
+from .scoring import (
+    FoldScore,
+    check_error_score,
+    rows_with_weight,
+    with_classes,
+)
 from .search_report import FoldReport
 from .warm_paths import FoldPath, WarmPaths
 
@@ -228,7 +233,7 @@ class SearchCV(WarmPaths):
         weights = weights * np.bincount(np.arange(n)[train], minlength=n)
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
-        test = _with_weights(test, n, rows.weights)
+        test = rows_with_weight(test, n, rows.weights)
         model = self._for_fold()
         if classes is not None:
             # The weights include the class weights of all samples, the same on each
@@ -320,7 +325,7 @@ class SearchCV(WarmPaths):
         weights = weights[train]
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
-        test = _with_weights(test, len(y), score_weights)
+        test = rows_with_weight(test, len(y), score_weights)
         model = self._for_fold()
         weights = weights / weights.sum()
         known = self._of_rows(others, train)
@@ -331,20 +336,6 @@ class SearchCV(WarmPaths):
         score = FoldScore(scorer, knowing, *data, self.error_score)
         path = model._path(problems, alphas, score, report)
         return path._replace(failures=score.failures)
-
-
-def _with_weights(
-    test: npt.NDArray[np.intp], n: int, weights: npt.NDArray[np.float64] | None
-) -> npt.NDArray[np.intp]:
-    """Return the indices of the test samples that have weight in scores."""
-    test = np.arange(n)[test]
-    if weights is None:
-        return test
-    # Samples of weight zero count as absent, and so do their classes.
-    test = test[weights[test] > 0.0]
-    if not len(test):
-        raise ValueError("A test part of cv has no samples of positive weight.")
-    return test
 
 
 @unchanged_on_failure

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._estimators.predictions import variance_power
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
@@ -27,6 +28,7 @@ from .bounded_scores import (
 )
 from .proven import ProvenSearch
 from .proven_folds import ProvenFold
+from .scoring import rows_with_weight
 from .warm_paths import warn_of_folds
 
 
@@ -56,6 +58,11 @@ def check_interval(estimator: Any, tries_several: bool = False) -> None:
         )
     if not estimator.refit:
         raise ValueError("search_tol needs refit=True.")
+    if estimator.one_standard_error:
+        raise ValueError(
+            "search_tol does not go with one_standard_error: the search proves what "
+            "the best mean score is, not where scores are a standard error lower."
+        )
     names = "coef_bounds", "coef_constraints"
     bounded = any(getattr(estimator, name, None) is not None for name in names)
     if getattr(estimator, "positive", False) or bounded:
@@ -76,16 +83,16 @@ def check_score(estimator: Any) -> None:
         If the score has no bounds; the message names the scores with bounds.
     """
     name = _score_name(estimator)
-    known = score_names(is_classifier(estimator), _has_probabilities(estimator))
+    known = score_names(
+        is_classifier(estimator),
+        getattr(estimator, "loss", "log_loss") == "log_loss",
+        variance_power(estimator),
+    )
     if name not in known:
         raise ValueError(
             "search_tol needs a score that has bounds where scores have: "
             f"{', '.join(map(repr, known))}; got scoring={estimator.scoring!r}."
         )
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    return bool(getattr(estimator, "loss", "log_loss") == "log_loss")
 
 
 def _score_name(estimator: Any) -> Any:
@@ -97,7 +104,7 @@ def _score_name(estimator: Any) -> Any:
     loss = estimator.loss
     if loss == "quantile":
         return "neg_mean_pinball_loss"
-    return None if loss in ("poisson", "gamma", "tweedie") else "r2"
+    return "r2" if variance_power(estimator) is None else None
 
 
 def search_interval(
@@ -205,19 +212,24 @@ def proven_fold(
     if not of_train.any():
         raise ValueError("A training part of cv has no samples of positive weight.")
     problems = problems_of(model, X[train], y[train], of_train / of_train.sum())
+    test = rows_with_weight(test, len(y), score_weights)
     of_test = np.ones(len(test)) if score_weights is None else score_weights[test]
-    if not of_test.any():
-        raise ValueError("A test part of cv has no samples of positive weight.")
     name, targets = _score_name(estimator), y[test]
     labels = is_classifier(estimator)
     if labels:
         targets = coded(estimator.classes_, targets)
     if name == "balanced_accuracy":
         of_test = with_equal_classes(targets, of_test)
-    rows = row_score(name, float(getattr(model, "quantile", 0.5)), X.dtype)
+    power = variance_power(model)
+    rows = row_score(name, float(getattr(model, "quantile", 0.5)), X.dtype, power)
     unit = None
-    if name == "r2":
-        mean = np.average(targets, weights=of_test)
-        unit = float(np.average((targets - mean) ** 2, weights=of_test))
-    score = HeldOutScore(rows, targets, of_test, labels, unit)
+    if name in ("r2", None):
+        means = np.full(len(test), np.average(targets, weights=of_test))
+        unit = float(np.average(-rows(means, targets), weights=of_test))
+    if name is None and not unit:
+        raise ValueError(
+            "D² is undefined on a test part of cv in which all samples have the same "
+            "y: shuffle the samples, or take fewer folds."
+        )
+    score = HeldOutScore(rows, targets, of_test, labels, unit, power is not None)
     return ProvenFold(problems, X[train], X[test], factors, score)

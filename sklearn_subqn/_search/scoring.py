@@ -104,6 +104,20 @@ class FoldScore:
             return self._error_score
 
 
+def rows_with_weight(
+    test: npt.NDArray[np.intp], n: int, weights: Floats | None
+) -> npt.NDArray[np.intp]:
+    """Return the indices of the test samples that have weight in scores."""
+    test = np.arange(n)[test]
+    if weights is None:
+        return test
+    # Samples of weight zero count as absent, and so do their classes.
+    test = test[weights[test] > 0.0]
+    if not len(test):
+        raise ValueError("A test part of cv has no samples of positive weight.")
+    return test
+
+
 def checked_score(score: Any) -> float:
     """Return a score as a number; raise if the score is no number."""
     try:
@@ -164,6 +178,29 @@ def best_alpha(
         )
     best = int(np.argmax(np.where(finite, means, -np.inf)))
     return best, float(means[best])
+
+
+def within_one_error(scores: Floats, best: int) -> int:
+    """Return the first alpha whose mean score is within a standard error of the best.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_alphas)
+        Folds without a finite score at the best alpha are excluded.
+    best : int
+        Index of the best mean.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two folds have scores.
+    """
+    scores = scores[np.isfinite(scores[:, best])]
+    if len(scores) < 2:
+        raise ValueError("one_standard_error needs the scores of at least two folds.")
+    means = scores.mean(axis=0)
+    error = np.std(scores[:, best], ddof=1) / np.sqrt(len(scores))
+    return int(np.argmax(np.isfinite(means) & (means >= means[best] - error)))
 
 
 def _folds(numbers: list[int]) -> str:

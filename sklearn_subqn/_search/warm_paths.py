@@ -24,7 +24,7 @@ from .._problems import LinearProblems
 from .._problems.slopes import largest_slope
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads, with_one_blas_thread
-from .scoring import best_alpha, checked_score
+from .scoring import best_alpha, checked_score, within_one_error
 from .search_report import FoldReport, SearchReport
 
 # Ratio of the smallest to the largest value of the default grid for an L1 norm.
@@ -77,6 +77,7 @@ class WarmPaths(LinearEstimator):
     alphas: Any
     cv: Any
     refit: bool
+    one_standard_error: bool
 
     #: The estimator with the same objective for one ``alpha``.
     _one_alpha: ClassVar[Any]
@@ -231,6 +232,8 @@ class WarmPaths(LinearEstimator):
         warn_of_folds(rows[1], rows[2], alphas.ravel(), self.tol)
         best, self.best_score_ = best_alpha(rows[0], alphas.ravel(), failures)
         path, place = divmod(best, alphas.shape[1])
+        if self.one_standard_error:
+            place = within_one_error(scores[path], place)
         self.alpha_ = float(alphas[path, place])
         several = self._tries_several()
         self.alphas_ = alphas if several else alphas[0]

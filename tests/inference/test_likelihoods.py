@@ -142,6 +142,67 @@ def test_degrees_of_freedom_of_penalties():
     assert fit_statistics(lasso, X, y).df == 1 + np.count_nonzero(lasso.coef_)
 
 
+@pytest.mark.parametrize("kind", [*TARGETS, "classes", "free", "elasticnet", "counts"])
+def test_degrees_of_freedom_of_more_features_than_samples(kind):
+    n, rng = 40, np.random.default_rng(1)
+    rows = np.hstack([X[:n], rng.normal(size=(n, 60))])
+    loss = kind if kind in TARGETS else "squared_error"
+    y, weights, alpha = TARGETS[loss][:n], np.ones(n), 0.3
+    options, given, factors = {"loss": loss, "tol": 1e-10}, {}, np.ones(63)
+    make = BMRMClassifier if loss == "log_loss" else BMRMRegressor
+    model = make(alpha, **options)
+    if kind == "classes":
+        y, model = CLASSES[:n], LogisticRegression(C=1.0 / (n * alpha), tol=1e-10)
+    elif kind == "free":
+        factors = np.append([0.0, 0.0], rng.uniform(0.5, 2.0, 61))
+        model.set_params(penalty_factor=factors)
+    elif kind == "elasticnet":
+        model.set_params(penalty="elasticnet", l1_ratio=0.2)
+    elif kind == "counts":
+        weights = WEIGHTS[:n]
+        given = {"weights": "frequency", "sample_weight": weights}
+    model.fit(rows, y, sample_weight=weights)
+    found = fit_statistics(model, rows, y, **given)
+    # The trace of (H + P)^-1 H, by its definition.
+    kept = np.flatnonzero(np.atleast_2d(model.coef_).any(axis=0))
+    design = np.column_stack([rows[:, kept], np.ones(n)])
+    strengths = np.append(weights.sum() * alpha * factors[kept], 0.0)
+    strengths *= 0.8 if kind == "elasticnet" else 1.0
+    z = rows @ np.atleast_2d(model.coef_).T + model.intercept_
+    if kind == "classes":
+        p = special.softmax(z, axis=1)
+        curvatures = p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :]
+    elif loss == "log_loss":
+        curvatures = (special.expit(z) * special.expit(-z))[:, :, None]
+    else:
+        power = {"poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}.get(loss)
+        curvatures = np.ones((n, 1, 1))
+        if power is not None:
+            curvatures = np.exp((2.0 - power) * z)[:, :, None]
+    k = curvatures.shape[1]
+    curvatures = weights[:, None, None] * curvatures
+    hessian = np.einsum("iab,ij,ik->ajbk", curvatures, design, design)
+    hessian = hessian.reshape(k * len(strengths), -1)
+    # Intercepts of three classes have one free direction.
+    inverse = np.linalg.pinv(hessian + np.diag(np.tile(strengths, k)), rcond=1e-12)
+    expected = np.trace(inverse @ hessian)
+    assert_allclose(found.df, expected, rtol=1e-7)
+    assert found.aic == pytest.approx(2.0 * expected - 2.0 * found.log_likelihood)
+    by_csr = fit_statistics(model, sparse.csr_array(rows), y, **given)
+    assert_allclose(by_csr, found, rtol=1e-8)
+
+
+def test_models_that_fit_all_samples_have_no_statistics():
+    rows = np.random.default_rng(0).normal(size=(20, 30))
+    y = TARGETS["squared_error"][:20]
+    model = BMRMRegressor(1e-3, loss="squared_error", penalty_factor=np.zeros(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows, y)
+    with pytest.raises(ValueError, match="more samples than degrees of freedom"):
+        fit_statistics(model, rows, y)
+
+
 @pytest.mark.parametrize("loss", TARGETS)
 def test_likelihood_ratios(loss):
     part = X[:, :1]
@@ -233,9 +294,41 @@ def test_whole_factors():
     ]
     assert_allclose(test.statistic, (rss[0] / rss[1] - 1.0) / 2.0 * (N - 4), rtol=1e-6)
     assert errors.wald_test("age*") == errors.wald_test("age")
-    for name in ("region", "city_*"):
+    assert test == errors.wald_test("region")
+    for name in ("reg", "city", "city_*"):
         with pytest.raises(ValueError, match=f"no coefficient '{re.escape(name)}'"):
             errors.wald_test(name)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "poisson"])
+def test_factors_by_plain_names(loss):
+    """A name is that of a factor only if its features are dummies of one factor."""
+    region = np.array([*"abc"])[np.arange(N) % 3]
+    frame = pd.get_dummies(pd.DataFrame({"region": region}), dtype=float)
+    frame = frame.drop(columns="region_a").assign(size_x=X[:, 0] > 0.0, size_y=X[:, 1])
+    weights = WEIGHTS / 3.0
+
+    def errors_of(frame, matrix=None):
+        kind = BMRMClassifier if loss == "log_loss" else BMRMRegressor
+        model = kind(0, loss=loss, tol=1e-9)
+        rows = frame.astype(float) if matrix is None else matrix(frame.astype(float))
+        model.fit(rows, TARGETS[loss], sample_weight=weights)
+        names = None if matrix is None else frame.columns
+        given = {"feature_names": names}
+        return standard_errors(model, rows, TARGETS[loss], weights, **given)
+
+    errors = errors_of(frame)
+    assert errors.factors == {"region": ["region_b", "region_c"]}
+    assert errors.wald_test("region") == errors.wald_test(["region_b", "region_c"])
+    assert errors_of(frame, sparse.csr_array).factors == errors.factors
+    # Numbers and dummies of another factor, which begin with the same name.
+    for other in (X[:, 2], X[:, 2] > 0.0, 1e-11 * np.exp(X[:, 2])):
+        both = errors_of(frame.assign(region_income=other))
+        with pytest.raises(ValueError, match="no coefficient 'region'"):
+            both.wald_test("region")
+    # A feature of this name is a feature.
+    named = errors_of(frame.assign(region=X[:, 2]))
+    assert named.wald_test("region").df == 1
 
 
 def test_exponentials_and_prints():

@@ -15,6 +15,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import (
     balanced_accuracy_score,
+    get_scorer,
     hinge_loss,
     log_loss,
     mean_pinball_loss,
@@ -59,6 +60,10 @@ def scored(search, model, X, y, weights=None):
         elif name == "neg_mean_pinball_loss":
             found = model.predict(X[test])
             scores.append(-mean_pinball_loss(y[test], found, alpha=model.quantile))
+        elif name in ("r2", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance"):
+            scores.append(
+                get_scorer(name)(model, X[test], y[test], sample_weight=of_test)
+            )
         else:
             scores.append(model.score(X[test], y[test], sample_weight=of_test))
     return np.mean(scores)
@@ -135,6 +140,40 @@ def test_regressions(loss):
     )
     model = BMRMRegressor(loss=loss, tol=1e-11)
     assert check(search, model, rows, y).search_gap_ <= tol
+
+
+@pytest.mark.parametrize(
+    ("loss", "scoring"),
+    [
+        ("poisson", None),
+        ("poisson", "neg_mean_poisson_deviance"),
+        ("poisson", "r2"),
+        ("gamma", "neg_mean_gamma_deviance"),
+        ("gamma", "neg_mean_poisson_deviance"),
+        ("tweedie", None),
+    ],
+)
+def test_deviances(loss, scoring):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 3))
+    means = np.exp(rows @ [0.5, -0.3, 0.0])
+    y = rng.gamma(2.0, means / 2.0) if loss == "gamma" else rng.poisson(means) * 1.0
+    options = {"loss": loss, "penalty_factor": [1.0, 2.0, 0.5]}
+    search = BMRMRegressorCV(
+        (0.1, 10.0), scoring=scoring, search_tol=0.1, cv=KFold(2), **options
+    )
+    weights = rng.integers(0, 3, 90)
+    found = check(
+        search, BMRMRegressor(tol=1e-11, **options), rows, y, weights, n_alphas=12
+    )
+    assert found.search_gap_ <= 0.1
+
+
+def test_deviances_explained_of_equal_targets_are_undefined():
+    y = np.repeat([1.0, 2.0], 80)
+    search = BMRMRegressorCV(INTERVAL, loss="gamma", search_tol=0.1, cv=KFold(2))
+    with pytest.raises(ValueError, match="same y"):
+        search.fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ["weights", "factors", "sparse", "float32", "far"])
@@ -267,7 +306,8 @@ def test_refusals_by_data():
     with pytest.raises(ValueError, match="two classes"):
         L1LogisticOWLQNCV(INTERVAL, l1_ratio=0, search_tol=0.1).fit(X, three)
     search = BMRMRegressorCV(INTERVAL, loss="poisson", search_tol=0.1)
-    with pytest.raises(ValueError, match="'r2'"):
+    search.set_params(scoring="neg_mean_gamma_deviance")
+    with pytest.raises(ValueError, match=r"'neg_mean_poisson_deviance', None;"):
         search.fit(X, Y)
     search = BMRMRegressorCV(INTERVAL, loss="squared_error", search_tol=0.1)
     with pytest.raises(ValueError, match="offset"):

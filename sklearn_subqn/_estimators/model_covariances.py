@@ -1,0 +1,281 @@
+"""Covariances and degrees of freedom of a model with its penalty."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._checks.callers import user_level
+from .._inference import (
+    Covariance,
+    DualTerms,
+    RowMoments,
+    Spec,
+    TargetedRows,
+    between_classes,
+    block_moments,
+    covariances,
+    dual_degrees,
+    row_terms,
+    summed,
+    theta,
+)
+from .._solving.solution import Floats
+from .catalogue import GROUPS
+from .error_options import ErrorOptions
+from .fitted_model import FittedModel
+from .inferred_losses import ORDINAL
+
+# Inequalities with a slack below a billionth of their terms count as equalities.
+_TOUCHING = 1e-9
+
+# Penalties that are not a weighted sum of squares and absolute values of coefficients.
+_OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy", *GROUPS)
+
+
+def with_leverages(model: FittedModel, options: ErrorOptions, power: float) -> Spec:
+    """Return a model whose products of first derivatives are divided by leverages."""
+    own, given, name, spec, blocks = model
+    if spec.joint or spec.ordinal:
+        raise ValueError("HC2 and HC3 are for losses of one score per sample.")
+    free = np.zeros(spec.coef.shape, dtype=bool)
+    found = [
+        covariance_of(own, spec, each, i, name, "HC0", options, given, free)
+        for i, each in enumerate(summed(blocks.each(partial(block_moments, spec=spec))))
+    ]
+    inverses = tuple(each.inverse for each in found)
+    return replace(spec, inverses=inverses, leverage_power=power)
+
+
+def is_penalized(model: FittedModel) -> bool:
+    """Whether the objective of a model has a penalty."""
+    return bool(strengths_of(model.own, model.given, 1.0).any())
+
+
+def likelihood_terms(model: FittedModel) -> list[Covariance]:
+    """Return covariances by expected derivatives, for degrees of freedom.
+
+    Coefficients that an L1 norm made zero are no parameters. Quantiles have one
+    parameter for each independent feature.
+
+    Raises
+    ------
+    ValueError
+        If bounds or constraints are active, or the penalty has other terms than squares
+        and absolute values.
+    """
+    own, given, name, spec, blocks = model
+    zeros = _zeros(model)
+    quantiles = bool(spec.levels)
+    unit = replace(
+        spec,
+        expected=True,
+        common_density=quantiles,
+        widths=(1.0,) * len(spec.levels),
+    )
+    moments = summed(blocks.each(partial(block_moments, spec=unit)))
+    # The dispersion of quantiles is not used.
+    options = ErrorOptions(dispersion=1.0 if quantiles else None)
+    return [
+        covariance_of(own, spec, each, problem, name, "fisher", options, given, zeros)
+        for problem, each in enumerate(moments)
+    ]
+
+
+def dual_terms(model: FittedModel) -> list[DualTerms]:
+    """Return the same degrees of freedom, for more features than rows.
+
+    Raises
+    ------
+    ValueError
+        As ``likelihood_terms``; and if the model fits as many samples as it has.
+    """
+    spec = replace(model.spec, expected=True)
+    zeros, found = _zeros(model), []
+    parts = model.blocks.each(partial(_whole, spec=spec))
+    X, scores, targets, weights = (
+        sparse.vstack(each, format="csr")
+        if sparse.issparse(each[0])
+        else np.concatenate(each)
+        for each in zip(*parts, strict=True)
+    )
+    strengths = _squares(model.own, model.given, float(weights.sum()), spec)
+    n = weights.sum() if spec.counts else len(weights)
+    for problem in range(spec.n_problems):
+        terms = row_terms(spec, problem, scores, targets[:, problem])
+        used = np.append(~zeros[problem], [True] * spec.fit_intercept)
+        df = dual_degrees(
+            X[:, used],
+            weights[:, None, None] * terms.curvatures,
+            strengths[problem][used],
+            between_classes(spec),
+        )
+        if not df < n - _TOUCHING * n:
+            raise ValueError(
+                "Statistics need more samples than degrees of freedom: there are "
+                f"{n:g} samples with positive weight, and {df:.6g} degrees."
+            )
+        found.append(DualTerms(df, float(weights @ terms.chi_squares)))
+    return found
+
+
+def _whole(block: TargetedRows, spec: Spec) -> tuple[Any, ...]:
+    """Return rows with a column of the intercept, scores, targets and weights."""
+    ones, stacks = np.ones((len(block.weights), int(spec.fit_intercept))), np.hstack
+    X = block.X
+    if sparse.issparse(X):
+        ones, stacks = sparse.csr_array(ones), partial(sparse.hstack, format="csr")
+    else:
+        X = X - spec.shift
+    return stacks([X, ones]), block.scores(spec), block.targets, block.weights
+
+
+def _zeros(model: FittedModel) -> npt.NDArray[np.bool_]:
+    """Return the coefficients of each problem that an L1 norm made zero.
+
+    Raises
+    ------
+    ValueError
+        As ``likelihood_terms``.
+    """
+    check_active(model)
+    own, spec = model.own, model.spec
+    if is_penalized(model) and getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
+        raise ValueError(
+            f"The degrees of freedom of penalty={own.penalty!r} are unknown: fit with "
+            "squares or an L1 norm."
+        )
+    zeros = np.asarray(spec.coef == 0.0) & (_l1_share(own) > 0.0)
+    return np.all(zeros, axis=0, keepdims=True) if spec.joint else zeros
+
+
+def check_active(model: FittedModel) -> None:
+    """Raise for coefficients at bounds or constraints."""
+    coef = model.spec.coef
+    bounds, constraints = model.own._bounds(), model.own._constraints()
+    active = bounds is not None and bool(
+        np.any((coef <= bounds[0]) | (coef >= bounds[1]))
+    )
+    if constraints is not None:
+        A, b = constraints
+        slack = b - coef @ A.T
+        active |= bool(np.any(slack <= _TOUCHING * (np.abs(coef) @ np.abs(A).T + 1.0)))
+    if active:
+        raise ValueError(
+            "Models with coefficients at bounds or constraints have no standard "
+            "errors, degrees of freedom or leverages: leave out features at a bound."
+        )
+
+
+def check_penalty(model: FittedModel) -> None:
+    """Raise for penalties that make coefficients zero; warn of the others."""
+    if not is_penalized(model):
+        return
+    own = model.own
+    if _l1_share(own) or getattr(own, "penalty", "l2") in _OTHER_PENALTIES:
+        raise ValueError(
+            "Coefficients with this penalty have no standard errors, as some of them "
+            "are zero by it: choose features by it, and fit these to other samples "
+            "without a penalty."
+        )
+    warnings.warn(
+        "The model has a penalty, which draws coefficients to zero: standard errors "
+        "say how much they vary, and intervals hold the true ones less often than they "
+        "say. Fit without a penalty for intervals.",
+        UserWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _l1_share(own: Any) -> float:
+    """Return the share of the L1 norm in the penalty."""
+    return 1.0 if getattr(own, "penalty", "l2") == "l1" else float(own._l1_share())
+
+
+def strengths_of(own: Any, given: dict[str, Any], total: float) -> Floats:
+    """Return the strengths of the penalty, of shape (problems or 1, d or 1).
+
+    Parameters
+    ----------
+    own : LinearEstimator
+    given : dict
+    total : float
+        Sum of the weights of the rows.
+    """
+    if hasattr(own, "C"):
+        free = np.isinf(own.C) or getattr(own, "penalty", "l2") is None
+        return np.atleast_2d(0.0 if free else 1.0 / float(own.C))
+    alpha = given.get("alpha_", own.alpha)
+    if isinstance(alpha, str):
+        raise ValueError(
+            f"alpha={alpha!r} says nothing of a model that was fitted elsewhere; give "
+            "a number."
+        )
+    factors = given.get("penalty_factor_")
+    if factors is None and own.penalty_factor is not None:
+        factors = own._penalty_factors()
+    factors = np.ones(1) if factors is None else np.asarray(factors)
+    if not own._has_squares():
+        # The squares of an elastic net contain the squares of penalty factors.
+        factors = factors**2
+    return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
+
+
+def _squares(own: Any, given: dict[str, Any], total: float, spec: Spec) -> Floats:
+    """Return the second derivatives of the penalty by parameters of each problem."""
+    strengths = (1.0 - _l1_share(own)) * strengths_of(own, given, total)
+    d = spec.coef.shape[1]
+    found = np.zeros((spec.n_problems, d + spec.n_intercepts))
+    found[:, :d] = strengths
+    return found
+
+
+def covariance_of(
+    own: Any,
+    spec: Spec,
+    moments: RowMoments,
+    problem: int,
+    name: str,
+    kind: str,
+    options: ErrorOptions,
+    given: dict[str, Any],
+    endless: npt.NDArray[np.bool_],
+) -> Covariance:
+    """Return the covariance of the parameters of a problem, for centered features."""
+    d = spec.coef.shape[1]
+    diagonal = _squares(own, given, moments.total, spec)[problem]
+    penalty: Any = np.kron(between_classes(spec), np.diag(diagonal))
+    q = len(diagonal)
+    gradient = moments.gradient + penalty @ theta(spec, problem)
+    first = np.roll(np.arange(q), spec.n_intercepts)
+    order = np.concatenate([first + a * q for a in range(len(gradient) // q)])
+    dispersion = options.dispersion
+    if dispersion is None and name in ("log_loss", "poisson", *ORDINAL):
+        dispersion = 1.0
+    if isinstance(dispersion, str):
+        if spec.joint:
+            raise ValueError(
+                f"dispersion={dispersion!r} is for losses of one score per sample."
+            )
+        dispersion = None
+    if kind == "bootstrap":
+        # For the bootstrap only the rank of the estimates is needed.
+        kind = "HC0" if options.groups is None else "cluster"
+    elif spec.common_density:
+        density = moments.chi_square / moments.total
+        moments = moments._replace(hessian=density * moments.hessian)
+        # The mean square of the derivatives of the pinball loss is q (1 - q).
+        level = spec.levels[problem]
+        dispersion = level * (1.0 - level) / density
+    elif kind == "powell":
+        kind = "HC0"
+    fixed = np.zeros(q, dtype=bool)
+    fixed[:d] = endless[problem] & (diagonal[:d] == 0.0)
+    fixed = np.tile(fixed, len(gradient) // q)
+    return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)

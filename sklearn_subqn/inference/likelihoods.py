@@ -1,0 +1,178 @@
+"""Likelihoods, information criteria and comparisons of fitted models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._estimators.fit_statistics import (
+    FitStatistics,
+    LikelihoodRatioTest,
+    compared,
+    statistics_of,
+)
+from .reading import read_likelihood
+
+
+def fit_statistics(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    offset: Any = None,
+    weights: str = "precision",
+) -> FitStatistics:
+    """Return likelihood, deviances, degrees of freedom and information criteria.
+
+    For models of squared errors, the log loss (of two or more classes), Poisson, gamma
+    and Tweedie regressions, and quantiles. The definitions are those of statsmodels.
+
+    Parameters
+    ----------
+    model : estimator instance
+        Fitted estimator as in :func:`standard_errors`, with any penalty that is a sum
+        of squares and an L1 norm.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The training samples; Dask collections and :class:`RowBlocks` are accepted.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Targets of the samples, unless they are part of ``RowBlocks``.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The sample weights of the fit.
+    offset : float or array-like of shape (n_samples,), default=None
+        The offsets of the fit, which the null model has as well.
+    weights : {"precision", "frequency"}, default="precision"
+        Meaning of ``sample_weight``, as in :func:`standard_errors`: statsmodels'
+        ``var_weights`` or ``freq_weights``.
+
+    Returns
+    -------
+    statistics : FitStatistics
+        Named tuple of ``log_likelihood``, ``null_log_likelihood``, ``deviance``,
+        ``null_deviance``, ``d2`` (McFadden's for classes, R¹ for quantiles), ``df``,
+        ``df_resid``, ``dispersion``, ``aic``, ``bic`` and ``n_samples``: numbers, or
+        arrays with one number for each of several outputs. Deviances of quantiles are
+        sums of check losses, and their likelihoods are NaN.
+
+    Raises
+    ------
+    TypeError
+        If the objective of the model is unknown.
+    ValueError
+        If the loss is no likelihood and not of quantiles, the penalty has other terms,
+        coefficients are at bounds or constraints, the data are invalid, or there are
+        not more samples than degrees of freedom.
+
+    See Also
+    --------
+    likelihood_ratio_test : Compares two nested models.
+    standard_errors : Accuracy of the coefficients.
+
+    Notes
+    -----
+    Squares are a penalty with effective degrees of freedom, the trace of (H + P)^-1 H
+    with the second derivatives H of the loss and P of the penalty (Hastie and
+    Tibshirani 1990). With an L1 norm, the coefficients that are not zero are counted
+    (Zou, Hastie and Tibshirani 2007). Dispersions are not counted.
+
+    References
+    ----------
+    P. McCullagh, J. A. Nelder (1989), Generalized Linear Models. P. K. Dunn, G. K.
+    Smyth (2005), Series Evaluation of Tweedie Exponential Dispersion Models, Statistics
+    and Computing 15. R. Koenker, J. A. F. Machado (1999), Goodness of Fit and Related
+    Inference Processes for Quantile Regression, JASA 94. T. J. Hastie, R. J. Tibshirani
+    (1990), Generalized Additive Models. H. Zou, T. Hastie, R. Tibshirani (2007), On the
+    Degrees of Freedom of the Lasso, Annals of Statistics 35.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, fit_statistics
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> statistics = fit_statistics(model, X, y)
+    >>> round(statistics.d2, 3), round(statistics.aic, 1)
+    (0.518, 4794.0)
+    """
+    return statistics_of(read_likelihood(model, X, y, sample_weight, offset, weights))
+
+
+def likelihood_ratio_test(
+    small: Any,
+    large: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    X_small: Any = None,
+    offset: Any = None,
+    weights: str = "precision",
+) -> LikelihoodRatioTest:
+    """Test whether a model fits as well as a larger one that contains it (Wilks 1938).
+
+    A small p-value says that the features which only the larger model has improve the
+    fit by more than chance.
+
+    Parameters
+    ----------
+    small, large : estimator instance
+        Models of the same loss without a penalty, fitted to the same samples. The
+        features of ``small`` span a part of what the features of ``large`` span.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        The training samples of ``large``. From a data frame, ``small`` takes the
+        columns that it was fitted with.
+    y : array-like of shape (n_samples,)
+        Targets of the samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The sample weights of both fits.
+    X_small : {array-like, sparse matrix} of shape (n_samples, m), default=None
+        The training samples of ``small``, by default taken from X.
+    offset : float or array-like of shape (n_samples,), default=None
+        The offsets of both fits.
+    weights : {"precision", "frequency"}, default="precision"
+        Meaning of ``sample_weight``, as in :func:`standard_errors`.
+
+    Returns
+    -------
+    test : LikelihoodRatioTest
+        Statistic with a chi-square distribution, degrees of freedom and p-value. For
+        gamma and Tweedie regressions the statistic is the difference of the deviances
+        divided by the dispersion of ``large``, as in R's ``anova``; otherwise twice the
+        difference of the log-likelihoods.
+
+    Raises
+    ------
+    TypeError
+        If the objective of a model is unknown.
+    ValueError
+        If the models have a penalty, different losses, several outputs or no
+        likelihood; or if ``small`` has as many parameters as ``large``, or fits better.
+
+    See Also
+    --------
+    fit_statistics : The likelihood of one model.
+
+    References
+    ----------
+    S. S. Wilks (1938), The Large-Sample Distribution of the Likelihood Ratio for
+    Testing Composite Hypotheses, Annals of Mathematical Statistics 9.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_subqn import BMRMRegressor, likelihood_ratio_test
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = BMRMRegressor(0, loss="squared_error", tol=1e-9)
+    >>> small = model.fit(X.drop(columns=["s1", "s2"]), y)
+    >>> large = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(X, y)
+    >>> test = likelihood_ratio_test(small, large, X, y)
+    >>> test.df, round(test.p_value, 3)
+    (2, 0.047)
+    """
+    if X_small is None:
+        names = getattr(small, "feature_names_in_", None)
+        X_small = X if names is None or not hasattr(X, "columns") else X[list(names)]
+    read = [
+        read_likelihood(model, matrix, y, sample_weight, offset, weights)
+        for model, matrix in ((small, X_small), (large, X))
+    ]
+    return compared(*read)
