@@ -526,11 +526,10 @@ def _with_bounds(
 def _bound_cases() -> Iterator[Case]:
     for name in (*BINARY_LOSSES, *REGRESSION):
         for penalty in ("l2", "elasticnet"):
-            able = ["auto", "ls-bmrm", *([] if LOSSES[name].steep else ["bmrm"])]
             yield Case(
                 f"{name}-{penalty}-bounds",
                 TARGETS.get(name, "real" if name in REGRESSION else "2"),
-                able,
+                ["auto", "ls-bmrm", "bmrm"],
                 lambda p, solver, name=name, penalty=penalty: _catalogue(
                     name, penalty, p, solver
                 ).set_params(coef_bounds=_bounds(p)),
