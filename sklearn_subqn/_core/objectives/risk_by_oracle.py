@@ -74,7 +74,7 @@ class OracleHinge(Loss):
 
     def answers(self, w: Floats) -> Answers:
         """Return the oracle's answers at w, from memory for the last w."""
-        if self._last is None or self._last[0] is not w:
+        if self._last is None or not np.array_equal(self._last[0], w):
             self._last = w, self._oracle(w)
             self.n_calls += 1
         return self._last[1]
