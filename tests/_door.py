@@ -71,6 +71,7 @@ from sklearn_subqn._core.regularizers import (
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
+    SMOOTH_STRUCTURED_SOLVERS,
     SOLVERS,
     STRUCTURED_SOLVERS,
     History,
@@ -113,6 +114,7 @@ __all__ = [
     "RES",
     "SGD",
     "SMD",
+    "SMOOTH_STRUCTURED_SOLVERS",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
     "Averaged",

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from _door import SMOOTH_STRUCTURED_SOLVERS
 from _structures import Table
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from sklearn_subqn import ConditionalRandomField, L1LogisticOWLQN
-from sklearn_subqn._core.solvers import SMOOTH_STRUCTURED_SOLVERS
 
 
 class Logs(Table):
