@@ -308,7 +308,8 @@ class ConditionalRandomField(StructuredEstimator):
     Values and gradients are tested: where a value is below the score of the true
     structure, or below what value and gradient at another w prove, the fit ends with an
     error. Bounds follow from the conjugate of the mean loss R at its gradients u,
-    ``R*(u) = <u, w> - R(w)``, and from ``R*(0) <= 0``.
+    ``R*(u) = <u, w> - R(w)``, and from ``R*(0) <= 0``. Losses are differences of
+    logarithms and scores, and have rounding errors relative to these.
 
     References
     ----------

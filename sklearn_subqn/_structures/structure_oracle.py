@@ -30,12 +30,15 @@ class FoundStructure(NamedTuple):
     cost : float
     rate : float
         Factor on the score difference to the true structure.
+    error : float
+        Bound of the rounding error of the cost.
     """
 
     columns: npt.NDArray[Any] | None
     values: Floats
     cost: float
     rate: float
+    error: float = 0.0
 
 
 class Summands(NamedTuple):
@@ -126,7 +129,8 @@ class StructureOracle:
         if np.any(rates != 1.0):
             scale = sparse.diags_array(rates)
             normals, terms = scale @ normals, scale @ terms
-        answers = Answers(Design(normals, fit_intercept=False), costs)
+        errors = np.array([each.error for each in found])
+        answers = Answers(Design(normals, fit_intercept=False), costs, errors)
         heights, summands = answers.heights(w), Summands(terms, costs)
         self.sizes = summands.sizes(w)
         self._check(heights, np.zeros(len(heights)), "the true structure")
@@ -316,11 +320,9 @@ class LogPartitionOracle(StructureOracle):
             )
         columns, values = self._entries(name, index, mean)
         v = w if columns is None else w[columns]
-        # The cost is lowered by its rounding error, so that it proves a bound.
         value = float(value)
         error = rounding(len(v)) * (abs(value) + float(np.abs(values) @ np.abs(v)))
-        cost = value - float(values @ v) - error
-        return FoundStructure(columns, values, cost, 1.0)
+        return FoundStructure(columns, values, value - float(values @ v), 1.0, error)
 
     def _inexact(self, index: int, name: str, excess: str) -> str:
         return (
