@@ -30,15 +30,15 @@ class FoundStructure(NamedTuple):
     cost : float
     rate : float
         Factor on the score difference to the true structure.
-    error : float
-        Bound of the rounding error of the cost.
+    size : float
+        Sum of the absolute values of the terms of a computed cost.
     """
 
     columns: npt.NDArray[Any] | None
     values: Floats
     cost: float
     rate: float
-    error: float = 0.0
+    size: float = 0.0
 
 
 class Summands(NamedTuple):
@@ -56,7 +56,7 @@ class Summands(NamedTuple):
 
     def sizes(self, w: Floats) -> Floats:
         """Return the sum of the absolute terms of each height at w, of shape (n,)."""
-        return np.asarray(self.terms @ abs(w) + abs(self.costs))
+        return np.asarray(self.terms @ abs(w) + self.costs)
 
 
 class StructureOracle:
@@ -129,9 +129,10 @@ class StructureOracle:
         if np.any(rates != 1.0):
             scale = sparse.diags_array(rates)
             normals, terms = scale @ normals, scale @ terms
-        errors = np.array([each.error for each in found])
+        sizes = np.array([each.size for each in found])
+        errors = rounding(self.n_features) * sizes
         answers = Answers(Design(normals, fit_intercept=False), costs, errors)
-        heights, summands = answers.heights(w), Summands(terms, costs)
+        heights, summands = answers.heights(w), Summands(terms, costs + sizes)
         self.sizes = summands.sizes(w)
         self._check(heights, np.zeros(len(heights)), "the true structure")
         if self._last is not None:
@@ -321,8 +322,8 @@ class LogPartitionOracle(StructureOracle):
         columns, values = self._entries(name, index, mean)
         v = w if columns is None else w[columns]
         value = float(value)
-        error = rounding(len(v)) * (abs(value) + float(np.abs(values) @ np.abs(v)))
-        return FoundStructure(columns, values, value - float(values @ v), 1.0, error)
+        size = abs(value) + float(np.abs(values) @ np.abs(v))
+        return FoundStructure(columns, values, value - float(values @ v), 1.0, size)
 
     def _inexact(self, index: int, name: str, excess: str) -> str:
         return (
