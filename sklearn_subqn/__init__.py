@@ -30,7 +30,7 @@ from .optimize import minimize
 from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
 from .ranker_cv import BMRMRankerCV
-from .structured import StructuredSVM
+from .structured import ConditionalRandomField, StructuredSVM
 from .survival import CoxRegression
 from .survival_cv import CoxRegressionCV
 from .survival_display import SurvivalCurvesDisplay
@@ -48,6 +48,7 @@ __all__ = [
     "BMRMRegressorCV",
     "CoefficientErrors",
     "CoefficientPathDisplay",
+    "ConditionalRandomField",
     "ConvergenceDisplay",
     "CoxRegression",
     "CoxRegressionCV",

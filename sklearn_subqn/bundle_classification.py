@@ -140,7 +140,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     l1_ratio : float, default=0.5
         For the elastic nets and "sparse_group", in [0, 1].
     p : float, default=1.5
-        For "lp", in (1, 2].
+        For "lp", in (1, 10].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
         B for "quadratic", symmetric and positive semidefinite, such as DᵀD for
         differences D of neighboring levels; with an ``Ontology`` definite, for the

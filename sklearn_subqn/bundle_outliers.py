@@ -82,7 +82,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
     p : float, default=1.5
-        For "lp", in (1, 2].
+        For "lp", in (1, 10].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
         B for "quadratic", symmetric and positive semidefinite. A data frame whose rows
         and columns are named by features is matched by names.

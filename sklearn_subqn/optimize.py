@@ -60,7 +60,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 # The full matrix of BFGS takes 8 MB for 1000 parameters. It solves ill-conditioned
-# problems that limited memory does not.
+# problems that limited memory does not. docs/constants.md has the figures.
 _MAX_FULL = 1000
 
 # Exit codes as in SciPy: 1 if a limit was reached, 99 if the callback stopped the run,

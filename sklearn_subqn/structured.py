@@ -1,39 +1,19 @@
-"""Structured support vector machines with a proven optimality gap."""
+"""Support vector machines and random fields of user-defined structures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from ._checks import (
-    check_number,
-    check_option,
-    check_parameters,
-    check_sample_weight,
-    total_of,
-)
-from ._checks.state import unchanged_on_failure
-from ._core.regularizers import ElasticNet, Regularizer, elastic_net
-from ._core.solvers import STRUCTURED_SOLVERS
-from ._estimators.estimator import Estimator
-from ._problems import Problems
-from ._solving.callbacks import with_callbacks
+from ._checks import check_option
+from ._core.solvers import SMOOTH_STRUCTURED_SOLVERS, STRUCTURED_SOLVERS, SolverSpec
 from ._solving.solution import Floats, Progress
-from ._structures.calls import in_threads, items_of, read_only, zero_one
-from ._structures.problem import StructureProblem
-from ._structures.structure_oracle import StructureOracle
-
-_PENALTIES = ("l2", "l1", "elasticnet")
-
-# Automatic strength in units of the sizes of joint features; it corresponds to about C
-# = 1 for ten features of size one.
-_K = 0.1
+from ._structures.calls import zero_one
+from ._structures.estimator import StructuredEstimator
+from ._structures.structure_oracle import LogPartitionOracle, StructureOracle
 
 
-class StructuredSVM(Estimator):
+class StructuredSVM(StructuredEstimator):
     """Support vector machine for user-defined structures, with a proven gap.
 
     Structures y, such as sequences, matchings, segmentations or trees, are predicted
@@ -177,10 +157,8 @@ class StructuredSVM(Estimator):
     """
 
     _solvers = STRUCTURED_SOLVERS
-
-    coef_: Floats
-    objective_: float
-    dual_gap_: float
+    _callables = "joint_feature", "loss_augmented_argmax", "loss"
+    _oracle = StructureOracle
 
     def __init__(
         self,
@@ -221,173 +199,196 @@ class StructuredSVM(Estimator):
         self.callback = callback
         self.verbose = verbose
 
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StructuredSVM:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : sequence of n objects
-            Samples of any type: a list, or the rows of an array, a sparse matrix or a
-            DataFrame.
-        y : sequence of n objects
-            True structures of any type.
-        sample_weight : array-like of shape (n,), default=None
-            Non-negative weights, by default ones. Samples of weight zero are ignored.
-
-        Returns
-        -------
-        self : StructuredSVM
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters, data, or results of a callable are invalid, for example a
-            structure with a smaller value than the true structure. Errors name the
-            sample. A previously fitted estimator stays unchanged.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; the message states the gap.
-        """
-        return self._fit(X, y, sample_weight)
-
-    def predict(self, X: Any) -> list[Any]:
-        """Return the structures with the largest ``<w, joint_feature(x, y)>``.
-
-        Parameters
-        ----------
-        X : sequence of n objects
-            Samples, as in ``fit``.
-
-        Returns
-        -------
-        y : list of n structures
-            For each sample its best structure, a result of ``loss_augmented_argmax``.
-        """
-        check_is_fitted(self)
-        w = read_only(self.coef_)
-
-        def find(samples: list[Any]) -> list[Any]:
-            return [self.loss_augmented_argmax(x, None, w) for x in samples]
-
-        return in_threads(find, items_of("X", X), self.n_jobs, np.geterr())
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return one minus the mean loss of the predictions.
-
-        This is the share of correct structures if ``loss`` is None.
-
-        Parameters
-        ----------
-        X : sequence of n objects
-            Samples, as in ``predict``.
-        y : sequence of n objects
-            True structures.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the samples in the mean, by default equal.
-
-        Returns
-        -------
-        score : float
-            Larger is better, at most one.
-        """
-        predicted, structures = self.predict(X), items_of("y", y)
-        if len(predicted) != len(structures):
-            raise ValueError(
-                "X and y must have as many samples as structures, got "
-                f"{len(predicted)} and {len(structures)}."
-            )
-        weights = check_sample_weight(sample_weight, len(structures))
-        loss = self.loss or zero_one
-        losses = [loss(*pair) for pair in zip(structures, predicted, strict=True)]
-        return 1.0 - float(weights @ np.array(losses, dtype=float))
-
     def _check_parameters(self) -> None:
-        """Raise for invalid parameters."""
-        for name in ("joint_feature", "loss_augmented_argmax", "loss"):
-            value = getattr(self, name)
-            if not callable(value) and (name != "loss" or value is not None):
-                raise TypeError(
-                    f"{name} must be callable, got {value!r} of type "
-                    f"{type(value).__name__}."
-                )
+        super()._check_parameters()
         if not callable(self.rescaling):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
-        check_option("penalty", self.penalty, _PENALTIES)
-        known = ["auto", *self._solvers]
-        check_option("solver", self.solver, known)
-        check_parameters(self, but=["l1_ratio"])
-        if self.penalty == "elasticnet":
-            check_number("l1_ratio", self.l1_ratio, low=0.0)
-            if self.l1_ratio > 1.0:
-                raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
-        if self._l1_ratio > 0.0:
-            penalty = ElasticNet(0, self._l1_ratio)
-            able = [k for k, v in self._solvers.items() if v.takes_penalty(penalty)]
-            fitting = ["auto", *able]
-            if self.solver not in fitting:
-                raise ValueError(
-                    f"solver={self.solver!r} does not support penalty="
-                    f"{self.penalty!r}; solvers that do are "
-                    f"{', '.join(map(repr, fitting))}."
-                )
 
-    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
-        samples, structures = items_of("X", X), items_of("y", y)
-        if len(samples) != len(structures):
-            raise ValueError(
-                "X and y must have as many samples as structures, got "
-                f"{len(samples)} and {len(structures)}."
-            )
-        if not samples:
-            raise ValueError("X must have at least one sample, got none.")
-        weights = check_sample_weight(sample_weight, len(samples))
-        used = np.flatnonzero(weights)
-        functions: dict[str, Callable[..., Any]] = {
-            "joint_feature": self.joint_feature,
-            "loss_augmented_argmax": self.loss_augmented_argmax,
-            "loss": self.loss or zero_one,
-        }
-        if callable(self.rescaling):
-            functions["rescaling"] = self.rescaling
-        oracle = StructureOracle(
-            functions,
-            samples,
-            structures,
-            used,
-            slack=self.rescaling == "slack",
-            n_features=self.n_joint_features,
-            n_jobs=self.n_jobs,
-        )
-        penalty = self._regularizer(oracle.n_features)
-        return StructureProblem(self, oracle, weights[used], penalty)
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        functions = super()._functions() | {"loss": self.loss or zero_one}
+        if self.rescaling != "margin":
+            given = self.rescaling
+            functions["rescaling"] = given if callable(given) else functions["loss"]
+        return functions
 
-    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float:
-        """Return ``alpha``, or a strength from the sizes of joint features."""
-        if not isinstance(self.alpha, str):
-            self.alpha_ = float(self.alpha)
-            return self.alpha_
-        size = problems.mean_square / total_of(sample_weight, problems.n_samples)
-        share = self._l1_ratio
-        self.alpha_ = _K * (share * np.sqrt(size) + (1.0 - share) * size) or _K
-        return self.alpha_
+    def _best(self) -> Callable[[Any, Floats], Any]:
+        return lambda x, w: self.loss_augmented_argmax(x, None, w)
+
+
+class ConditionalRandomField(StructuredEstimator):
+    """Conditional random field of user-defined structures, with a proven gap.
+
+    The probability of a structure y of a sample x, such as a matching, a segmentation
+    or a tree, is proportional to ``exp(<w, joint_feature(x, y)>)``. Minimizes
+
+    ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i`` with ``loss_i =
+    log_partition(x_i, w) - <w, joint_feature(x_i, y_i)>``
+
+    and sample weights s, the negative log-likelihood of the true structures, and
+    reports a proven bound on the distance from the optimum.
+
+    Parameters
+    ----------
+    joint_feature : callable
+        ``joint_feature(x, y)`` returns the features of a sample with a structure, d
+        numbers: an array of shape (d,), a sparse row of shape (1, d) or (d,), or a
+        dict from indices to values, which needs ``n_joint_features``.
+    log_partition : callable
+        ``log_partition(x, w)`` returns the logarithm of the sum of ``exp(<w,
+        joint_feature(x, y)>)`` over all structures y that x may have, and its gradient
+        by w: the mean of ``joint_feature(x, y)`` by the probabilities of y, in a form
+        that ``joint_feature`` may return. w is a read-only array of shape (d,). Both
+        have to be exact, since the bounds depend on them.
+    argmax : callable or None, default=None
+        ``argmax(x, w)`` returns the structure with the largest ``<w, joint_feature(x,
+        y)>``. Only ``predict`` and ``score`` use it.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty relative to the *mean* loss, positive, as in
+        :class:`StructuredSVM`.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        Omega: ``||w||² / 2``, ``||w||_1``, or ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
+        * ||w||²``.
+    l1_ratio : float, default=0.5
+        Share of the L1 norm in the elastic net, between 0 and 1.
+    solver : {"auto", "lbfgs", "owlqn", "n-slack", "bmrm", "ls-bmrm", \
+            "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, default="auto"
+        "auto" is "lbfgs" with the L2 penalty and "owlqn" with an L1 norm, which no
+        other penalties take. The other solvers are those of :class:`StructuredSVM`.
+    tol : float, default=1e-3
+        Stop when the proven gap is at most ``tol`` times the objective.
+    max_iter : int, default=1000
+        Limit on the number of iterations, at least 1. Most iterations of "lbfgs" and
+        "owlqn" call ``log_partition`` once for every sample.
+    bundle_size : int or None, default=None
+        Number of cuts that "n-slack", "bmrm" and "ls-bmrm" keep, at least 2; ``None``
+        for no limit.
+    n_joint_features : int or None, default=None
+        Number d of joint features; ``None`` for the length of arrays or sparse rows.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if it has the same number of
+        features.
+    solver_options : dict or None, default=None
+        Further options of the solver by name; the table in `docs/methods.md` lists
+        them, with ranges and defaults.
+    n_jobs : int or None, default=None
+        Number of threads that call ``log_partition``, as in :class:`StructuredSVM`.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at every iteration if
+        larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_joint_features,)
+        The weights w.
+    alpha_ : float
+        Strength of the penalty in the fit.
+    objective_ : float
+        Objective at the weights.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes and seconds after each iteration; a pass calls
+        ``log_partition`` for every sample. See :class:`ConvergenceDisplay`.
+    plan_ : str
+        The solver.
+
+    See Also
+    --------
+    LinearChainCRF : Sequences of labels, much faster.
+    StructuredSVM : The hinge loss of structures, which needs a maximizer only.
+
+    Notes
+    -----
+    Values and gradients are tested: where a value is below the score of the true
+    structure, or below what value and gradient at another w prove, the fit ends with an
+    error. Bounds follow from the conjugate of the mean loss R at its gradients u,
+    ``R*(u) = <u, w> - R(w)``, and from ``R*(0) <= 0``. Losses are differences of
+    logarithms and scores, and have rounding errors relative to these.
+
+    References
+    ----------
+    J. Lafferty, A. McCallum, F. Pereira (2001), Conditional Random Fields, ICML.
+    C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
+    Regularized Risk Minimization, JMLR 11: eq. 22 and 23.
+
+    Examples
+    --------
+    The structures are two of three items, which are few enough to list:
+
+    >>> import numpy as np
+    >>> from scipy.special import logsumexp
+    >>> from sklearn_subqn import ConditionalRandomField
+    >>> pairs = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    >>> def joint_feature(x, y):
+    ...     return pairs[y] @ x
+    >>> def log_partition(x, w):
+    ...     scores = pairs @ x @ w
+    ...     value = logsumexp(scores)
+    ...     return value, np.exp(scores - value) @ pairs @ x
+    >>> def argmax(x, w):
+    ...     return int((pairs @ x @ w).argmax())
+    >>> X = np.random.default_rng(0).normal(size=(50, 3, 2))
+    >>> y = [argmax(x, [2.0, -1.0]) for x in X]
+    >>> crf = ConditionalRandomField(joint_feature, log_partition, argmax).fit(X, y)
+    >>> bool(crf.dual_gap_ <= 1e-3 * crf.objective_)
+    True
+    >>> crf.score(X, y) > 0.9
+    True
+    """
+
+    _callables = "joint_feature", "log_partition", "argmax"
+    _oracle = LogPartitionOracle
+
+    def __init__(
+        self,
+        joint_feature: Callable[[Any, Any], Any],
+        log_partition: Callable[[Any, Floats], tuple[float, Any]],
+        argmax: Callable[[Any, Floats], Any] | None = None,
+        *,
+        alpha: float | str = "auto",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        bundle_size: int | None = None,
+        n_joint_features: int | None = None,
+        warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.joint_feature = joint_feature
+        self.log_partition = log_partition
+        self.argmax = argmax
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bundle_size = bundle_size
+        self.n_joint_features = n_joint_features
+        self.warm_start = warm_start
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
 
     @property
-    def _l1_ratio(self) -> float:
-        """Share of the L1 norm in the penalty."""
-        return {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
+    def _solvers(self) -> Mapping[str, SolverSpec]:  # type: ignore[override]
+        # The first one is that of "auto".
+        unfit = "owlqn" if self.penalty == "l2" else "lbfgs"
+        return {k: v for k, v in SMOOTH_STRUCTURED_SOLVERS.items() if k != unfit}
 
-    def _regularizer(self, n: int) -> Regularizer:
-        return elastic_net(n, self._l1_ratio)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Samples are objects of any type.
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags
+    def _best(self) -> Callable[[Any, Floats], Any]:
+        if self.argmax is None:
+            raise TypeError("predict and score need argmax; got None.")
+        return self.argmax

@@ -67,6 +67,7 @@ from sklearn_subqn import (
     BMRMOutlierDetector,
     BMRMRanker,
     BMRMRegressor,
+    ConditionalRandomField,
     L1LogisticOWLQN,
     LinearChainCRF,
     MulticlassHingeClassifier,
@@ -526,11 +527,10 @@ def _with_bounds(
 def _bound_cases() -> Iterator[Case]:
     for name in (*BINARY_LOSSES, *REGRESSION):
         for penalty in ("l2", "elasticnet"):
-            able = ["auto", "ls-bmrm", *([] if LOSSES[name].steep else ["bmrm"])]
             yield Case(
                 f"{name}-{penalty}-bounds",
                 TARGETS.get(name, "real" if name in REGRESSION else "2"),
-                able,
+                ["auto", "ls-bmrm", "bmrm"],
                 lambda p, solver, name=name, penalty=penalty: _catalogue(
                     name, penalty, p, solver
                 ).set_params(coef_bounds=_bounds(p)),
@@ -1039,14 +1039,22 @@ def _structured(rescaling: str, penalty: str, p: Problem, solver: str) -> Any:
             )
         return x, int(scores.argmax())
 
+    def log_partition(x: int, w: Any) -> Any:
+        scores = features[x] @ w
+        e = np.exp(scores - scores.max())
+        return scores.max() + np.log(e.sum()), e @ features[x] / e.sum()
+
+    shared = {"alpha": p.alpha, "penalty": penalty, "solver": solver}
+    if rescaling == "log":
+        return ConditionalRandomField(
+            lambda x, y: joint_feature(x, y[1]), log_partition, **shared
+        )
     return StructuredSVM(
         lambda x, y: joint_feature(x, y[1]),
         argmax,
         loss,
         rescaling=rescaling,
-        alpha=p.alpha,
-        penalty=penalty,
-        solver=solver,
+        **shared,
     )
 
 
@@ -1067,21 +1075,28 @@ def _of_structures(
 
     def risk(z: Any) -> Any:
         ahead = z - z[np.arange(n), p.y][:, np.newaxis]
+        if rescaling == "log":
+            return p.shares @ np.logaddexp.reduce(ahead, axis=1)
         each = costs + ahead if rescaling == "margin" else costs * (1 + ahead)
         return p.shares @ each.max(axis=1)
 
-    return Terms(PENALTIES[penalty](coef), scores, sizes, risk)
+    # Logarithms of sums are returned, from which true scores are subtracted.
+    unit = float(p.shares @ sizes.max(axis=1)) if rescaling == "log" else 0.0
+    return Terms(PENALTIES[penalty](coef), scores, sizes, risk, unit)
 
 
 def _structured_cases() -> Iterator[Case]:
     any_penalty = ["n-slack", "ls-bmrm", "bmrm"]
     of_l2 = ["bmrm-aggregated", "proximal-bundle", "trust-region-bundle"]
-    for rescaling in ("margin", "slack"):
+    for rescaling in ("margin", "slack", "log"):
         for penalty in ("l2", "l1", "elasticnet"):
+            able = any_penalty + (of_l2 if penalty == "l2" else [])
+            if rescaling == "log":
+                able.append("lbfgs" if penalty == "l2" else "owlqn")
             yield Case(
                 f"structured-{rescaling}-{penalty}",
                 "structures",
-                any_penalty + (of_l2 if penalty == "l2" else []),
+                able,
                 partial(_structured, rescaling, penalty),
                 partial(_of_structures, rescaling, penalty),
                 fit=_fit_structures,

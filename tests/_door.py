@@ -79,6 +79,7 @@ from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
+    SMOOTH_STRUCTURED_SOLVERS,
     SOLVERS,
     STRUCTURED_SOLVERS,
     History,
@@ -121,6 +122,7 @@ __all__ = [
     "RES",
     "SGD",
     "SMD",
+    "SMOOTH_STRUCTURED_SOLVERS",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
     "Averaged",

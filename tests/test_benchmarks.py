@@ -484,6 +484,36 @@ def test_online_bfgs_is_far_ahead_of_gradient_descent(case, modules):
     assert 0.5 < ratio < 2.0 < points("oLBFGS, m = 4") / points("oLBFGS, m = 10")
 
 
+@cases("yu-3.1", "yu-a.1", "yu-a.2", "yu-a.3")
+def test_subbfgs_goes_on_where_others_stop(case, modules):
+    t, experiment = modules.papers.trajectories, case.run.args[0]
+    given = experiment.method, experiment.knows, experiment.options
+    others, _ = t.steps(experiment, *given)
+    ours, result = t.steps(experiment, "subbfgs", True, t.EXACT)
+    if case.name == "yu-3.1":
+        # Inexact steps cross the hinge many times.
+        assert np.sum(np.abs(others[:8, 0]) > 1e-6) >= 6
+        np.testing.assert_allclose(ours[1], [0.0, 0.9], atol=1e-12)
+        np.testing.assert_allclose(ours[2], 0.0, atol=1e-11)
+        assert result.success
+    elif case.name == "yu-a.1":
+        assert np.all(others[:, 0] > 0.0)
+        np.testing.assert_allclose(others[-1], 0.0, atol=1e-3)
+        assert "falls without end" in result.message
+    elif case.name == "yu-a.2":
+        expected = (-1.0 / 3.0) ** np.arange(len(others))
+        np.testing.assert_allclose(others[:, 0], expected, rtol=1e-3)
+        np.testing.assert_allclose(ours[2], [100.0, -300.0], rtol=1e-9)
+        assert result.fun == pytest.approx(-100.0, abs=1e-9)
+    else:
+        # BFGS stays where its first step ends.
+        np.testing.assert_allclose(others[1:], others[1:2] + 0.0 * others[1:])
+        assert "falls without end" in result.message
+    text, draw = case.run(sys.modules["papers"].Settings())
+    assert "subBFGS" in text
+    assert len(draw().axes) == 2
+
+
 @conclusion
 @cases("teo-6")
 def test_workers_take_the_same_iterations(case, modules):

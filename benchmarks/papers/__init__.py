@@ -21,12 +21,12 @@ import common
 from _harness import parser, save_figure
 from threadpoolctl import threadpool_limits
 
-from . import accuracy, chains, curves, quadratics, res, workers
+from . import accuracy, chains, curves, quadratics, res, trajectories, workers
 from ._case import Case, Settings
 
 CASES: dict[str, Case] = {
     case.name: case
-    for module in (curves, quadratics, chains, accuracy, res, workers)
+    for module in (trajectories, curves, quadratics, chains, accuracy, res, workers)
     for case in module.CASES
 }
 

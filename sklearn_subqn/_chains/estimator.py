@@ -68,7 +68,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         - "dual-ascent": dual coordinate ascent over the sequences.
         - "lbfgs": the limited-memory quasi-Newton method, log loss with L2 only.
         - "owlqn": OWL-QN, its variant for L1, log loss only.
-        - "ls-bmrm": bundle method with line searches.
+        - "ls-bmrm", "bmrm": bundle methods with and without line searches (Teo et al.
+          2010, Alg. 3 and 2).
         - "sgd", "smd", "olbfgs": stochastic gradient descent, stochastic meta-descent
           and online L-BFGS on batches of sequences, log loss with L2 only; for
           comparisons. An iteration is a pass over the sequences in random order,

@@ -45,7 +45,7 @@ CHAIN_SOLVERS: dict[str, SolverSpec] = {
         _chain_lbfgs, smooth=True, first_order=True, options=MEMORY | WOLFE
     ),
     "owlqn": replace(SOLVERS["owlqn"], first_order=True),
-    "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
+    **{name: BUNDLE_SOLVERS[name] for name in ("ls-bmrm", "bmrm")},
     **{
         name: SolverSpec(
             partial(chain_online, name),

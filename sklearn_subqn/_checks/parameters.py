@@ -52,7 +52,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
     "direction_max_iter": _COUNT,
     "l1_ratio": _SHARE,
     "min_freq": _from(0.0),
-    "p": _from(1.0, low_included=False, high=2.0),
+    "p": _from(1.0, low_included=False, high=10.0),
     "beta": _POSITIVE,
     "k": _optional(_COUNT),
     "quantile": check_fraction,

@@ -19,6 +19,7 @@ from .minimizers import check_options
 from .own_function import DIFFERENCE, checked_start, reporter
 
 # A sample counts as five rows, so that blocks of "auto" have ten samples.
+# docs/constants.md has the figures.
 _ROWS = 5
 
 

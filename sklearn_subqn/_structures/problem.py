@@ -69,8 +69,8 @@ class StructureProblem(Problems):
         size = max(abs(bound), float(self._weights @ self._oracle.sizes))
         if bound - solution.objective > CLOSE * size:
             raise ValueError(
-                "loss_augmented_argmax is not exact: structures that it found before "
-                f"prove that the objective is at least {bound:.8g}; those that it "
-                f"found in the end make it {solution.objective:.8g}."
+                f"{self._oracle.name} is not exact: what it returned before proves "
+                f"that the objective is at least {bound:.8g}; what it returned in the "
+                f"end makes it {solution.objective:.8g}."
             )
         return [solution]

@@ -13,7 +13,7 @@ from scipy import sparse
 from .._checks import check_unmasked
 from .._checks.arrays import LARGEST_VALUE
 from .._core.objectives.risk_by_oracle import Answers
-from .._core.rounding import CLOSE
+from .._core.rounding import CLOSE, rounding
 from .._core.rows.design import Design
 from .._solving.solution import Floats
 from .calls import in_threads, read_only
@@ -30,12 +30,15 @@ class FoundStructure(NamedTuple):
     cost : float
     rate : float
         Factor on the score difference to the true structure.
+    size : float
+        Sum of the absolute values of the terms of a computed cost.
     """
 
     columns: npt.NDArray[Any] | None
     values: Floats
     cost: float
     rate: float
+    size: float = 0.0
 
 
 class Summands(NamedTuple):
@@ -67,8 +70,6 @@ class StructureOracle:
     samples, structures : list of objects
     used : ndarray of int
         Indices of the samples in the fit.
-    slack : bool
-        Whether the losses are the factors on score differences.
     n_features : int or None
         Number of joint features; None takes the length of the first array or sparse
         row.
@@ -77,12 +78,15 @@ class StructureOracle:
 
     Attributes
     ----------
+    name : str
+        The function that is called for each w.
     n_features : int
         Number d of joint features.
     sizes : ndarray of shape (n,)
         Scale of each height of the last call; rounding errors are relative to it.
     """
 
+    name = "loss_augmented_argmax"
     sizes: Floats
 
     def __init__(
@@ -92,12 +96,10 @@ class StructureOracle:
         structures: list[Any],
         used: npt.NDArray[np.intp],
         *,
-        slack: bool,
         n_features: int | None,
         n_jobs: int | None,
     ) -> None:
         self._functions = functions
-        self._slack = slack
         self._n_jobs = n_jobs
         self._samples = [(int(i), samples[i], structures[i]) for i in used]
         self._last: tuple[Answers, Summands] | None = None
@@ -106,7 +108,9 @@ class StructureOracle:
         self._errors: Any = np.geterr()
         first = self._call("joint_feature", *self._samples[0])
         self._is_sparse = sparse.issparse(first) or isinstance(first, Mapping)
-        self.n_features = self._number(self._samples[0][0], first, n_features)
+        self.n_features = self._number(
+            "joint_feature", self._samples[0][0], first, n_features
+        )
         self._truths = self._matrix(self._of_samples(self._true))
 
     def squares(self) -> Floats:
@@ -125,14 +129,16 @@ class StructureOracle:
         if np.any(rates != 1.0):
             scale = sparse.diags_array(rates)
             normals, terms = scale @ normals, scale @ terms
-        answers = Answers(Design(normals, fit_intercept=False), costs)
-        heights, summands = answers.heights(w), Summands(terms, costs)
+        sizes = np.array([each.size for each in found])
+        errors = rounding(self.n_features) * sizes
+        answers = Answers(Design(normals, fit_intercept=False), costs, errors)
+        heights, summands = answers.heights(w), Summands(terms, costs + sizes)
         self.sizes = summands.sizes(w)
         self._check(heights, np.zeros(len(heights)), "the true structure")
         if self._last is not None:
             last, earlier = self._last
             self.sizes += earlier.sizes(w)
-            self._check(heights, last.heights(w), "one that it found before")
+            self._check(heights, last.heights(w), "what it returned before")
         self._last = answers, summands
         return answers
 
@@ -141,11 +147,15 @@ class StructureOracle:
         worse = np.flatnonzero(others - heights > CLOSE * self.sizes)
         if worse.size:
             i = worse[0]
-            raise ValueError(
-                "loss_augmented_argmax must return the structure with the largest loss "
-                f"plus score; for sample {self._samples[i][0]} it returned one that is "
-                f"worse than {name} by {others[i] - heights[i]:.3g}."
-            )
+            excess = f"{others[i] - heights[i]:.3g}"
+            raise ValueError(self._inexact(self._samples[i][0], name, excess))
+
+    def _inexact(self, index: int, name: str, excess: str) -> str:
+        return (
+            "loss_augmented_argmax must return the structure with the largest loss "
+            f"plus score; for sample {index} it returned one that is worse than {name} "
+            f"by {excess}."
+        )
 
     def _true(self, index: int, x: Any, y: Any) -> FoundStructure:
         found = self._found(index, x, y, y)
@@ -171,8 +181,18 @@ class StructureOracle:
                 f"loss must return a finite number >= 0, got {cost!r} for sample "
                 f"{index}."
             )
+        rate = 1.0
+        if "rescaling" in self._functions:
+            rate = self._rate(index, y, y_hat)
         features = self._call("joint_feature", index, x, y_hat)
-        self._number(index, features, self.n_features)
+        entries = self._entries("joint_feature", index, features)
+        return FoundStructure(*entries, float(cost), rate)
+
+    def _entries(
+        self, name: str, index: int, features: Any
+    ) -> tuple[npt.NDArray[Any] | None, Floats]:
+        """Return columns and values of features that a function returned."""
+        self._number(name, index, features, self.n_features)
         columns = None
         if sparse.issparse(features):
             row = features.reshape((1, self.n_features)).tocoo()
@@ -181,22 +201,19 @@ class StructureOracle:
             columns, values = np.array([*features]), np.array([*features.values()])
         else:
             values = np.asanyarray(features)
-        check_unmasked(f"joint_feature of sample {index}", values)
+        check_unmasked(f"{name} of sample {index}", values)
         if np.iscomplexobj(values):
             raise ValueError(
-                f"joint_feature of sample {index} has complex values; features must be "
+                f"{name} of sample {index} has complex values; features must be "
                 "real numbers."
             )
         values = values.astype(np.float64)
         if not np.all(np.abs(values) <= LARGEST_VALUE):
             raise ValueError(
-                f"joint_feature of sample {index} has values that are not finite, or "
+                f"{name} of sample {index} has values that are not finite, or "
                 f"beyond {LARGEST_VALUE:g} in magnitude."
             )
-        rate = float(cost) if self._slack else 1.0
-        if "rescaling" in self._functions:
-            rate = self._rate(index, y, y_hat)
-        return FoundStructure(columns, values, float(cost), rate)
+        return columns, values
 
     def _rate(self, index: int, y: Any, y_hat: Any) -> float:
         """Return the user's factor on a score difference."""
@@ -210,7 +227,9 @@ class StructureOracle:
             )
         return float(rate)
 
-    def _number(self, index: int, features: Any, expected: int | None) -> int:
+    def _number(
+        self, name: str, index: int, features: Any, expected: int | None
+    ) -> int:
         """Return the number of features; raise ValueError if it is not as expected."""
         if isinstance(features, Mapping):
             if expected is None:
@@ -223,7 +242,7 @@ class StructureOracle:
                     or not 0 <= int(column) < expected
                 ):
                     raise ValueError(
-                        "joint_feature must have keys from 0 to n_joint_features - 1 = "
+                        f"{name} must have keys from 0 to n_joint_features - 1 = "
                         f"{expected - 1}, got {column!r} for sample {index}."
                     )
             return expected
@@ -232,7 +251,7 @@ class StructureOracle:
         if not row or shape[-1] != (expected or shape[-1]) or not shape[-1]:
             size = "d" if expected is None else str(expected)
             raise ValueError(
-                f"joint_feature must return an array of shape ({size},) or a sparse "
+                f"{name} must return an array of shape ({size},) or a sparse "
                 f"row of that many columns, got shape {shape} for sample {index}."
             )
         return int(shape[-1])
@@ -267,3 +286,48 @@ class StructureOracle:
         matrix = sparse.csr_array((data, np.concatenate(columns), bounds), shape=shape)
         matrix.sum_duplicates()
         return matrix if self._is_sparse else matrix.toarray()
+
+
+class LogPartitionOracle(StructureOracle):
+    """Log-partition functions of all samples as linear functions that touch them.
+
+    Where p are the probabilities of the structures at w, the cut of a sample has the
+    mean joint features as its normal, and the entropy of p as its cost.
+    """
+
+    name = "log_partition"
+
+    def _true(self, index: int, x: Any, y: Any) -> FoundStructure:
+        features = self._call("joint_feature", index, x, y)
+        return FoundStructure(
+            *self._entries("joint_feature", index, features), 0.0, 1.0
+        )
+
+    def _find(self, index: int, x: Any, y: Any, w: Floats) -> FoundStructure:
+        name = self.name
+        found = self._call(name, index, x, w)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise TypeError(
+                f"{name} must return a tuple of value and gradient, got {found!r} for "
+                f"sample {index}."
+            )
+        value, mean = found
+        if not isinstance(value, numbers.Real) or not (
+            -LARGEST_VALUE <= float(value) <= LARGEST_VALUE
+        ):
+            raise ValueError(
+                f"{name} must return a finite number and its gradient, got {value!r} "
+                f"for sample {index}."
+            )
+        columns, values = self._entries(name, index, mean)
+        v = w if columns is None else w[columns]
+        value = float(value)
+        size = abs(value) + float(np.abs(values) @ np.abs(v))
+        return FoundStructure(columns, values, value - float(values @ v), 1.0, size)
+
+    def _inexact(self, index: int, name: str, excess: str) -> str:
+        return (
+            "log_partition must return the logarithm of the sum of exp(<w, "
+            "joint_feature(x, y)>) over all structures y of x, and its gradient by w; "
+            f"for sample {index} the logarithm is less than {name} proves, by {excess}."
+        )

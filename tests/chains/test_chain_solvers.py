@@ -51,7 +51,7 @@ def test_hinges_agree(kind):
     o = random_problem(rng, loss=kind, alpha=0.1, forbidden=0.2, ends=0.3, n=8)
     best = fitted(o, "ls-bmrm", tol=1e-8, max_iter=3000)
     assert best.status == "converged"
-    for solver, tol in (("auto", 1e-6), ("dual-ascent", 1e-4)):
+    for solver, tol in (("auto", 1e-6), ("dual-ascent", 1e-4), ("bmrm", 1e-4)):
         result = fitted(o, solver, tol=tol, max_iter=3000)
         assert result.status == "converged"
         assert result.lower_bound <= best.point.value

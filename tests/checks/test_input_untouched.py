@@ -25,6 +25,7 @@ from sklearn_subqn import (
     BMRMRanker,
     BMRMRegressor,
     CoefficientPathDisplay,
+    ConditionalRandomField,
     L1LogisticOWLQN,
     LinearChainCRF,
     OnlineLBFGSRegressor,
@@ -234,6 +235,12 @@ def loss_augmented_argmax(x, y, w):
     return int((scores if y is None else scores + (np.arange(3) != y)).argmax())
 
 
+def log_partition(x, w):
+    rows = np.stack([joint_feature(x, label) for label in range(3)])
+    value = np.logaddexp.reduce(rows @ w)
+    return value, np.exp(rows @ w - value) @ rows
+
+
 def structures(of):
     """Rows of X are samples, and joint features are stored as X is."""
     A = of(X)
@@ -248,7 +255,10 @@ def structures(of):
             lambda i, y, w: loss_augmented_argmax(X[i], y, w),
             alpha=0.1,
         ).fit(list(range(N)), y)
-    return [*results(model), model.predict(A), *results(other)]
+        field = ConditionalRandomField(joint_feature, log_partition, alpha=0.1)
+        field.fit(A, y)
+    models = model, other, field
+    return [model.predict(A), *(part for each in models for part in results(each))]
 
 
 USES: dict[str, Callable[..., Any]] = {
@@ -266,6 +276,7 @@ USES: dict[str, Callable[..., Any]] = {
 
 def test_all_public_estimators_are_used():
     others = {"LinearChainCRF", "crf.LinearChainCRF", "crf.CRF", "StructuredSVM"}
+    others |= {"ConditionalRandomField"}
     assert set(public_estimators()) == set(FITS) | others
 
 

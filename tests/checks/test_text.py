@@ -18,8 +18,8 @@ def kinds():
     for module in (sklearn_subqn, crf, linear_model, ranking, svm):
         for name in module.__all__:
             kind = getattr(module, name)
-            if name == "StructuredSVM":
-                yield name, lambda: sklearn_subqn.StructuredSVM(len, len, len)
+            if name in ("StructuredSVM", "ConditionalRandomField"):
+                yield name, lambda kind=kind: kind(len, len, len)
             elif inspect.isclass(kind) and hasattr(kind, "fit"):
                 yield name, kind
 

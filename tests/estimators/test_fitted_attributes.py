@@ -36,6 +36,12 @@ def loss_augmented_argmax(x, label, w):
     return int(scores.argmax())
 
 
+def log_partition(x, w):
+    scores = w.reshape(3, -1) @ x
+    value = np.logaddexp.reduce(scores)
+    return value, np.outer(np.exp(scores - value), x).ravel()
+
+
 OTHER_TARGETS = {
     "MultilabelHingeClassifier": (X, SETS),
     "BMRMOutlierDetector": (X + 3.0, None),
@@ -46,6 +52,10 @@ OTHER_TARGETS = {
     "LinearChainCRF": (TOKENS, TAGS),
 }
 PARAMETERS = {
+    "ConditionalRandomField": {
+        "joint_feature": joint_feature,
+        "log_partition": log_partition,
+    },
     "StructuredSVM": {
         "joint_feature": joint_feature,
         "loss_augmented_argmax": loss_augmented_argmax,

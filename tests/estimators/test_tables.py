@@ -41,7 +41,7 @@ from sklearn_subqn import (
 )
 
 # Without rows of numbers, one to each sample.
-OTHERS = ("StructuredSVM", "LinearChainCRF")
+OTHERS = ("StructuredSVM", "ConditionalRandomField", "LinearChainCRF")
 
 RNG = np.random.default_rng(0)
 CITIES, PLANS = RNG.choice([*"pqr"], 60), RNG.choice([*"xy"], 60)

@@ -57,6 +57,8 @@ REGULARIZERS = {
     "elastic net": ElasticNet(3, 0.5),
     "p = 1.5": SquaredNorm(3, 1.5),
     "p = 1.1": SquaredNorm(3, 1.1),
+    "p = 3": SquaredNorm(3, 3.0),
+    "p = 8": SquaredNorm(3, 8.0),
     "quadratic": QuadraticForm(MATRIX),
     "entropy": EntropyPenalty(3),
     "normalized entropy": NormalizedEntropy(3),
@@ -163,7 +165,10 @@ def model_of(omega, n_cuts=6, alpha=0.3, seed=0):
     return cut_model(objective, patience=None), cuts
 
 
-@each_regularizer
+# For p > 2 the model is minimized over several of its calls.
+@pytest.mark.parametrize(
+    "name", [k for k in REGULARIZERS if k not in ("p = 3", "p = 8")]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_minimum_of_the_model(name, seed):
     omega = REGULARIZERS[name]
@@ -345,6 +350,7 @@ def test_gaps_shrink_as_theorem_4_says(alpha, options):
 UNSCALED = {
     "elastic net": ElasticNet(2, 0.5),
     "p = 1.2": SquaredNorm(2, 1.2),
+    "p = 4": SquaredNorm(2, 4.0),
     "entropy": EntropyPenalty(2),
     "normalized entropy": NormalizedEntropy(2),
     "quadratic": QuadraticForm(np.diag([1.0, 2.0])),
@@ -513,9 +519,13 @@ def test_steep_losses_from_where_cuts_would_be_useless():
     objective = Objective(
         Risk(Design(X), regression_losses()["poisson"], y, weights), L2(2), 1e-3
     )
-    result = solve("ls-bmrm", objective, tol=1e-4)
-    assert result.status == "converged"
-    assert not SOLVERS["bmrm"].supports(regression_losses()["poisson"])
+    best = solve("newton-cg", objective, tol=1e-10)
+    for solver in BUNDLE_SOLVERS:
+        result = solve(solver, objective, tol=1e-4, max_iter=3000)
+        assert result.lower_bound <= best.point.value
+        assert best.point.value <= result.point.value
+        if solver != "bmrm-aggregated":
+            assert result.status == "converged"
 
 
 # Regularizers in bundle methods, against SciPy

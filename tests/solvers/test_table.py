@@ -95,6 +95,11 @@ PENALTIES = {
     "l1": ({}, lambda w, a: a.sum(), FREE),
     "elasticnet": ({}, lambda w, a: 0.5 * a.sum() + 0.25 * w @ w, FREE),
     "lp": ({}, lambda w, a: 0.5 * np.sum(a**1.5) ** (2 / 1.5), FREE),
+    "lp of 4": (
+        {"penalty": "lp", "p": 4.0},
+        lambda w, a: 0.5 * np.sqrt(np.sum(a**4)),
+        FREE,
+    ),
     "quadratic": (
         {"penalty_matrix": MATRIX},
         lambda w, a: 0.5 * w @ MATRIX @ w,
@@ -113,6 +118,7 @@ KINDS = {
     "l1": ElasticNet(D),
     "elasticnet": ElasticNet(D, 0.5),
     "lp": SquaredNorm(D, 1.5),
+    "lp of 4": SquaredNorm(D, 4.0),
     "quadratic": QuadraticForm(MATRIX),
     "entropy": EntropyPenalty(D),
     "normalized_entropy": NormalizedEntropy(D),

@@ -29,7 +29,7 @@ def test_normals_of_structures_that_cancel():
     a = rng.normal(size=(n, d))
     a[n // 2 :] = -a[: n // 2] + 1e-12 * rng.normal(size=(n // 2, d))
     costs, weights = rng.random(n), np.full(n, 1.0 / n)
-    answers = Answers(Design(a, fit_intercept=False), costs)
+    answers = Answers(Design(a, fit_intercept=False), costs, 0.0 * costs)
     objective = OracleObjective(OracleHinge(lambda w: answers, weights), L2(d), 1.0)
     cut = objective.at(rng.normal(size=d)).cut
     sizes = objective.column_sizes.astype(np.longdouble)

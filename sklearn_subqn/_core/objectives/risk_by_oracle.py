@@ -35,10 +35,13 @@ class Answers(NamedTuple):
     normals : Design
         Slopes, one row of d entries for each of the n samples.
     costs : ndarray of shape (n,)
+    errors : ndarray of shape (n,)
+        Bounds of the rounding errors of the costs.
     """
 
     normals: Design
     costs: Floats
+    errors: Floats
 
     def heights(self, w: Floats) -> Floats:
         """Return each sample's costs + <w, normals>, of shape (n,)."""
@@ -74,7 +77,7 @@ class OracleHinge(Loss):
 
     def answers(self, w: Floats) -> Answers:
         """Return the oracle's answers at w, from memory for the last w."""
-        if self._last is None or self._last[0] is not w:
+        if self._last is None or not np.array_equal(self._last[0], w):
             self._last = w, self._oracle(w)
             self.n_calls += 1
         return self._last[1]
@@ -90,8 +93,8 @@ class OracleHinge(Loss):
     ) -> float:
         """Return minus the mean cost of the structures that form u."""
         share = rounding(len(self.sample_weights))
-        costs = self.answers(scores).costs
-        return -float(self.sample_weights @ (costs - share * np.abs(costs)))
+        _, costs, errors = self.answers(scores)
+        return -float(self.sample_weights @ (costs - share * np.abs(costs) - errors))
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
@@ -261,7 +264,8 @@ class Candidates:
         order = np.argsort(samples, kind="stable")
         rows = np.concatenate([kept, len(self._samples) + new])[order]
         self._samples = samples[order]
-        self._costs = np.concatenate([self._costs, answers.costs])[rows]
+        costs = answers.costs - answers.errors
+        self._costs = np.concatenate([self._costs, costs])[rows]
         self._idle = np.concatenate([self._idle, np.zeros(n, dtype=int)])[rows]
         self._design = self._design.joined(answers.normals, rows)
         self._loss = CandidateHinge(self._samples)

@@ -12,9 +12,12 @@ from ._regularizer import Regularizer
 
 
 class SquaredNorm(Regularizer):
-    """Omega(w) = ||w||_p² / 2 for 1 < p <= 2 (Teo et al. 2010, section 2.3).
+    """Omega(w) = ||w||_p² / 2 for p > 1 (Teo et al. 2010, section 2.3).
 
-    For p > 2 the conjugate is not twice differentiable.
+    For p > 2 the second derivatives of the conjugate are infinite where an entry of v
+    is zero; ``conjugate_gram`` has large numbers there. The maximizer of the conjugate
+    has the entries |v_i|^(1 / (p - 1)) of v up to a factor, which makes rounding errors
+    of v matter for large p.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ class SquaredNorm(Regularizer):
         if norm == 0.0:
             return A @ A.T
         u = v[: self.n_penalized] / norm
-        size = np.abs(u)
+        size = np.maximum(np.abs(u), EPS)
         bend = (q - 1.0) * size ** (q - 2.0)
         turn = A @ (np.sign(u) * size ** (q - 1.0))
         return (A * bend) @ A.T + (2.0 - q) * np.multiply.outer(turn, turn)

@@ -33,11 +33,17 @@ from .proximal_bundle import proximal_bundle, trust_region_bundle
 from .sparse_alm import sparse_alm
 from .spec import SolverSpec
 from .subbfgs import subbfgs
-from .table import BUNDLE_SOLVERS, SOLVERS, STRUCTURED_SOLVERS
+from .table import (
+    BUNDLE_SOLVERS,
+    SMOOTH_STRUCTURED_SOLVERS,
+    SOLVERS,
+    STRUCTURED_SOLVERS,
+)
 from .trust_region import trust_region
 
 __all__ = [
     "BUNDLE_SOLVERS",
+    "SMOOTH_STRUCTURED_SOLVERS",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
     "History",

@@ -8,6 +8,7 @@ from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Objective
 from ..steps.intercepts import minimize_intercepts
+from .bundle import next_point
 
 
 def aggregated_bmrm(
@@ -31,13 +32,14 @@ def aggregated_bmrm(
     """
     n = objective.regularizer.n_penalized
     alpha = objective.alpha
-    point = minimize_intercepts(objective.at(w))
+    best = point = minimize_intercepts(objective.at(w))
+    highest = 2.0 * abs(best.value)
     yield Iterate(point, phase="bmrm-aggregated", proof=Dual(point.dual))
     cut = point.cut
     while True:
         w = cut.normal / -alpha
-        w[n:] = point.w[n:]
-        point = minimize_intercepts(objective.at(w))
+        point = minimize_intercepts(next_point(best, point, w, highest))
+        best = min(best, point, key=lambda point: point.value)
         bound, proof = objective.dual_value(cut), Dual(point.dual)
         yield Iterate(point, None, bound, "bmrm-aggregated", proof, preparing=endless)
         change = point.cut.normal[:n] - cut.normal[:n]

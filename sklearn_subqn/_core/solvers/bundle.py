@@ -86,17 +86,17 @@ def bmrm(
         cannot be solved.
     """
     model = cut_model(objective, size=size, patience=patience)
-    point = minimize_intercepts(objective.at(w))
-    best, gaps = point.value, _Gaps(objective, endless=endless)
+    best = point = minimize_intercepts(objective.at(w))
+    gaps, highest = _Gaps(objective, endless=endless), 2.0 * abs(best.value)
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
-    while gaps.shrink(best, model.lower_bound):
+    while gaps.shrink(best.value, model.lower_bound):
         model.add(point.cut)
         try:
             model.minimize()
         except Unsolved:
             break
-        point = minimize_intercepts(objective.at(_with_free(model.w, point)))
-        best = min(best, point.value)
+        point = minimize_intercepts(next_point(best, point, model.w, highest))
+        best = min(best, point, key=lambda point: point.value)
         bound, proof = model.lower_bound, Dual(point.dual)
         yield Iterate(point, None, bound, "bmrm", proof, preparing=endless)
     return Status.STALLED
@@ -166,6 +166,17 @@ def ls_bmrm(
         if between.value < best.value:
             best = between
     return Status.STALLED
+
+
+def next_point(best: Point, last: Point, w: Floats, highest: float) -> Point:
+    """Return the minimizer w of a model with the free parameters of the last point.
+
+    For steep losses it is a point on the way there from the best one, no higher than
+    ``highest``. The cut of any point that is higher than the best one cuts off w.
+    """
+    if not best.objective.loss.steep:
+        return best.objective.at(_with_free(w, last))
+    return _cut_point(best, _towards(best, w).point(1.0), 1.0, highest)
 
 
 def _towards(best: Point, w: Floats) -> Line:

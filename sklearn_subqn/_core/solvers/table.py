@@ -6,6 +6,7 @@ To add one: write its file, import it here and add an entry.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -162,6 +163,11 @@ def _by_gradients(
     )
 
 
+def _by_wolfe(objective: Objective, start: Start, options: Options) -> Solver:
+    # Exact steps take several calls of an oracle each.
+    return _lbfgs(objective, start, replace(options, line_search="wolfe"))
+
+
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
     return alm(objective, start)
 
@@ -265,7 +271,6 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
         proves=True,
         penalties=ANY,
         first_order=True,
-        steep=False,
         options=CUTS | GAP,
     ),
     "bmrm-aggregated": SolverSpec(
@@ -273,21 +278,18 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
         proves=True,
         penalties=SQUARES,
         first_order=True,
-        steep=False,
         options=GAP,
     ),
     "proximal-bundle": SolverSpec(
         _proximal_bundle,
         penalties=FINITE,
         first_order=True,
-        steep=False,
         options=GAP | SERIOUS | PROXIMITY,
     ),
     "trust-region-bundle": SolverSpec(
         _trust_region_bundle,
         penalties=FINITE,
         first_order=True,
-        steep=False,
         options=GAP | SERIOUS | REGION,
     ),
 }
@@ -349,4 +351,11 @@ SOLVERS: dict[str, SolverSpec] = {
 STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
     "n-slack": SolverSpec(_n_slack, proves=True, penalties=ANY, first_order=True),
     **BUNDLE_SOLVERS,
+}
+
+#: Solvers of such risks that are smooth.
+SMOOTH_STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
+    "lbfgs": SolverSpec(_by_wolfe, smooth=True, options=MEMORY | GRADIENT),
+    "owlqn": SOLVERS["owlqn"],
+    **STRUCTURED_SOLVERS,
 }
