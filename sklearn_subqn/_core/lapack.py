@@ -33,6 +33,7 @@ eigh = _of_finite(np.linalg.eigh)
 eigvalsh = _of_finite(np.linalg.eigvalsh)
 matrix_rank = _of_finite(np.linalg.matrix_rank)
 pinv = _of_finite(np.linalg.pinv)
+svd = _of_finite(np.linalg.svd)
 
 
 @_of_finite
