@@ -79,8 +79,12 @@ def errors_left_out(
     # The second mean is the rounding error of the first one.
     for _ in range(2 * centered):
         X, y = X - weights @ X, y - weights @ y
-    left, sizes, _ = lapack.svd(roots[:, np.newaxis] * X, full_matrices=False)
-    n, largest = len(rows), sizes.max(initial=0.0)
+    scaled, n = roots[:, np.newaxis] * X, len(rows)
+    if n < X.shape[1]:
+        # The right singular vectors are not needed.
+        scaled = np.asarray(np.linalg.qr(scaled.T, mode="r")).T
+    left, sizes, _ = lapack.svd(scaled, full_matrices=False)
+    largest = sizes.max(initial=0.0)
     left = left[:, sizes > EPS * max(X.shape) * largest]
     ratios = sizes[: left.shape[1], np.newaxis] ** 2 / alphas
     y, squares = roots[:, np.newaxis] * y, left**2
