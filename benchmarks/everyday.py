@@ -81,6 +81,8 @@ def ridge(seed: int) -> Iterator[Row]:
     X, y = dense(500, 20, "number", seed)
     ours, peer = subqn.BMRMRegressorCV(alphas), linear_model.RidgeCV(len(y) * alphas)
     yield Row("squares, L2, 20 alphas, 500 x 20", *fits(ours, peer, X, y), 0.5)
+    ours = subqn.BMRMRegressorCV(alphas, cv="loo")
+    yield Row("squares, L2, leave-one-out, 500 x 20", *fits(ours, peer, X, y), 0.5)
     X, y = dense(50_000, 100, "number", seed)
     ours, peer = subqn.BMRMRegressor(alpha=1.0 / len(y)), linear_model.Ridge()
     yield Row("squares, L2, 50000 x 100, one alpha", *fits(ours, peer, X, y), 0.8)

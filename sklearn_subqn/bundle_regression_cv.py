@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import check_cv
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
@@ -23,9 +24,13 @@ from ._core.steps.line_search import exact
 from ._estimators.block_methods import is_collection
 from ._estimators.catalogue import GROUPS
 from ._estimators.offsets import remember_offset
+from ._estimators.predictions import variance_power
 from ._problems import LinearProblems
 from ._search.bounded_scores import neg_mean_pinball_loss
 from ._search.cv import SearchCV
+from ._search.each_row import SCORES_OF_A_ROW, EachRow, ridge_paths
+from ._search.search_report import SearchReport
+from ._search.warm_paths import FoldPath, Paths
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Progress
 from .bundle_regression import BMRMRegressor
@@ -45,14 +50,20 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
         penalty has the curvature of the loss along its steepest slope.
-    cv : int, cross-validation generator, iterable or None, default=None
+    cv : int, "loo", cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
-        consecutive samples.
+        consecutive samples. "loo" or ``LeaveOneOut()`` leaves out one sample of
+        positive weight after the other. With ``loss="squared_error"``,
+        ``penalty="l2"``, ``solver="auto"``, ``refit=True`` and the scores
+        "neg_mean_squared_error", "neg_mean_absolute_error" and
+        "neg_root_mean_squared_error" all of these fits take one singular value
+        decomposition [1]_.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
         for ``loss="quantile"``, averaged over several quantiles, and otherwise
-        ``score``: R², or D² for "poisson", "gamma" and "tweedie". Sample weights are
-        passed to the scorer if given.
+        ``score``: R², or D² for "poisson", "gamma" and "tweedie". R² is not defined for
+        one sample: in leave-one-out "neg_mean_squared_error" takes its place. Sample
+        weights are passed to the scorer if given.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
         score are excluded from the means, with a warning.
@@ -164,6 +175,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     --------
     BMRMRegressor : The same model for one ``alpha``, and other penalties.
 
+    References
+    ----------
+    .. [1] Golub, Heath and Wahba (1979). Generalized cross-validation as a method for
+       choosing a good ridge parameter. Technometrics 21(2), section 1.
+
     Examples
     --------
     >>> from sklearn.datasets import make_regression
@@ -174,6 +190,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     (3, 5)
     >>> bool(model.best_score_ == model.scores_path_.mean(axis=0).max())
     True
+    >>> BMRMRegressorCV(alphas=5, cv="loo").fit(X, y).scores_path_.shape
+    (200, 5)
     """
 
     _one_alpha = BMRMRegressor
@@ -313,9 +331,12 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         if self.search_tol is not None and offset is not None:
             raise ValueError("search_tol does not go with offset.")
         scorer: Any = None if self.search_tol is not None else self._scorer(None)
-        folds = check_cv(self.cv).split(
-            X, y, None if groups is None else exact_names(groups)
-        )
+        named = None if groups is None else exact_names(groups)
+        folds: Any
+        if self._leaves_one_out():
+            folds = EachRow(np.flatnonzero(weights))
+        else:
+            folds = self._splitter(None).split(X, y, named)
         others = None, self._checked_offset(offset, len(y))
         remember_offset(self, offset)
         self._search(X, y, weights, others, scorer, folds, data)
@@ -336,12 +357,48 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         model.score = partial(self.score, offset=offset)
         return model
 
+    def _leaves_one_out(self) -> bool:
+        named = isinstance(self.cv, str) and self.cv == "loo"
+        return named or isinstance(self.cv, LeaveOneOut)
+
+    def _splitter(self, y: Any) -> Any:
+        return LeaveOneOut() if self._leaves_one_out() else super()._splitter(y)
+
+    def _scored_by(self) -> Any:
+        """Return ``scoring``, or a score of one sample where R² is not defined."""
+        has_r2 = self.loss != "quantile" and variance_power(self) is None
+        if self.scoring is None and has_r2 and self._leaves_one_out():
+            return "neg_mean_squared_error"
+        return self.scoring
+
     def _scorer(self, classes: Any) -> Any:
-        return _default_score if self.scoring is None else super()._scorer(classes)
+        scoring = self._scored_by()
+        if scoring is None:
+            return _default_score
+        if self.scoring is None:
+            return get_scorer(scoring)
+        return super()._scorer(classes)
+
+    def _searched(
+        self,
+        problems: LinearProblems,
+        folds: Sequence[Any],
+        fold_path: Callable[..., FoldPath],
+        report: SearchReport,
+        note: str = "",
+    ) -> Paths:
+        scoring = self._scored_by()
+        known = isinstance(scoring, str) and scoring in SCORES_OF_A_ROW
+        if known and self.refit and isinstance(folds, EachRow):
+            alphas = self._grid(problems)
+            args = folds, scoring, self.tol, report, note
+            if paths := ridge_paths(problems, alphas, *args):
+                return Paths(problems, alphas, paths)
+        return super()._searched(problems, folds, fold_path, report, note)
 
     def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
         X, y = score.data
-        if self.scoring is not None or score.model() is not self or np.ndim(y) > 1:
+        if self._scored_by() is not None or score.model() is not self or np.ndim(y) > 1:
             return []
         coefs = np.array([each["coef_"] for each in found])
         intercepts = np.array([each["intercept_"] for each in found])

@@ -306,6 +306,8 @@ def check_metric(
     M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"{name} must be symmetric.")
+    if lapack.is_definite(M, 1e-12):
+        return M
     values = lapack.eigvalsh(M)
     floor = 1e-12 * float(np.abs(values).max(initial=0.0))
     if values[0] < (floor if definite else -floor) or (definite and values[0] <= 0.0):

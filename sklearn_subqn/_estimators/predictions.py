@@ -22,9 +22,6 @@ _NARROW = 16
 # fewer than one in eight. docs/constants.md has the figures.
 _FEW = 8
 
-# The bits of a float64 that are its exponent.
-_EXPONENT = 0x7FF << 52
-
 
 def variance_power(estimator: Any) -> float | None:
     """Return the power of the mean to which variances are proportional.
@@ -56,40 +53,38 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
     if dtype != np.float64:
         return np.asarray(_unrounded(X, coef, intercept))
     # The size of a score is bounded by |X| times the largest |coef| of each feature.
-    dense = coef.toarray() if sparse.issparse(coef) else coef
-    largest = np.abs(np.atleast_2d(dense)).max(axis=0).astype(dtype, copy=False)
-    least = np.max(np.abs(intercept), initial=0.0)
-    scores = np.empty((n, *coef.shape[:-1]))
-    # A block of dense rows is still in the cache when its absolute values are taken.
-    step = max(n, 1) if sparse.issparse(X) else max(1, BLOCK_SIZE // max(d, 1))
+    dense = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+    dense = np.ascontiguousarray(dense, np.float64)
+    largest = np.abs(dense).max(axis=0)
+    least = float(np.max(np.abs(intercept), initial=0.0))
+    several, is_sparse = len(dense) > 1, sparse.issparse(X)
+    scores, step = np.empty((n, len(dense))), max(n, 1)
+    if not is_sparse:
+        # Blocks of rows, or of scores, are still in the cache when they are read again.
+        copied = not X.flags.c_contiguous or X.dtype != np.float64
+        step = max(1, BLOCK_SIZE // (max(d, 1) if several or copied else 16))
     for i in range(0, n, step):
-        rows = X if step >= n else X[i : i + step]
-        scores[i : i + step] = _unrounded(rows, coef, intercept)
-        if sparse.issparse(X):
+        rows, found = X[i : i + step], scores[i : i + step]
+        if is_sparse:
+            plain = safe_sparse_dot(X, coef.T, dense_output=True)
+            found[:] = plain.reshape(found.shape)
             sizes = np.asarray(absolute(X) @ largest)
         else:
-            sizes = np.empty(len(rows))
-            products.multiply_sizes(np.ascontiguousarray(rows), largest, sizes)
-        _round(scores[i : i + step], sizes + least)
-    return scores
+            rows, sizes = np.ascontiguousarray(rows, np.float64), np.empty(len(rows))
+            if several:
+                np.matmul(rows, dense.T, out=found)
+                products.multiply_with_sizes(rows, largest, None, sizes)
+            else:
+                products.multiply_with_sizes(rows, dense[0], found[:, 0], sizes)
+        found += intercept
+        products.round_rows(sizes, least, 2.0 * ROUNDED, found)
+    return scores.reshape(n, *coef.shape[:-1])
 
 
 def _unrounded(X: Any, coef: Any, intercept: Any) -> Any:
     scores = safe_sparse_dot(X, coef.T, dense_output=True)
     scores += intercept
     return scores
-
-
-def _round(scores: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> None:
-    """Round the scores of each row to about ``ROUNDED`` times a size, in place."""
-    # Without its mantissa a number is a power of two, by which scaling is exact.
-    # A size may overflow where the score does not.
-    units = np.clip(2.0 * ROUNDED * sizes, 2.0**-1000, 2.0**1000)
-    units.view(np.int64)[:] &= _EXPONENT
-    rows = scores.T
-    rows /= units
-    np.rint(rows, out=rows)
-    rows *= units
 
 
 def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
@@ -107,7 +102,7 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     scores of zero. Several columns are overwritten.
     """
     if scores.shape[1] == 1:
-        return np.asarray(special.log_expit(np.hstack([-scores, scores])))
+        return _of_both(special.log_expit, scores[:, 0])
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
@@ -116,11 +111,19 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the softmax of scores, which are as in ``log_probabilities``."""
     if scores.shape[1] == 1:
-        return np.asarray(special.expit(np.hstack([-scores, scores])))
+        return _of_both(special.expit, scores[:, 0])
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
     return scores
+
+
+def _of_both(function: Any, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a function of minus the scores, and of the scores, in two columns."""
+    found = np.empty((len(scores), 2), scores.dtype)
+    function(-scores, out=found[:, 0])
+    function(scores, out=found[:, 1])
+    return found
 
 
 def log_of_differences(above: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -199,8 +199,7 @@ class LinearProblems(Problems):
             form = model.form()
             # Named solvers take a definite form as it is, and so does Newton's method
             # for sparse rows, which stay sparse.
-            values = lapack.eigvalsh(form)
-            definite = values[0] > ROUNDED * values[-1]
+            definite = lapack.is_definite(form, ROUNDED)
             as_it_is = sparse.issparse(X) and loss.smooth
             if not definite or (model.settings.solver == "auto" and not as_it_is):
                 self.turned = Turned.of(form, X, weights, centered=movable)

@@ -33,6 +33,7 @@ from .._estimators.estimator import forget
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
 from .bounded_scores import own_scorer
+from .each_row import EachRow
 from .proven_cv import check_interval, check_score, proven_fold, search_interval
 from .scoring import (
     FoldScore,
@@ -121,7 +122,7 @@ class SearchCV(WarmPaths):
             score_weights = np.broadcast_to(
                 np.asarray(data[2], dtype=np.float64), weights.shape
             )
-        folds = list(folds)
+        folds = folds if isinstance(folds, EachRow) else list(folds)
         if self.search_tol is not None:
             self._search_interval(X, y, weights, others, score_weights, folds, data)
             return
@@ -137,7 +138,7 @@ class SearchCV(WarmPaths):
         models: list[Self],
         of_all: list[LinearProblems],
         paths: Sequence[Callable[..., FoldPath]],
-        folds: list[Any],
+        folds: Sequence[Any],
         data: tuple[Any, Any, Any],
     ) -> None:
         """Choose among models by their paths on folds, and set the attributes.
@@ -195,8 +196,7 @@ class SearchCV(WarmPaths):
             self.classes_ = classes
         scorer = self._scorer(classes)
         groups = None if groups is None else np.ravel(exact_names(groups))
-        splitter = check_cv(self.cv, rows.y, classifier=is_classifier(self))
-        folds = list(splitter.split(np.zeros((n, 1)), rows.y, groups))
+        folds = list(self._splitter(rows.y).split(np.zeros((n, 1)), rows.y, groups))
         forget(self, "search_gap_", "score_bounds_")
         models = self._to_try()
         with ExitStack() as stack:
@@ -259,6 +259,10 @@ class SearchCV(WarmPaths):
             return found
         return weights / weights.sum(), self._fold_classes
 
+    def _splitter(self, y: Any) -> Any:
+        """Return the splitter of rows into folds."""
+        return check_cv(self.cv, y, classifier=is_classifier(self))
+
     def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
         """Return the scorer of models on folds, for the classes of all samples."""
         own = own_scorer(self.scoring, is_classifier(self))
@@ -272,7 +276,7 @@ class SearchCV(WarmPaths):
         weights: npt.NDArray[np.float64],
         others: tuple[Any, ...],
         score_weights: Any,
-        folds: list[tuple[Any, Any]],
+        folds: Sequence[tuple[Any, Any]],
         data: tuple[Any, Any, Any],
     ) -> None:
         """Choose ``alpha`` in an interval with a proof, and set the attributes."""
@@ -387,9 +391,8 @@ def fit(
     scorer: Any = None
     if self.search_tol is None:
         scorer = self._scorer(classes)
-    folds = check_cv(self.cv, y, classifier=True).split(
-        X, y, None if groups is None else exact_names(groups)
-    )
+    named = None if groups is None else exact_names(groups)
+    folds = self._splitter(y).split(X, y, named)
     self.classes_ = classes
     self._search(X, y, weights, (classes,), scorer, folds, data)
     return self

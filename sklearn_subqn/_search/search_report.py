@@ -71,6 +71,11 @@ class SearchReport:
         """Return the report of a fold's fits; ``note`` precedes the fold's name."""
         return FoldReport(self, fold, self._task.fold(f"{note}fold {fold}", n_fits))
 
+    @property
+    def listens(self) -> bool:
+        """Whether anything is printed or called for a fit."""
+        return bool(self._verbose or self._call or self._task.is_set)
+
     def fitted(self, fold: int, alpha: float, score: float, gap: float) -> None:
         """Report a fit, called in the thread of the fit."""
         with self._lock:

@@ -42,9 +42,9 @@ class FoldPath(NamedTuple):
     scorers.
     """
 
-    scores: list[float]
-    gaps: list[float]
-    proven: list[bool]
+    scores: Any
+    gaps: Any
+    proven: Any
     n_iters: list[int]
     coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
     failures: Sequence[Exception] = ()
@@ -220,10 +220,8 @@ class WarmPaths(LinearEstimator):
             np.array([[getattr(fold, name) for fold in p.folds] for p in searched])
             for name in ("scores", "gaps", "proven")
         )
-        failures = [
-            [error for paths in searched for error in paths.folds[fold].failures]
-            for fold in range(n_folds)
-        ]
+        of_folds = zip(*(paths.folds for paths in searched), strict=True)
+        failures = [[e for fold in each for e in fold.failures] for each in of_folds]
         # Each row holds the results of one fold.
         rows = [
             array.swapaxes(0, 1).reshape(n_folds, -1)
@@ -331,17 +329,15 @@ def warn_of_folds(
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
     """Return the user's grid, in descending order."""
-    message = (
-        f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
-    )
+    message = "alphas must be an integer or a non-empty list of numbers, got {!r}."
     if isinstance(alphas, str) or not hasattr(alphas, "__len__"):
-        raise TypeError(message)
+        raise TypeError(message.format(alphas))
     try:
         grid = np.asarray(alphas, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(message) from error
+        raise ValueError(message.format(alphas)) from error
     if grid.ndim != 1 or not grid.size:
-        raise ValueError(message)
-    for alpha in grid:
+        raise ValueError(message.format(alphas))
+    for alpha in grid.tolist():
         check_number("alphas", alpha, low=0.0, low_included=False)
     return np.sort(grid)[::-1]

@@ -656,3 +656,38 @@ def test_sweep_groups_refuses_wrong_lengths(place):
     arguments[place] = arguments[place][:-1].copy()
     with pytest.raises(ValueError, match=r"differ|groups"):
         coordinate_descent.sweep_groups(*arguments, 0.0, 1)
+
+
+@pytest.mark.parametrize(("n", "d"), [(0, 3), (5, 0), (7, 1), (90, 61), (3, 5000)])
+def test_products_with_dense_rows_and_their_sizes(n, d):
+    rng = np.random.default_rng(n + d)
+    X, coef = rng.standard_normal((n, d)), rng.standard_normal(d)
+    out, sizes, alone = np.full((3, n), np.nan)
+    products.multiply_with_sizes(X, coef, out, sizes)
+    products.multiply_with_sizes(X, coef, None, alone)
+    assert_array_equal(alone, sizes)
+    assert_allclose(sizes, np.abs(X) @ np.abs(coef), rtol=1e-14)
+    assert (np.abs(out - X @ coef) <= 1e-14 * sizes).all()
+    for wrong in (
+        (coef[1:], out, sizes),
+        (coef, out, sizes[1:]),
+        (coef, out[1:], sizes),
+    ):
+        if n and d:
+            with pytest.raises(ValueError, match="differ in length"):
+                products.multiply_with_sizes(X, *wrong)
+
+
+def test_rounded_rows_are_multiples_of_powers_of_two():
+    sizes = np.array([1.0, 3.0, 0.0, 1e-305, 1e308, np.inf, np.nan])
+    scores = np.column_stack([[0.3, -2.0, 1e-300, 1e-305, 1e200, 1e306, 1.0]] * 2)
+    scores[:, 1] *= -np.pi / 4.0
+    given = scores.copy()
+    products.round_rows(sizes, 0.5, 2e-12, scores)
+    assert np.isnan(scores[-1]).all()
+    units = 2.0 ** np.clip(np.floor(np.log2(2e-12 * (sizes[:-1] + 0.5))), -1000, 1000)
+    assert_array_equal(
+        scores[:-1] / units[:, None], np.rint(given[:-1] / units[:, None])
+    )
+    with pytest.raises(ValueError, match="differ in length"):
+        products.round_rows(sizes[1:], 0.5, 2e-12, scores)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from _door import Design
+from _door import BINARY_LOSSES, Design, ElasticNet, Objective, PartlyFree, Risk
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -499,3 +499,27 @@ def test_features_whose_squares_vanish_are_refused_with_advice(loss):
     X, y = 1e-160 * rng.normal(size=(30, 4)), np.abs(rng.normal(size=30))
     with pytest.raises(ValueError, match=r"broke down .*cale the features"):
         BMRMRegressor(0.0, loss=loss).fit(X, y if loss == "poisson" else 1e100 * y)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge"])
+def test_dual_points_far_from_the_optimum_prove_bounds_beside_an_l1_norm(loss):
+    rng = np.random.default_rng(len(loss))
+    X, y = rng.standard_normal((40, 60)), rng.choice([-1.0, 1.0], 40)
+    X[:, :3] *= 10.0
+    alpha, factors = 0.02, np.repeat([0.0, 1.0], [3, 57])
+    model = BMRMClassifier(loss=loss, penalty="l1", tol=1e-8, alpha=alpha)
+    optimum = model.set_params(penalty_factor=factors).fit(X, y).objective_
+    risk = Risk(
+        Design(X, fit_intercept=True), BINARY_LOSSES[loss], y, np.full(40, 1 / 40)
+    )
+    free = np.arange(60) < 3
+    objective = Objective(risk, PartlyFree(ElasticNet(60, 1.0), free), alpha)
+    proven = 0
+    for size in (0.0, 1e-3, 0.03, 0.3):
+        w = np.append(model.coef_[0], model.intercept_)
+        w = w + size * rng.standard_normal(61) * np.append(~free, 1.0)
+        point = objective.at(w)
+        bound = free_columns.lower_bound(point, [point.dual], optimum)
+        assert bound <= optimum
+        proven += bound > 0.1 * optimum
+    assert proven >= 2

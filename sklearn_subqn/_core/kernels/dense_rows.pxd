@@ -10,7 +10,9 @@ from .standard cimport INFINITY, memset, sqrt
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stddef.h>
+    #include <stdint.h>
     #include <string.h>
     #include "widest.h"
 
@@ -29,6 +31,39 @@ cdef extern from *:
             for (; j < d; j++) total += X[j] * w[j];
             total += (parts[0] + parts[4]) + (parts[1] + parts[5]);
             z[i * stride] = total + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
+        }
+    }
+
+    /* Set sizes[i] to the product of the absolute values of row i of X and of w. */
+    WIDEST static void dense_sizes(
+        const double *X, ptrdiff_t n, ptrdiff_t d, const double *w, double *sizes)
+    {
+        for (ptrdiff_t i = 0; i < n; i++, X += d) {
+            double parts[8] = {0.0}, total = 0.0;
+            ptrdiff_t j = 0;
+            for (; j + 8 <= d; j += 8)
+                for (int l = 0; l < 8; l++) parts[l] += fabs(X[j + l] * w[j + l]);
+            for (; j < d; j++) total += fabs(X[j] * w[j]);
+            total += (parts[0] + parts[4]) + (parts[1] + parts[5]);
+            sizes[i] = total + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
+        }
+    }
+
+    /* Round the k numbers of each row to a power of two, at most share times its size
+       plus least. The size may overflow where the numbers do not. */
+    WIDEST static void dense_round(
+        const double *sizes, double least, double share,
+        ptrdiff_t n, ptrdiff_t k, double *z)
+    {
+        for (ptrdiff_t i = 0; i < n; i++, z += k) {
+            double unit = share * (sizes[i] + least);
+            uint64_t bits;
+            unit = unit > 0x1p1000 ? 0x1p1000 : unit < 0x1p-1000 ? 0x1p-1000 : unit;
+            memcpy(&bits, &unit, sizeof bits);
+            /* Without its mantissa a number is a power of two. */
+            bits &= UINT64_C(0x7FF) << 52;
+            memcpy(&unit, &bits, sizeof bits);
+            for (ptrdiff_t l = 0; l < k; l++) z[l] = rint(z[l] / unit) * unit;
         }
     }
 
@@ -51,6 +86,13 @@ cdef extern from *:
     void dense_forward(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* w, double* z, Py_ssize_t stride,
+    ) noexcept nogil
+    void dense_sizes(
+        const double* X, Py_ssize_t n, Py_ssize_t d, const double* w, double* sizes,
+    ) noexcept nogil
+    void dense_round(
+        const double* sizes, double least, double share,
+        Py_ssize_t n, Py_ssize_t k, double* z,
     ) noexcept nogil
     void dense_adjoint(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,

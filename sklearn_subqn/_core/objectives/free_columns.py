@@ -75,8 +75,12 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
             # Variables that are zero up to rounding would otherwise have tiny leeway.
             u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
             u = risk.inward(u, share)
-            columns.hold_for(u)
             found = None
+            if columns.are_mixed:
+                best = max(best, _bound(columns, u.copy(), shrinks=True) or -np.inf)
+                if best >= enough:
+                    return best
+            columns.hold_for(u)
             # Further columns whose sums reach their limits are held as well.
             while found is None and columns.are_few:
                 found = _bound(columns, u.copy())
@@ -173,6 +177,12 @@ class _LimitedColumns:
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
 
     @property
+    def are_mixed(self) -> bool:
+        """Whether free columns are held, and columns with an L1 norm are not."""
+        others = np.isfinite(self.limits) & ~self.held & ~self._free
+        return bool(np.any(self.held & self._free) and others.any())
+
+    @property
     def settled(self) -> Mask:
         """Columns whose sums are within their limits and add nothing to the bound."""
         return np.isfinite(self.limits) & (self.held | ~self._free)
@@ -196,7 +206,15 @@ class _LimitedColumns:
         self.held |= candidates
         return bool(candidates.any())
 
-    def hold_all_near(self, u: Floats, error: float = 0.0) -> bool:
+    def within_limits(self, sums: Floats) -> float:
+        """Return a factor of column sums with which the others are within limits."""
+        others = np.isfinite(self.limits) & ~self.held & ~self._free
+        excess = np.abs(sums[: len(self.limits)][others]) / self.limits[others]
+        return min(1.0, (1.0 - CLOSE) / max(float(excess.max(initial=0.0)), TINY))
+
+    def hold_all_near(
+        self, u: Floats, error: float = 0.0, sums: Floats | None = None
+    ) -> bool:
         """Hold columns whose sums may be at their limits; return whether any are new.
 
         Parameters
@@ -204,13 +222,16 @@ class _LimitedColumns:
         u : ndarray of shape (n,)
         error : float
             Bound of the error of u, in ``dual_norm``.
+        sums : ndarray of shape (q,), optional
+            Xᵀu, if it is known.
         """
         candidates = np.isfinite(self.limits) & ~self.held & ~self._free
         if not candidates.any():
             return False
         risk, n = self.objective.risk, len(self.limits)
         error += rounding(len(u)) * risk.dual_norm(u)
-        largest = np.abs(risk.adjoint(u)[:n]) + error * self.objective.column_sizes
+        sums = risk.adjoint(u) if sums is None else sums
+        largest = np.abs(sums[:n]) + error * self.objective.column_sizes
         violated = candidates & ~(largest <= self.limits)
         # If most columns are needed, the rows with all columns need no copy.
         is_most = 2 * np.count_nonzero(violated | self.held) > n
@@ -223,10 +244,14 @@ class _LimitedColumns:
         return o.design.of_features(held, fit_intercept=o.n_free > 0)
 
 
-def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
+def _bound(
+    columns: _LimitedColumns, u: Floats, *, shrinks: bool = False
+) -> float | None:
     """Return the lower bound of a dual point near u, or minus infinity.
 
-    None if further columns have to be held.
+    With ``shrinks`` a factor at most 1 keeps the sums of all columns that are not held
+    within their limits: the domain is convex and contains zero. None if further columns
+    have to be held.
     """
     risk, design = columns.objective.risk, columns.design_of_held()
     limits = np.zeros(design.n_params)
@@ -262,6 +287,11 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
         u[rows] -= widths * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0
         sums = design.adjoint(u)
+    normal = None
+    if shrinks:
+        normal = risk.adjoint(u)
+        factor = columns.within_limits(normal)
+        u, normal, sums, targets = (factor * a for a in (u, normal, sums, targets))
     # The remaining change is relative to the leeway before the last step.
     remaining = risk.leeway(u)[rows]
     leeway_left = np.maximum(remaining, TINY)
@@ -286,7 +316,7 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
             share = float((moves / leeway_left).max(initial=0.0))
         if share <= MOST_IMBALANCED:
             found = _bound_near(
-                columns, u, share * cost, share * risk.dual_norm(leeway)
+                columns, u, share * cost, share * risk.dual_norm(leeway), normal
             )
         if found is None or found >= columns.enough:
             break
@@ -294,7 +324,11 @@ def _bound(columns: _LimitedColumns, u: Floats) -> float | None:
 
 
 def _bound_near(
-    columns: _LimitedColumns, u: Floats, lost: float, error: float
+    columns: _LimitedColumns,
+    u: Floats,
+    lost: float,
+    error: float,
+    normal: Floats | None,
 ) -> float | None:
     """Return the lower bound of a dual point whose sums are within limits.
 
@@ -308,14 +342,16 @@ def _bound_near(
         How much larger its R* may be than R*(u).
     error : float
         Bound of its distance from u, in ``dual_norm``.
+    normal : ndarray of shape (q,) or None
+        Xᵀu, if it is known.
     """
-    if columns.hold_all_near(u, error):
+    if columns.hold_all_near(u, error, normal):
         return None
     objective = columns.objective
     height = objective.risk.conjugate_and_size(u)[0] + lost
     if not np.isfinite(height):
         return -np.inf
-    cut = objective.cut(Dual(u, None, -height, error, None, 0.0))
+    cut = objective.cut(Dual(u, normal, -height, error, None, 0.0))
     settled = columns.settled
     cut.normal[np.flatnonzero(settled)] = 0.0
     if columns.hold_costly(cut):

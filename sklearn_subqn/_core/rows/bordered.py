@@ -28,7 +28,7 @@ class Bordered(NamedTuple):
     own, others : ndarray of int, of shapes (m,) and (p,)
         Parameters of D, and of C.
     diagonal : ndarray of shape (m,)
-    border : csr_array of shape (p, m)
+    border : csr_array or ndarray of shape (p, m)
         B.
     core : ndarray of shape (p, p)
         C.
@@ -44,8 +44,8 @@ class Bordered(NamedTuple):
     def unsplit(cls, matrix: Floats) -> Bordered:
         """Return a matrix without a diagonal block."""
         none, q = np.arange(0), len(matrix)
-        border = sparse.csr_array((q, 0))
-        return cls(none, np.arange(q), np.zeros(0), border, matrix)
+        # Empty sparse arrays take most of the time of small systems.
+        return cls(none, np.arange(q), np.zeros(0), np.zeros((q, 0)), matrix)
 
     def plus(self, diagonal: Floats) -> Bordered:
         """Return the sum with a diagonal matrix."""
@@ -61,6 +61,8 @@ class Bordered(NamedTuple):
 
     def complement(self) -> Floats:
         """Return the Schur complement C - B D⁻¹ Bᵀ, of shape (p, p)."""
+        if not len(self.own):
+            return self.core.copy()
         scaled = self.border @ sparse.diags_array(1.0 / self.divisors)
         complement: Floats = self.core - (scaled @ self.border.T).toarray()
         return complement

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
+from ..memory import COPY_SIZE
 from .bordered import Bordered, largest_category
 from .row_views import SomeRows, array_of, columns_of, dense_rows
 from .second_moments import SecondMoments
@@ -150,8 +151,8 @@ class Design(SecondMoments):
     def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
         """Return the design of a subset of the features, for one score per row.
 
-        Unless all are selected, the columns of a sparse X are copied now, those of a
-        dense X in blocks during each product.
+        Unless all are selected, the columns of a sparse X and a small number of columns
+        are copied now, others of a dense X in blocks during each product.
         """
         X = self.X
         if len(columns) < self.n_features:
@@ -160,6 +161,7 @@ class Design(SecondMoments):
             else:
                 X = X if isinstance(X, SomeRows) else SomeRows(X, range(self.n_rows))
                 X = X.of_columns(columns)
+                X = X.copy() if self.n_rows * len(columns) <= COPY_SIZE else X
         return Design(
             X,
             fit_intercept=fit_intercept,

@@ -25,18 +25,22 @@ from ..rounding import MOST_STEPS, ROUNDED, rounding
 from ..steps.gram_step import GramStep
 
 
+def is_least_squares(objective: Objective) -> bool:
+    """Whether squares with an elastic net are minimized, with rows in one place."""
+    return (
+        objective.loss.quadratic
+        and isinstance(objective.regularizer, (L2, ElasticNet))
+        and objective.risk.in_one_place
+        and not objective.design.several_scores
+        and objective.n_free <= 1
+    )
+
+
 def has_squares_path(objective: Objective) -> bool:
     """Whether a Gram matrix of moderate size determines the risk up to a constant."""
-    o, q = objective, objective.n_params
-    return (
-        o.loss.quadratic
-        and isinstance(o.regularizer, (L2, ElasticNet))
-        and o.risk.in_one_place
-        and not o.design.several_scores
-        and o.n_free <= 1
-        and q <= o.design.n_rows
-        and q * q <= COPY_SIZE
-    )
+    q = objective.n_params
+    few = q <= objective.design.n_rows and q * q <= COPY_SIZE
+    return few and is_least_squares(objective)
 
 
 class SquaresPath:
