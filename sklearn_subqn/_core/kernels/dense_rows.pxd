@@ -67,20 +67,19 @@ cdef extern from *:
         }
     }
 
-    /* Set g, of q numbers, to the product of the transpose of X and u. */
-    WIDEST static void dense_adjoint(
+    /* Add the product of the transpose of X and u to g, of q numbers. */
+    WIDEST static void dense_add_adjoint(
         const double *X, ptrdiff_t n, ptrdiff_t d, ptrdiff_t q,
-        const double *u, double *g)
+        const double *u, double *restrict g)
     {
         double total = 0.0;
-        memset(g, 0, q * sizeof(double));
         for (ptrdiff_t i = 0; i < n; i++, X += d) {
             const double a = u[i];
             if (a == 0.0) continue;
             total += a;
             for (ptrdiff_t j = 0; j < d; j++) g[j] += a * X[j];
         }
-        if (q > d) g[d] = total;
+        if (q > d) g[d] += total;
     }
     """
     void dense_forward(
@@ -94,7 +93,7 @@ cdef extern from *:
         const double* sizes, double least, double share,
         Py_ssize_t n, Py_ssize_t k, double* z,
     ) noexcept nogil
-    void dense_adjoint(
+    void dense_add_adjoint(
         const double* X, Py_ssize_t n, Py_ssize_t d, Py_ssize_t q,
         const double* u, double* g,
     ) noexcept nogil

@@ -46,6 +46,11 @@ cdef inline void begin_step(
     memcpy(o.dg + j * o.m, g, o.m * sizeof(double))
 
 
+cdef inline void take_back(const Pairs* o, double* w) noexcept nogil:
+    """Restore the parameters before the step."""
+    memcpy(w, o.dw + (o.n % MEMORY) * o.m, o.m * sizeof(double))
+
+
 cdef inline void end_step(Pairs* o, const double* w, const double* g) noexcept nogil:
     """Store the pair of the step if its curvature is positive."""
     cdef int j = o.n % MEMORY

@@ -29,10 +29,12 @@ bound with its rounding errors themselves.
 """
 
 from .dense_rows cimport (
-    GRAM_ROWS, dense_adjoint, dense_factor, dense_forward, dense_gram, dense_substitute,
+    GRAM_ROWS, dense_add_adjoint, dense_factor, dense_forward, dense_gram,
+    dense_substitute,
 )
 from .limited_memory cimport (
-    MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
+    MEMORY, Pairs, add_multiple, begin_step, end_step, first_loop, inner, second_loop,
+    take_back,
 )
 from .quadratic_models cimport descend, sign_of
 from .row_losses cimport BOX, RowLoss, formulas, loss_of, slopes_on_line
@@ -45,7 +47,7 @@ cdef enum:
     # Limits on the centers, on the steps for each center, and on the trials of a line
     # search.
     MOST_CENTERS = 60
-    MOST_STEPS = 500
+    MOST_STEPS = 100
     MOST_TRIALS = 60
     # Limit on the columns of the first working set.
     MOST_FIRST = 200
@@ -54,10 +56,16 @@ cdef enum:
     # A sampled Hessian uses at least eight rows for each parameter. docs/constants.md
     # has the figures.
     SAMPLED = 8
+    # Entries of X in a block of rows that stays in the cache between two products.
+    CACHED = 32768
 
 # Relative slope at which a line search stops, for losses with kinks and for smooth
 # losses.
 cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
+
+# The slope at a unit step of a smooth loss, relative to the slope at its start, is at
+# most this (Nocedal and Wright 2006, eq. 3.6b).
+cdef double LEFT_UNIT = 0.5
 
 # Inner problems are solved to a twentieth of the outer gap.
 cdef double SHARE = 0.05
@@ -252,9 +260,10 @@ def minimize(
     o.spent, o.has_factor = FIRST, False
     try:
         with nogil:
-            forward(rows, o.w, rows.z)
+            scale(rows, o.w)
+            forward(&o)
             for i in range(n):
-                rows.z[i] += offsets[i]
+                rows.z[i] = offsets[i] + o.dz[i]
                 o.dz[i] = 0.0
             find_least(&o)
             find_moments(&o)
@@ -277,12 +286,24 @@ def minimize(
     return bool(done), rows.loss.width
 
 
-cdef void forward(const FewRows* o, const double* w, double* z) noexcept nogil:
-    """Write z = X w with columns multiplied by their factors."""
+cdef void scale(const FewRows* o, const double* w) noexcept nogil:
+    """Set ``scaled`` to the coefficients w of columns without their factors."""
     cdef Py_ssize_t j
     for j in range(o.q):
         o.scaled[j] = o.factors[j] * w[j]
-    dense_forward(o.X, o.n, o.d, o.q, o.scaled, z, 1)
+
+
+cdef void forward(Problem* o) noexcept nogil:
+    """Compute dz = X ``scaled``, without reading X if the coefficients are zero."""
+    cdef FewRows* rows = &o.rows
+    cdef Py_ssize_t i, j, used = 0
+    for j in range(rows.d):
+        used += rows.scaled[j] != 0.0
+    if used:
+        dense_forward(rows.X, rows.n, rows.d, rows.q, rows.scaled, o.dz, 1)
+        return
+    for i in range(rows.n):
+        o.dz[i] = rows.scaled[rows.d] if rows.q > rows.d else 0.0
 
 
 cdef double variable(const FewRows* o, Py_ssize_t i) noexcept nogil:
@@ -351,11 +372,11 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     """Take steps for one center; return whether the gap is small enough."""
     cdef FewRows* rows = &o.rows
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
-    cdef double allowed, enough, previous = INFINITY
-    cdef int k, idle = 0
+    cdef double allowed, enough, first = INFINITY
+    cdef int k, steps = 0, idle = 0
     cdef bint changed, exact
     o.pairs.n = 0
-    evaluate(o)
+    evaluate(o, False)
     for k in range(MOST_STEPS):
         gap[0] = min(gap[0], o.left + o.excess)
         if o.is_scaled and is_sharp(o):
@@ -373,7 +394,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
         enough = max(allowed, SHARE * min(o.excess, last))
-        if changed or is_time_to_buy(o, previous, enough):
+        if changed or is_time_to_buy(o, first, steps, enough):
             # Second derivatives at a given scale are upper bounds.
             exact = o.stride == 1 and not o.is_scaled
             if rows.loss.width == 0.0 and o.left > SLOW * before and exact:
@@ -381,16 +402,18 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
                     return False
             if not buy(o):
                 return False
-            before = o.left
-        previous = o.left
+            before, steps = o.left, 0
+        if steps == 0:
+            first = o.left
+        steps += 1
         if not find_direction(o):
             return False
-        forward(rows, o.p, o.dz)
         slope_along(o, 0.0, &ignored, &slope)
-        begin_step(&o.pairs, o.w, o.g)
-        if not (slope < 0.0 and move(o, line_search(o, slope))):
+        if not slope < 0.0:
             return False
-        evaluate(o)
+        begin_step(&o.pairs, o.w, o.g)
+        if not advance(o, slope):
+            return False
         end_step(&o.pairs, o.w, o.g)
         o.spent += 2.0
     return False
@@ -413,26 +436,26 @@ cdef double price(const Problem* o) noexcept nogil:
 
 
 cdef double products_ahead(double shrinking, double each) noexcept nogil:
-    """Return the cost of steps that divide the gap by ``each`` until it is reduced."""
-    return 2.0 * log(shrinking) / log(each) if each > 1.0 else INFINITY
+    """Return the cost of steps that divide the gap by exp(each) until it is reduced."""
+    return 2.0 * log(shrinking) / each if each > 0.0 else INFINITY
 
 
 cdef bint is_time_to_buy(
-    const Problem* o, double previous, double allowed
+    const Problem* o, double first, int steps, double allowed
 ) noexcept nogil:
     """Whether forming another Hessian takes less time than continuing without it.
 
-    Without it, future steps are assumed to reduce the gap as the last step did; with
+    Without it, future steps are assumed to reduce the gap as the ``steps`` since it was ``first`` did; with
     it, by the number of its rows for each parameter. It is formed if past steps have
     cost half of it, and if past steps plus the savings in future steps cost twice as
     much.
     """
     cdef double each = price(o), left = o.left / allowed
     cdef double rows = o.rows.n / <double> (o.stride * o.m)
-    if previous == INFINITY:
+    if steps == 0:
         return o.spent >= each
-    cdef double ahead = products_ahead(left, previous / o.left)
-    ahead -= products_ahead(left, max(rows, SAMPLED))
+    cdef double ahead = products_ahead(left, log(first / o.left) / steps)
+    ahead -= products_ahead(left, log(max(rows, SAMPLED)))
     return o.spent >= 0.5 * each and o.spent + ahead >= 2.0 * each
 
 
@@ -513,40 +536,72 @@ cdef bint buy(Problem* o) noexcept nogil:
     return o.has_factor
 
 
-cdef bint move(Problem* o, double step) noexcept nogil:
-    """Move along the direction; return whether the step is positive."""
-    cdef Py_ssize_t i, j
-    if step == 0.0 or not fabs(step) < INFINITY:
-        return False
-    for j in range(o.q):
-        o.w[j] += step * o.p[j]
-    for i in range(o.rows.n):
-        o.rows.z[i] += step * o.dz[i]
-    return True
+cdef void move(Problem* o, double step) noexcept nogil:
+    """Move along the direction."""
+    add_multiple(o.w, step, o.p, o.q)
+    add_multiple(o.rows.z, step, o.dz, o.rows.n)
 
 
-cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
-    """Compute derivatives, the sum of the losses, and the first term of (1).
+cdef bint advance(Problem* o, double slope) noexcept nogil:
+    """Take a step along the direction, evaluate, and return whether there is a step.
 
-    ``reach`` is the weighted sum of |t|, or of |z|.
+    For a smooth loss the unit step comes first: one pass over X computes its scores and
+    its gradient.
+    """
+    cdef double step, left, right
+    cdef bint is_smooth = o.rows.loss.width == 0.0 and not o.is_scaled
+    scale(&o.rows, o.p)
+    if is_smooth:
+        add_multiple(o.w, 1.0, o.p, o.q)
+        evaluate(o, True)
+        slope_along(o, 0.0, &left, &right)
+        if is_level(left, right, LEFT_UNIT * -slope):
+            add_multiple(o.rows.z, 1.0, o.dz, o.rows.n)
+            return True
+        take_back(&o.pairs, o.w)
+    else:
+        forward(o)
+    step = line_search(o, slope)
+    if step != 0.0 and fabs(step) < INFINITY:
+        move(o, step)
+        evaluate(o, False)
+        return True
+    if is_smooth:
+        evaluate(o, False)
+    return False
+
+
+cdef void evaluate_rows(Problem* o, double* reach, bint ahead) noexcept nogil:
+    """Compute derivatives, their sum over X, the sum of the losses, and the first term of (1).
+
+    ``reach`` is the weighted sum of |t|, or of |z|. With ``ahead`` this happens at the
+    unit step, whose dz is computed as well: both products read a block of rows while it
+    is in the cache.
     """
     cdef FewRows* rows = &o.rows
-    cdef Py_ssize_t i, start, m
+    cdef Py_ssize_t i, start = 0, m, d = rows.d, most = max(min(256, CACHED // d), 8)
     cdef double width = rows.loss.width, bound, shift
-    cdef double[256] f, own, rest
+    cdef double[256] f, own, rest, moved
+    cdef double* z
     cdef RowLoss kinked = rows.loss
     cdef Sum total = Sum(0.0, 0.0), left = Sum(0.0, 0.0), size = Sum(0.0, 0.0)
     kinked.width = 0.0
-    for start in range(0, rows.n, 256):
-        m = min(256, rows.n - start)
+    memset(o.g, 0, o.q * sizeof(double))
+    while start < rows.n:
+        m, z = min(most, rows.n - start), rows.z + start
+        if ahead:
+            dense_forward(
+                rows.X + start * d, m, d, o.q, rows.scaled, o.dz + start, 1
+            )
+            for i in range(m):
+                moved[i] = z[i] + o.dz[start + i]
+            z = moved
         formulas(
-            &rows.loss, rows.z + start, rows.y + start, rows.center + start, m,
+            &rows.loss, z, rows.y + start, rows.center + start, m,
             f, rows.slope + start, rows.bend + start,
         )
         if width > 0.0:
-            formulas(
-                &kinked, rows.z + start, rows.y + start, NULL, m, own, NULL, NULL
-            )
+            formulas(&kinked, z, rows.y + start, NULL, m, own, NULL, NULL)
             for i in range(m):
                 shift = variable(rows, start + i) - rows.center[start + i]
                 bound = f[i] + 0.5 * width * shift * shift
@@ -556,29 +611,33 @@ cdef void evaluate_rows(Problem* o, double* reach) noexcept nogil:
         for i in range(m):
             f[i] *= rows.s[start + i]
             shift = rows.y[start + i] if rows.loss.kind == BOX else 0.0
-            rest[i] = rows.s[start + i] * fabs(rows.z[start + i] - shift)
+            rest[i] = rows.s[start + i] * fabs(z[i] - shift)
             rows.u[start + i] = rows.s[start + i] * rows.slope[start + i]
             rows.bend[start + i] *= rows.s[start + i]
         add_all(&total, f, m)
         add_all(&size, rest, m)
+        dense_add_adjoint(rows.X + start * d, m, d, o.q, rows.u + start, o.g)
+        start += m
     o.value, o.excess, reach[0] = result(&total), result(&left), result(&size)
 
 
-cdef void evaluate(Problem* o) noexcept nogil:
-    """Compute v, u, the gradient, J and both terms of the duality gap (1)."""
+cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
+    """Compute v, u, the gradient, J and both terms of the duality gap (1).
+
+    With ``ahead``, w is the end of the unit step, and z is still its start.
+    """
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over
     cdef double moved = 0.0, bend = 0.0
     if o.is_scaled:
         find_scale(o, 0.0)
-    evaluate_rows(o, &reach)
+    evaluate_rows(o, &reach, ahead)
     o.left = 0.0
     if o.is_scaled:
         o.value += 2.0 * rows.loss.ridge
     for i in range(rows.n):
         bend += rows.bend[i]
-    dense_adjoint(rows.X, rows.n, rows.d, rows.q, rows.u, o.g)
     for j in range(o.q):
         o.g[j] *= rows.factors[j]
     for j in range(o.n_penalized):
@@ -694,6 +753,11 @@ cdef void slope_along(
     left[0], right[0] = total - jump, total + jump
 
 
+cdef bint is_level(double left, double right, double allowed) noexcept nogil:
+    """Whether the slopes on both sides of a point are small enough."""
+    return left <= allowed and right >= -allowed
+
+
 cdef double line_search(Problem* o, double slope) noexcept nogil:
     """Return a step where the slope is small enough, by bracketed Newton steps."""
     cdef FewRows* rows = &o.rows
@@ -715,7 +779,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         left += change
         right += change
         bend += squares
-        if left <= accuracy * -slope and right >= accuracy * slope:
+        if is_level(left, right, accuracy * -slope):
             break
         if right < 0.0:
             low, change = step, right

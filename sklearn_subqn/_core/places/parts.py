@@ -263,8 +263,9 @@ class DesignOfParts(Design):
     def squared_size(self, weights: Floats) -> float:
         return float(self.parts.total("squared_size", self.split_rows(weights)))
 
-    def sum_of_squares(self) -> float:
-        return float(self.parts.total("sum_of_squares"))
+    @property
+    def mean_square(self) -> float:
+        return float(self.parts.total("sum_of_squares")) / max(self.n_rows, 1)
 
     def n_sampled(self, step: int) -> int:
         return int(self.parts.total("n_sampled", step))

@@ -177,8 +177,8 @@ class Facts:
     @cached_property
     def curvature(self) -> float:
         """The mean curvature weight * ||x||² / alpha of the dual along a row."""
-        o, n = self.objective, max(self.n_rows, 1)
-        return o.design.sum_of_squares() / n / n / o.alpha
+        o = self.objective
+        return o.design.mean_square / max(self.n_rows, 1) / o.alpha
 
     @cached_property
     def curved_rows(self) -> float:

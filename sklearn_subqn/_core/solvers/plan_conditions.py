@@ -96,10 +96,10 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Problems of at most 2^24 entries, zeros included, are solved in one compiled loop. The
+# Problems of at most 2^26 entries, zeros included, are solved in one compiled loop. The
 # loop shows no progress and is single-threaded except for BLAS, since it takes at most
-# about a second.
-MOST_ENTRIES = 1 << 24
+# a few seconds. docs/constants.md has the figures.
+MOST_ENTRIES = 1 << 26
 
 # Rows are copied or converted for the loop if they have at most 400,000 entries.
 # docs/constants.md has the figures.
@@ -135,15 +135,14 @@ def is_small(f: Facts) -> bool:
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
         return False
+    fits = few or (f.as_loops_read and not (f.kinks and is_tall(f)))
     if f.l2:
         most = _MOST_COLUMNS if f.kinks else f.n_rows // _ROWS_PER_COLUMN
-        most = max(most, 101) if few else most
-        fits = few or (f.as_loops_read and not (f.kinks and is_tall(f)))
-        return fits and f.n_params <= most
+        return fits and f.n_params <= (max(most, 101) if few else most)
     # With an L1 norm, losses without initial curvature are solved by their asymptote,
     # and tiny alphas by larger ones.
     most = _MOST_COLUMNS_KINKS_L1 if f.kinks else _MOST_COLUMNS_L1
-    fits = f.l1 and (few or f.as_loops_read) and f.n_params <= most + 1
+    fits = fits and f.l1 and f.n_params <= most + 1
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
