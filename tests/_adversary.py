@@ -1106,6 +1106,7 @@ FAMILIES: list[list[Case]] = [
     )
 ]
 CASES = [case for family in FAMILIES for case in family]
+GROUPED = [case for case in CASES if case.name.split("-", 1)[-1] in GROUP_NORMS]
 
 
 # Fits, and what is wrong with them.
@@ -1264,7 +1265,17 @@ def polished(case: Case, model: Any, p: Problem, n_rounds: int = 2) -> Any:
 
 def check(seed: int, most_seconds: float = MOST_SECONDS) -> list[str]:
     """Return what is wrong with the fits of one problem, by three of the solvers."""
-    case, p = hard_case(seed)
+    return _check(*hard_case(seed), most_seconds)
+
+
+def check_groups(seed: int) -> list[str]:
+    """Return the same for one of the kinds whose coefficients are in groups."""
+    rng = np.random.default_rng([43, seed])
+    case = GROUPED[rng.integers(len(GROUPED))]
+    return _check(case, problem_of(case, seed), MOST_SECONDS)
+
+
+def _check(case: Case, p: Problem, most_seconds: float) -> list[str]:
     solvers = p.rng.permutation(case.solvers)[:3].tolist()
     case = case._replace(solvers=solvers)
     tol = float(p.rng.choice([1e-3, 1e-6, 1e-10]))
