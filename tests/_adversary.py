@@ -364,6 +364,13 @@ def _of_one_score(
     free = LONG(0) if name.startswith(RANKS) else np.ravel(intercept)[0]
     z = exact_scores(p.X, w, free)[:, 0]
     sizes = sizes_of_scores(p.X, w, free)[:, 0]
+    if penalty == "quadratic":
+        # Fits know the products of X with the columns C in which the penalty is a sum
+        # of squares, and sum these by C^-1 w.
+        values, vectors = np.linalg.eigh(matrix(len(w)))
+        columns = long(vectors / np.sqrt(values))
+        turned = np.abs(long((vectors * np.sqrt(values)).T) @ w)
+        sizes = np.abs(long(p.X)) @ (np.abs(columns) @ turned) + abs(free)
     if penalty == "normalized_entropy":
         # Shares as rounded do not sum to one.
         z, w = (z - free) / w.sum() + free, w / w.sum()

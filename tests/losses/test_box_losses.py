@@ -114,6 +114,23 @@ def test_conjugates_are_suprema_over_scores(name):
         )
 
 
+@each_loss
+def test_conjugates_are_infinite_out_of_the_box_but_for_rounding(name):
+    """Convex combinations of a dual point with itself leave the box by rounding."""
+    loss, (_, targets, weights) = LOSSES[name].oracle, rows(name)
+    for end, sign in zip(DUAL_FORMS[name][1:3], (-1.0, 1.0), strict=True):
+        if np.isfinite(end):
+            v = np.full(N, float(end))
+            u = dual_of(name, v, targets, weights)
+            for share in np.random.default_rng(3).random(20):
+                mixed = (1.0 - share) * u + share * u
+                assert np.isfinite(loss.conjugate(mixed, targets, weights))
+            v[-1] += sign * 1e-9
+            u = dual_of(name, v, targets, weights)
+            assert loss.conjugate(u, targets, weights) == np.inf
+
+
+
 def usual_form(name, z, y):
     """Return the loss of each row as it is usually written."""
     if name == "novelty":

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from sklearn_subqn._core.losses import Cox, DualLoss
+from sklearn_subqn._core.objectives.free_columns import lower_bound
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.regularizers import L2, PartlyFree
 from sklearn_subqn._core.rows.design import Design
 
 KINDS = [
@@ -161,7 +162,31 @@ def test_newton_reaches_a_proven_optimum(ties):
     w = np.zeros(4)
     for _ in range(10):
         point = objective.at(w)
-        w = w - np.linalg.solve(point.hessian.matrix(), point.gradient)
+        hessian = risk.hessian(point.curvature).matrix()
+        w = w - np.linalg.solve(hessian, risk.adjoint(point.dual))
     point = objective.at(w)
     bound = objective.dual_value(point.cut)
     assert 0.0 <= point.value - bound < 1e-10
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_bounds_without_a_penalty_near_the_optimum(ties):
+    """The gap at a point falls with the square of its distance."""
+    rng = np.random.default_rng(8)
+    time, event, s, *_ = problem(rng, 60, False, False)
+    X = rng.normal(size=(60, 3))
+    risk = Risk(
+        Design(X, fit_intercept=False), DualLoss(Cox(time, event, ties)), time, s
+    )
+    free = Objective(risk, PartlyFree(L2(3), np.ones(3, dtype=bool)), 1.0)
+    w = np.zeros(3)
+    for _ in range(20):
+        point = free.at(w)
+        hessian = risk.hessian(point.curvature).matrix()
+        w = w - np.linalg.solve(hessian, risk.adjoint(point.dual))
+    least = free.at(w).value
+    for distance in (1e-3, 1e-5):
+        point = free.at(w + distance)
+        bound = lower_bound(point, [point.dual], np.inf)
+        assert bound <= least
+        assert point.value - bound <= 10.0 * distance**2

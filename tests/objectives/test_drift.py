@@ -67,10 +67,10 @@ def test_drift_bounds_the_rounding_errors_of_updates(seed, n_steps, overshoot):
         assert refreshed is point
 
 
-def softmax_objective(rng):
-    """Of three classes; scores less their mean give the same risk."""
-    X, y = rng.normal(size=(30, 4)), rng.integers(0, 3, size=30)
-    design = Design(X, n_outputs=3)
+def softmax_objective(rng, k=3):
+    """Of classes; scores less their mean give the same risk."""
+    X, y = rng.normal(size=(30, 4)), rng.integers(0, k, size=30)
+    design = Design(X, n_outputs=k)
     risk = Risk(design, MULTINOMIAL_LOSS, y, np.full(30, 1.0 / 30))
     return Objective(risk, L2(design.n_coef), 1e-2)
 
@@ -221,3 +221,24 @@ def test_the_objective_after_terms_that_cancel_is_that_of_the_coefficients():
         exact, size = log_loss_of_terms(model.coef_, X, y, 1e3)
         rounding_of_terms = 1e-15 * size + 1e-12 * float(exact)
         assert abs(model.objective_ - exact) <= rounding_of_terms
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_cuts_of_several_intercepts_do_not_depend_on_them(k):
+    """Away from the best intercepts they are those of nearby balanced duals."""
+    objective = softmax_objective(np.random.default_rng(k), k)
+    n, rng = objective.regularizer.n_penalized, np.random.default_rng(0)
+    assert objective.n_free == k
+    values, bounds = [], []
+    for w in 0.3 * rng.normal(size=(20, objective.n_params)):
+        point = objective.at(w)
+        assert point.cut.is_balanced(n)
+        values.append(point.value)
+        bounds.append(point.lower_bound)
+        for other in rng.normal(size=(5, objective.n_params)):
+            cut = point.cut
+            sizes = cut.error * (objective.column_sizes @ np.abs(other[:n]))
+            height = float(cut.normal @ other) + cut.offset - sizes
+            assert height <= objective.at(other).risk
+    assert np.isfinite(bounds).all()
+    assert max(bounds) <= min(values)
