@@ -162,8 +162,7 @@ def test_newton_reaches_a_proven_optimum(ties):
     w = np.zeros(4)
     for _ in range(10):
         point = objective.at(w)
-        hessian = risk.hessian(point.curvature).matrix()
-        w = w - np.linalg.solve(hessian, risk.adjoint(point.dual))
+        w = w - np.linalg.solve(point.hessian.matrix(), point.gradient)
     point = objective.at(w)
     bound = objective.dual_value(point.cut)
     assert 0.0 <= point.value - bound < 1e-10

@@ -20,6 +20,8 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rounding import rounding
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.steps import intercepts
+from sklearn_subqn._core.steps.intercepts import minimize_intercept
 
 LONG = np.longdouble
 
@@ -242,3 +244,18 @@ def test_cuts_of_several_intercepts_do_not_depend_on_them(k):
             assert height <= objective.at(other).risk
     assert np.isfinite(bounds).all()
     assert max(bounds) <= min(values)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_intercepts_near_the_best_ones_need_no_line_search(k, monkeypatch):
+    """Newton's method converges there by whole steps."""
+    rng = np.random.default_rng(k)
+    objective = softmax_objective(rng, k)
+    best = minimize_intercept(objective.at(0.3 * rng.normal(size=objective.n_params)))
+    monkeypatch.setattr(intercepts, "minimize_smooth", None)
+    for _ in range(10):
+        w = best.w.copy()
+        w[-k:] += 0.1 * rng.normal(size=k)
+        settled = minimize_intercept(objective.at(w))
+        assert settled.value == pytest.approx(best.value, rel=1e-12)
+        assert settled.cut.is_balanced(objective.regularizer.n_penalized)
