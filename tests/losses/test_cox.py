@@ -189,3 +189,19 @@ def test_bounds_without_a_penalty_near_the_optimum(ties):
         bound = lower_bound(point, [point.dual], np.inf)
         assert bound <= least
         assert point.value - bound <= 10.0 * distance**2
+
+
+def test_cuts_of_values_near_zero_are_below_them():
+    """Of rows that are equal: the value is -s ln s, of one minus a rounded number."""
+    for share in np.logspace(-9, -3, 200):
+        s = np.array([share, 1.0 - share])
+        loss = DualLoss(Cox(np.array([2.0, 1.0]), np.ones(2, dtype=bool), "efron"))
+        design = Design(np.zeros((2, 1)), fit_intercept=False)
+        objective = Objective(Risk(design, loss, s, s), L2(1), 1.0)
+        point = objective.at(np.zeros(1))
+        exact = s.astype(np.longdouble)
+        exact /= exact.sum()
+        value = -exact[1] * np.log1p(-exact[0])
+        for cut in (point.cut, point.cut_of(point.gradient)):
+            assert cut.offset <= value
+            assert value - cut.offset <= 1e-12
