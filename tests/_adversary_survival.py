@@ -132,8 +132,8 @@ def _better(loss: Any, X: Any, w: Any, s: Any) -> Any:
 def check_likelihood(seed: int) -> list[str]:
     """Return what is wrong with the bounds of a partial likelihood without a penalty.
 
-    Features may be far from zero, nearly equal, or in unequal units, one of them huge in
-    one row; weights may be tiny, and the order of events nearly that of a feature.
+    Features may be far from zero, nearly equal, in unequal units, or huge in one row;
+    weights may be tiny, and the order of events nearly that of a feature.
     """
     rng = np.random.default_rng([41, seed])
     n, d = int(rng.integers(4, 25)), int(rng.integers(1, 4))

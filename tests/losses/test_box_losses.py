@@ -132,7 +132,6 @@ def test_conjugates_are_infinite_out_of_the_box_but_for_rounding(name):
             assert loss.conjugate(u, targets, weights) == np.inf
 
 
-
 def usual_form(name, z, y):
     """Return the loss of each row as it is usually written."""
     if name == "novelty":

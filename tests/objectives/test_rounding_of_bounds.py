@@ -166,7 +166,10 @@ def test_changes_of_duals_that_correct_sums_are_bounded(n_columns):
     """By the inverse of the exact X^T D X: |x_i (X^T D X)^-1 e| for all |e| <= lost."""
     rng = np.random.default_rng(n_columns)
     for _ in range(100):
-        X, weights = rng.normal(size=(n_columns + 1, n_columns)), rng.random(n_columns + 1)
+        X, weights = (
+            rng.normal(size=(n_columns + 1, n_columns)),
+            rng.random(n_columns + 1),
+        )
         lost = 1e-16 * rng.random(n_columns)
         inverse = _Inverse(Design(X, fit_intercept=False), weights)
         assert not inverse.is_completed()
@@ -183,7 +186,7 @@ def test_changes_of_duals_that_correct_sums_are_bounded(n_columns):
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_shares_of_cuts_that_cancel_against_the_infimum_are_not_too_large(sign):
-    """Under an L1 norm; Poisson's loss of large counts has an infimum far below zero."""
+    """Under an L1 norm; the infimum of Poisson's loss is far below zero."""
     rng = np.random.default_rng(4)
     X, y = gaussian_data(rng, 30, 1)
     counts, loss = 1e3 * (2.0 + y), regression_losses(quantile=0.3)["poisson"]
