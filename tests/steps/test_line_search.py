@@ -571,6 +571,12 @@ SEARCHED = {
         lambda t: np.exp(t) - 5.0,
         np.log(5),
     ),
+    # Tangents at its steep side meet the others a fiftieth nearer each time.
+    "steep exponential": (
+        lambda t: np.exp(50.0 * (t - 1.3)) / 50.0 - t,
+        lambda t: np.exp(50.0 * (t - 1.3)) - 1.0,
+        1.3,
+    ),
 }
 
 
