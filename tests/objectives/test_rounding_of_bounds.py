@@ -45,7 +45,7 @@ def test_mixed_cuts_are_below_the_mixture_of_the_cuts(m):
         normals = rng.normal(size=(m, 3))
         # Each normal is exact, and at most its norm in columns of size one.
         norms = np.abs(normals).max(axis=1)
-        offsets = rng.normal(size=m) + 10.0
+        offsets = rng.normal(size=m) + rng.choice([-10.0, 10.0])
         others = np.column_stack([offsets, np.zeros(m), norms])
         cut = Cut.mixed(shares, normals, others)
         # The exact shares sum to one.
