@@ -542,11 +542,11 @@ def test_functions_that_end_flat_do_so_in_all_units(unit):
     slope, kinks = -unit, [1.0, 2.0]
     for rest, minimizer in ((1e-16, 2.0), (1e-6, np.inf)):
         jumps = np.array([0.5, 0.5 - rest]) * unit
-        assert minimize_piecewise(piecewise(slope, 0.0, kinks, jumps)) == minimizer
+        assert exact_line_search(piecewise(slope, 0.0, kinks, jumps)) == minimizer
     # A parabola up to the kink at 2.
     for rest, minimizer in ((1e-14, 2.0), (1e-6, np.inf)):
         f = piecewise(-3.0 * unit, unit, [2.0], [(3.0 - rest) * unit], [-unit])
-        assert minimize_piecewise(f) == minimizer
+        assert exact_line_search(f) == minimizer
 
 
 #: Convex functions by value and slope, with their smallest minimizers.
