@@ -365,6 +365,13 @@ def _of_one_score(
     free = LONG(0) if name.startswith(RANKS) else np.ravel(intercept)[0]
     z = exact_scores(p.X, w, free)[:, 0]
     sizes = sizes_of_scores(p.X, w, free)[:, 0]
+    if penalty == "quadratic":
+        # Fits know the products of X with the columns C in which the penalty is a sum
+        # of squares, and sum these by C^-1 w.
+        values, vectors = np.linalg.eigh(matrix(len(w)))
+        columns = long(vectors / np.sqrt(values))
+        turned = np.abs(long((vectors * np.sqrt(values)).T) @ w)
+        sizes = np.abs(long(p.X)) @ (np.abs(columns) @ turned) + abs(free)
     if penalty == "normalized_entropy":
         # Shares as rounded do not sum to one.
         z, w = (z - free) / w.sum() + free, w / w.sum()
@@ -1121,6 +1128,7 @@ FAMILIES: list[list[Case]] = [
     )
 ]
 CASES = [case for family in FAMILIES for case in family]
+GROUPED = [case for case in CASES if case.name.split("-", 1)[-1] in GROUP_NORMS]
 
 
 # Fits, and what is wrong with them.
@@ -1279,7 +1287,17 @@ def polished(case: Case, model: Any, p: Problem, n_rounds: int = 2) -> Any:
 
 def check(seed: int, most_seconds: float = MOST_SECONDS) -> list[str]:
     """Return what is wrong with the fits of one problem, by three of the solvers."""
-    case, p = hard_case(seed)
+    return _check(*hard_case(seed), most_seconds)
+
+
+def check_groups(seed: int) -> list[str]:
+    """Return the same for one of the kinds whose coefficients are in groups."""
+    rng = np.random.default_rng([43, seed])
+    case = GROUPED[rng.integers(len(GROUPED))]
+    return _check(case, problem_of(case, seed), MOST_SECONDS)
+
+
+def _check(case: Case, p: Problem, most_seconds: float) -> list[str]:
     solvers = p.rng.permutation(case.solvers)[:3].tolist()
     case = case._replace(solvers=solvers)
     tol = float(p.rng.choice([1e-3, 1e-6, 1e-10]))

@@ -6,7 +6,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _adversary import Case, Problem, Terms, _names, compare, problem
+from _adversary import (
+    Case,
+    Problem,
+    Terms,
+    _names,
+    compare,
+    first,
+    fitted,
+    judged,
+    problem,
+)
 from _formulas import LONG, PENALTIES, exact_scores, long, sizes_of_scores
 
 from sklearn_subqn import CoxRegression
@@ -94,3 +104,71 @@ def check_survival(seed: int) -> list[str]:
     case = case._replace(solvers=rng.permutation(case.solvers)[:3].tolist())
     tol = float(rng.choice([1e-3, 1e-6, 1e-10]))
     return compare(case, p, tol, int(rng.choice([5, 30, 300])))
+
+
+def _better(loss: Any, X: Any, w: Any, s: Any) -> Any:
+    """Return coefficients with a smaller risk, by Newton's steps and by long ones."""
+
+    def risk(w: Any) -> float:
+        return float(loss.value(X @ w, None, s))
+
+    for _ in range(40):
+        sums = loss.at(X @ w, s)
+        hessian = X.T @ np.column_stack([sums.curvature.apply(x) for x in X.T.copy()])
+        gradient = X.T @ loss.subgradient(X @ w, None, s)
+        ridges = np.trace(hessian) * np.array([0.0, 1e-12, 1e-6])
+        trials = [w * LONG(1 + 10.0**-k) for k in range(4)]
+        for ridge in ridges:
+            inverse = np.linalg.pinv(hessian + ridge * np.eye(len(w)), rcond=1e-15)
+            step = inverse @ gradient
+            trials += [w - size * step for size in (1e3, 10.0, 1.0, 0.25, 0.02, 1e-4)]
+        best = min(trials, key=lambda trial: risk(trial.astype(float)))
+        if not risk(best.astype(float)) < risk(w):
+            return w
+        w = best.astype(float)
+    return w
+
+
+def check_likelihood(seed: int) -> list[str]:
+    """Return what is wrong with the bounds of a partial likelihood without a penalty.
+
+    Features may be far from zero, nearly equal, in unequal units, or huge in one row;
+    weights may be tiny, and the order of events nearly that of a feature.
+    """
+    rng = np.random.default_rng([41, seed])
+    n, d = int(rng.integers(4, 25)), int(rng.integers(1, 4))
+    X, kind = rng.normal(size=(n, d)), rng.integers(5)
+    if kind == 1:
+        X += 10.0 ** rng.uniform(0, 6)
+    elif kind == 2:
+        X[:, -1] = X[:, 0] + 10.0 ** rng.uniform(-12, -3) * rng.normal(size=n)
+    elif kind == 3:
+        X *= 10.0 ** rng.uniform(-6, 6, size=d)
+    elif kind == 4:
+        X[rng.integers(n), 0] *= 10.0 ** rng.uniform(1, 8)
+    time = rng.integers(1, rng.integers(3, 2 * n + 2), size=n).astype(float)
+    if rng.random() < 0.5:
+        order = X[:, 0] / max(np.abs(X[:, 0]).max(), 1.0)
+        time = np.ceil(10.0 * np.exp(0.3 * rng.normal(size=n) - order))
+    event = rng.random(n) < 0.7
+    event[0] = True
+    weights = np.ones(n)
+    if rng.random() < 0.6:
+        weights = 10.0 ** rng.uniform(-16.0 * rng.random(), 0, size=n)
+    y = np.column_stack([np.full(n, -1.0), time, event])
+    none = np.zeros(n)
+    p = Problem(X, y, weights, 0.0, False, rng, groups=none, more=none)
+    ties = ("efron", "breslow")[rng.integers(2)]
+    case, fits = _case(ties, "l2"), []
+    for tol in (1e-3, 1e-8):
+        fits.append((f"alpha=0 {tol}", fitted(case, p, "auto", tol=tol)))
+    wrong = judged(case, p, fits)
+    for name, model in fits:
+        if model is not None:
+            w = _better(Cox(time, event, ties), X, model.coef_, weights / weights.sum())
+            terms = case.terms(long(w), LONG(0), p)
+            best = terms.value(0.0) + terms.own_rounding()
+            bound = first(model.objective_) - first(model.dual_gap_)
+            if bound > best + np.spacing(abs(first(model.objective_))):
+                wrong.append(f"{case.name} {name}: {bound!r} above {best!r}")
+    return wrong

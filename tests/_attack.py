@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from _adversary import check
+from _adversary import check, check_groups
 from _adversary_calls import (
     check_functions,
     check_losses,
@@ -22,6 +22,7 @@ from _adversary_calls import (
 )
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
+from _adversary_survival import check_likelihood, check_survival
 from _adversary_units import check_originals, check_units
 
 #: What is wrong with the problem of a seed, by kinds of attacks.
@@ -37,6 +38,9 @@ KINDS: dict[str, Callable[[int], list[str]]] = {
     "paths": check_paths,
     "functions": check_functions,
     "losses": check_losses,
+    "groups": check_groups,
+    "survival": check_survival,
+    "likelihood": check_likelihood,
 }
 
 #: Processor time of one problem that is worth a line, in seconds.

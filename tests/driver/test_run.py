@@ -62,6 +62,20 @@ def test_stops_once_the_relative_gap_is_proven():
     assert result.gap == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("points_prove", [False, True])
+def test_points_prove_where_iterates_do_not(points_prove):
+    """Of the three bounds one is the iterate's own, worse than the point's."""
+
+    def solver():
+        for value, own in ((3.0, -np.inf), (2.8, 1.0), (2.6, -np.inf)):
+            point = SimpleNamespace(w=np.zeros(1), value=value, lower_bound=value - 0.5)
+            yield Iterate(point, lower_bound=own)
+
+    result = run(solver(), Stopping(0.0), max_iter=10, points_prove=points_prove)
+    known = [2.5, 2.5, 2.5] if points_prove else [-np.inf, 1.0, 1.0]
+    assert result.history.lower_bound == known
+
+
 @pytest.mark.parametrize(("first", "last"), [(3, 40), (20, 100), (30, 130)])
 def test_what_was_asked_for_limits_the_iterations_beyond_it(first, last):
     """More exactness takes a multiple of the iterations so far, a hundred at most."""

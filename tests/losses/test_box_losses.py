@@ -10,6 +10,7 @@ import pytest
 from _formulas import DUAL_FORMS, ONE_SCORE
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_subqn._core.kernels import row_loss as kernel
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
@@ -18,6 +19,7 @@ from sklearn_subqn._core.losses import (
     Quadratic,
     regression_losses,
 )
+from sklearn_subqn._core.losses._base import RowForm
 
 LABELS = dict(BINARY_LOSSES)
 NUMBERS = {
@@ -112,6 +114,22 @@ def test_conjugates_are_suprema_over_scores(name):
         assert not loss.oracle.feasible(
             dual_of(name, one * (low - 0.1), y, one), y, one
         )
+
+
+@each_loss
+def test_conjugates_are_infinite_out_of_the_box_but_for_rounding(name):
+    """Convex combinations of a dual point with itself leave the box by rounding."""
+    loss, (_, targets, weights) = LOSSES[name].oracle, rows(name)
+    for end, sign in zip(DUAL_FORMS[name][1:3], (-1.0, 1.0), strict=True):
+        if np.isfinite(end):
+            v = np.full(N, float(end))
+            u = dual_of(name, v, targets, weights)
+            for share in np.random.default_rng(3).random(20):
+                mixed = (1.0 - share) * u + share * u
+                assert np.isfinite(loss.conjugate(mixed, targets, weights))
+            v[-1] += sign * 1e-9
+            u = dual_of(name, v, targets, weights)
+            assert loss.conjugate(u, targets, weights) == np.inf
 
 
 def usual_form(name, z, y):
@@ -237,3 +255,37 @@ def test_kinks_are_where_slopes_to_both_sides_differ(name):
     assert 5 < len(kinks) < 40
     u = loss.oracle.argsup(scores, p, targets, weights)
     assert_allclose((u * p)[kinks], (weights * ahead)[kinks], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("width", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("ridge", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("tube", [0.0, 0.3])
+def test_boxes_are_maxima_over_their_variables(tube, ridge, width, labels):
+    """Of v t - tube |v| - ridge v² / 2 - width (v - center)² / 2, by a fine grid."""
+    form = RowForm(0, labels, -0.5, 1.0, tube, ridge, width)
+    rng = np.random.default_rng(0)
+    grid = np.linspace(-0.5, 1.0, 3001)
+    center, s = rng.uniform(-0.5, 1.0, 40), rng.random(40)
+    y = rng.choice([-1.0, 1.0], 40) if labels else rng.normal(size=40)
+    z = 1.5 * rng.normal(size=40)
+    signs = y if labels else np.ones(40)
+
+    def terms(v):
+        return tube * np.abs(v) + 0.5 * ridge * v**2
+
+    t = (signs * (y - z))[:, np.newaxis]
+    moved = 0.5 * width * (grid - center[:, np.newaxis]) ** 2
+    heights = t * grid - terms(grid) - moved
+    best, of_width = grid[heights.argmax(axis=1)], center if width else None
+    value = kernel.value(form, z, y, s, of_width)
+    assert value == pytest.approx(s @ heights.max(axis=1), abs=1e-5)
+    out = np.empty(40)
+    kernel.derivatives(form, z, y, s, of_width, 1, 0.0, 1.0, out)
+    assert_allclose(out, -s * signs * best, atol=1e-3)
+    v = rng.uniform(-0.5, 1.0, 40)
+    u = -s * signs * v
+    conjugate, size = kernel.conjugate(form, u, y, s, of_width)
+    moved = 0.5 * width * (v - center) ** 2
+    assert conjugate == pytest.approx(u @ y + s @ (terms(v) + moved), rel=1e-13)
+    assert size == pytest.approx(2.0 * np.abs(u) @ np.abs(y) + width * s @ center**2)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from sklearn_subqn._core.losses import Cox, DualLoss
+from sklearn_subqn._core.objectives.free_columns import lower_bound
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.regularizers import L2, PartlyFree
 from sklearn_subqn._core.rows.design import Design
 
 KINDS = [
@@ -165,3 +166,42 @@ def test_newton_reaches_a_proven_optimum(ties):
     point = objective.at(w)
     bound = objective.dual_value(point.cut)
     assert 0.0 <= point.value - bound < 1e-10
+
+
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_bounds_without_a_penalty_near_the_optimum(ties):
+    """The gap at a point falls with the square of its distance."""
+    rng = np.random.default_rng(8)
+    time, event, s, *_ = problem(rng, 60, False, False)
+    X = rng.normal(size=(60, 3))
+    risk = Risk(
+        Design(X, fit_intercept=False), DualLoss(Cox(time, event, ties)), time, s
+    )
+    free = Objective(risk, PartlyFree(L2(3), np.ones(3, dtype=bool)), 1.0)
+    w = np.zeros(3)
+    for _ in range(20):
+        point = free.at(w)
+        hessian = risk.hessian(point.curvature).matrix()
+        w = w - np.linalg.solve(hessian, risk.adjoint(point.dual))
+    least = free.at(w).value
+    for distance in (1e-3, 1e-5):
+        point = free.at(w + distance)
+        bound = lower_bound(point, [point.dual], np.inf)
+        assert bound <= least
+        assert point.value - bound <= 10.0 * distance**2
+
+
+def test_cuts_of_values_near_zero_are_below_them():
+    """Of rows that are equal: the value is -s ln s, of one minus a rounded number."""
+    for share in np.logspace(-9, -3, 200):
+        s = np.array([share, 1.0 - share])
+        loss = DualLoss(Cox(np.array([2.0, 1.0]), np.ones(2, dtype=bool), "efron"))
+        design = Design(np.zeros((2, 1)), fit_intercept=False)
+        objective = Objective(Risk(design, loss, s, s), L2(1), 1.0)
+        point = objective.at(np.zeros(1))
+        exact = s.astype(np.longdouble)
+        exact /= exact.sum()
+        value = -exact[1] * np.log1p(-exact[0])
+        for cut in (point.cut, point.cut_of(point.gradient)):
+            assert cut.offset <= value
+            assert value - cut.offset <= 1e-12

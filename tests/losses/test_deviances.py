@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from _door import Deviance, Entropy, regression_losses
 from numpy.testing import assert_allclose
+from scipy import special
 from sklearn.linear_model import GammaRegressor, TweedieRegressor
 from sklearn.metrics import d2_tweedie_score, mean_tweedie_deviance
 
@@ -89,6 +90,27 @@ def test_conjugates_are_suprema_over_scores(power):
         assert conjugate == pytest.approx(supremum, rel=1e-8, abs=1e-13 * size)
         equal = u @ [z] - loss.value(np.array([z]), y, one)
         assert conjugate == pytest.approx(equal, abs=1e-14 * size)
+
+
+@pytest.mark.parametrize("power", [1.0, *POWERS])
+def test_sizes_are_sums_of_all_terms_at_a_dual_point_and_at_zero(power):
+    """At v = exp(b z) and w = y exp(-a z), and at v = w = y^b."""
+    loss, a, b = Deviance(power), power - 1.0, 2.0 - power
+    scores, targets, weights = rows(power)
+    scores /= 4.0
+    terms = np.zeros(N)
+    at_zero = targets**b
+    pairs = [(np.exp(b * scores), targets * np.exp(-a * scores)), (at_zero, at_zero)]
+    for v, w in pairs:
+        if b:
+            terms += (np.abs(special.xlogy(v, v)) + v) / b
+        if a:
+            logs = np.abs(special.xlogy(w, w)) + np.abs(special.xlogy(w, targets))
+            terms += (logs + w) / a
+    u = loss.subgradient(scores, targets, weights)
+    assert loss.conjugate_size(u, targets, weights, 0.0) == pytest.approx(
+        weights @ terms, rel=1e-10
+    )
 
 
 @each_power
@@ -301,3 +323,37 @@ def test_rounding_of_duals_of_repeated_rows_is_that_of_their_weight(power):
     once = loss.distance(u, targets, weights)
     twice = loss.distance(*(np.tile(x, 2) for x in (0.5 * u, targets, 0.5 * weights)))
     assert twice == pytest.approx(once, rel=1e-13)
+
+
+@each_power
+def test_derivatives_by_an_intercept_where_exponentials_end(power):
+    """A shift of all scores brings some to the tangents of their exponentials."""
+    loss, weights = Deviance(power), np.full(3, 1.0 / 3.0)
+    ones = np.ones(3)
+    for targets in (np.exp([0.0, 30.0, 49.0]), np.exp([-40.0, -2.0, 0.0])):
+        for far in (-45.0, 0.0, 45.0):
+            at = loss.derivatives(np.full(3, far), ones, targets, weights)
+            for step in (-60.0, -1.0, 1.0, 60.0):
+                there = np.full(3, far + step)
+                slope = loss.subgradient(there, targets, weights).sum()
+                curvature = loss.curvature(there, targets, weights).diagonal().sum()
+                assert_allclose(at(step), (slope, curvature), rtol=1e-9)
+
+
+@each_power
+def test_duals_may_move_within_the_domain_only(power):
+    """Either way by the leeway, which is zero at ends of the domain only."""
+    loss = Deviance(power)
+    scores, targets, weights = rows(power)
+    u = loss.subgradient(scores, targets, weights)
+    leeway = loss.leeway(u, targets, weights)
+    assert np.all(leeway > 0.0)
+    for share in (-1.0, 1.0):
+        moved = u + share * leeway
+        assert loss.feasible(moved, targets, weights).all()
+        assert np.isfinite(loss.conjugate(moved, targets, weights))
+    if power < 2.0:
+        # Duals of positive targets have no ends.
+        inner = targets > 0.0
+        usual = np.abs(u).sum() * weights[inner]
+        assert_allclose(leeway[inner], usual, rtol=1e-12)

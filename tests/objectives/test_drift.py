@@ -20,6 +20,8 @@ from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rounding import rounding
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.steps import intercepts
+from sklearn_subqn._core.steps.intercepts import minimize_intercept
 
 LONG = np.longdouble
 
@@ -67,10 +69,10 @@ def test_drift_bounds_the_rounding_errors_of_updates(seed, n_steps, overshoot):
         assert refreshed is point
 
 
-def softmax_objective(rng):
-    """Of three classes; scores less their mean give the same risk."""
-    X, y = rng.normal(size=(30, 4)), rng.integers(0, 3, size=30)
-    design = Design(X, n_outputs=3)
+def softmax_objective(rng, k=3):
+    """Of classes; scores less their mean give the same risk."""
+    X, y = rng.normal(size=(30, 4)), rng.integers(0, k, size=30)
+    design = Design(X, n_outputs=k)
     risk = Risk(design, MULTINOMIAL_LOSS, y, np.full(30, 1.0 / 30))
     return Objective(risk, L2(design.n_coef), 1e-2)
 
@@ -221,3 +223,39 @@ def test_the_objective_after_terms_that_cancel_is_that_of_the_coefficients():
         exact, size = log_loss_of_terms(model.coef_, X, y, 1e3)
         rounding_of_terms = 1e-15 * size + 1e-12 * float(exact)
         assert abs(model.objective_ - exact) <= rounding_of_terms
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_cuts_of_several_intercepts_do_not_depend_on_them(k):
+    """Away from the best intercepts they are those of nearby balanced duals."""
+    objective = softmax_objective(np.random.default_rng(k), k)
+    n, rng = objective.regularizer.n_penalized, np.random.default_rng(0)
+    assert objective.n_free == k
+    values, bounds = [], []
+    for w in 0.3 * rng.normal(size=(20, objective.n_params)):
+        point = objective.at(w)
+        assert point.cut.is_balanced(n)
+        values.append(point.value)
+        bounds.append(point.lower_bound)
+        for other in rng.normal(size=(5, objective.n_params)):
+            cut = point.cut
+            sizes = cut.error * (objective.column_sizes @ np.abs(other[:n]))
+            height = float(cut.normal @ other) + cut.offset - sizes
+            assert height <= objective.at(other).risk
+    assert np.isfinite(bounds).all()
+    assert max(bounds) <= min(values)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_intercepts_near_the_best_ones_need_no_line_search(k, monkeypatch):
+    """Newton's method converges there by whole steps."""
+    rng = np.random.default_rng(k)
+    objective = softmax_objective(rng, k)
+    best = minimize_intercept(objective.at(0.3 * rng.normal(size=objective.n_params)))
+    monkeypatch.setattr(intercepts, "minimize_smooth", None)
+    for _ in range(10):
+        w = best.w.copy()
+        w[-k:] += 0.1 * rng.normal(size=k)
+        settled = minimize_intercept(objective.at(w))
+        assert settled.value == pytest.approx(best.value, rel=1e-12)
+        assert settled.cut.is_balanced(objective.regularizer.n_penalized)

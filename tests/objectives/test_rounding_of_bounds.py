@@ -9,9 +9,11 @@ import pytest
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
+from sklearn_subqn._core.objectives.free_columns import _Inverse
 from sklearn_subqn._core.objectives.objective import Cut, Dual
 from sklearn_subqn._core.regularizers import Bounded, ElasticNet
+from sklearn_subqn._core.rows.design import Design
 
 
 def exact(numbers):
@@ -20,6 +22,17 @@ def exact(numbers):
 
 def dot(a, b):
     return sum((x * y for x, y in zip(exact(a), exact(b), strict=True)), Fraction(0))
+
+
+def solved(matrix, right):
+    """Return the solution of a system of fractions, by Gauss and Jordan."""
+    rows = [[*row, b] for row, b in zip(matrix, right, strict=True)]
+    for i, pivot in enumerate(rows):
+        pivot[:] = [x / pivot[i] for x in pivot]
+        for other in rows:
+            if other is not pivot:
+                other[:] = [x - other[i] * p for x, p in zip(other, pivot, strict=True)]
+    return [row[-1] for row in rows]
 
 
 @pytest.mark.parametrize("m", [2, 3, 40])
@@ -32,7 +45,7 @@ def test_mixed_cuts_are_below_the_mixture_of_the_cuts(m):
         normals = rng.normal(size=(m, 3))
         # Each normal is exact, and at most its norm in columns of size one.
         norms = np.abs(normals).max(axis=1)
-        offsets = rng.normal(size=m) + 10.0
+        offsets = rng.normal(size=m) + rng.choice([-10.0, 10.0])
         others = np.column_stack([offsets, np.zeros(m), norms])
         cut = Cut.mixed(shares, normals, others)
         # The exact shares sum to one.
@@ -146,6 +159,52 @@ def test_values_of_cuts_hold_for_every_normal_within_the_error(l1_ratio, alpha, 
         bound = objective.dual_value(cut)
         assert Fraction(bound) <= best
         assert_allclose(bound, float(best), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_changes_of_duals_that_correct_sums_are_bounded(n_columns):
+    """By the inverse of the exact X^T D X: |x_i (X^T D X)^-1 e| for all |e| <= lost."""
+    rng = np.random.default_rng(n_columns)
+    for _ in range(100):
+        X, weights = (
+            rng.normal(size=(n_columns + 1, n_columns)),
+            rng.random(n_columns + 1),
+        )
+        lost = 1e-16 * rng.random(n_columns)
+        inverse = _Inverse(Design(X, fit_intercept=False), weights)
+        assert not inverse.is_completed()
+        found = inverse.largest_changes(lost, 0.0)
+        gram = [[dot(weights * a, b) for b in X.T] for a in X.T]
+        for x, bound in zip(X, found, strict=True):
+            change = solved(gram, exact(x))
+            worst = sum(abs(c) * e for c, e in zip(change, exact(lost), strict=True))
+            assert Fraction(bound) >= worst
+            # A single column has no slack but rounding.
+            if n_columns == 1:
+                assert bound <= float(worst) * (1.0 + 1e-14)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_shares_of_cuts_that_cancel_against_the_infimum_are_not_too_large(sign):
+    """Under an L1 norm; the infimum of Poisson's loss is far below zero."""
+    rng = np.random.default_rng(4)
+    X, y = gaussian_data(rng, 30, 1)
+    counts, loss = 1e3 * (2.0 + y), regression_losses(quantile=0.3)["poisson"]
+    for _ in range(200):
+        alpha = float(rng.uniform(0.1, 1.0))
+        objective = binary_objective(
+            X, counts, loss=loss, alpha=alpha, fit_intercept=False
+        ).with_regularizer(ElasticNet(1, 1.0))
+        infimum = objective.risk_infimum
+        slope = alpha * rng.uniform(1.5, 3.0)
+        # The cut and the infimum have a sum near zero.
+        offset = infimum * (1.0 - slope / alpha)
+        cut = Cut(np.array([sign * slope]), float(offset))
+        share = Fraction(alpha) / Fraction(slope)
+        best = share * Fraction(offset) + (1 - share) * Fraction(infimum)
+        bound = objective.dual_value(cut)
+        assert Fraction(bound) <= best
+        assert bound >= float(best) - 1e-14 * abs(infimum)
 
 
 def test_values_of_cuts_where_only_one_point_is_allowed():

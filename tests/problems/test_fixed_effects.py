@@ -129,6 +129,13 @@ def test_level_without_leeway_proves_nothing_where_its_sum_is_not_zero():
     assert length == 0.5
 
 
+def test_levels_are_not_counted_among_columns_that_are_few(monkeypatch):
+    """A matrix of 400 levels would be too large, that of the other columns is not."""
+    X, y = panel("poisson")
+    monkeypatch.setattr(free_columns, "COPY_SIZE", 1000)
+    assert fitted(X, y, "poisson").dual_gap_ <= 1e-7
+
+
 def test_changes_that_correct_rounding_are_bounded():
     X, _ = panel("squared_error")
     design = Design(X)

@@ -12,7 +12,7 @@ from sklearn_subqn._core.rows import linear_map, second_moments
 from sklearn_subqn._core.rows.column_maps import InPlace
 from sklearn_subqn._core.rows.columns import MatrixColumns
 from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.rows.row_views import SomeRows
+from sklearn_subqn._core.rows.row_views import SomeRows, array_of, columns_of
 
 
 @pytest.fixture(autouse=True)
@@ -380,6 +380,26 @@ def test_rows(container):
     expected = X[rows] @ w[:14].reshape(7, 2) + w[14:]
     assert_allclose(subset.forward(w), expected, atol=1e-14)
     assert subset.n_rows == 4
+
+
+@pytest.mark.parametrize("part", [[-1, 0, -3], np.arange(6) % 2 == 0, slice(1, 5, 2)])
+def test_rows_and_columns_are_selected_as_numpy_does(part):
+    X = np.random.default_rng(0).normal(size=(13, 6))
+    part = part if isinstance(part, slice) else np.array(part)
+    for rows in (range(1, 13, 2), np.arange(1, 13, 2)):
+        some = SomeRows(X, rows)[part]
+        assert_array_equal(some.copy(), X[rows][part])
+        assert_array_equal(columns_of(SomeRows(X, rows), part), X[rows][:, part])
+    for stored in (X, np.asfortranarray(X), sparse.csr_array(X)):
+        assert_array_equal(array_of(columns_of(stored, part)), X[:, part])
+
+
+def test_rows_that_do_not_exist_are_refused():
+    X = np.zeros((5, 3))
+    with pytest.raises(IndexError):
+        SomeRows(X, range(5))[np.array([5])].copy()
+    with pytest.raises(IndexError):
+        columns_of(X, np.array([3]))
 
 
 @pytest.mark.parametrize("n", [5, 23])

@@ -19,7 +19,7 @@ from sklearn_subqn._core.objectives.risk_by_oracle import (
 from sklearn_subqn._core.regularizers import L2, ElasticNet, NormalizedEntropy
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import bundle, run
-from sklearn_subqn._core.steps.cut_model import Unsolved, _solve_linear
+from sklearn_subqn._core.steps.cut_model import Unsolved, _solve_linear, cut_model
 
 
 def test_normals_of_structures_that_cancel():
@@ -60,6 +60,31 @@ def test_linear_programs_in_large_units(scale):
     height = max(float((A @ w + b[:-1]).max()), b[-1])
     # Strong duality, but for tolerances of the solver.
     assert np.abs(w).sum() + height == pytest.approx(float(x @ b), abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.02, 0.3])
+def test_models_with_an_l1_norm_are_those_of_all_columns(alpha):
+    """Columns that are generated as needed leave the program's value as it is."""
+    rng = np.random.default_rng(2)
+    n, d = 60, 40
+    X = rng.normal(size=(n, d)) * np.logspace(0, 1, d)
+    y = np.where(X[:, -5:].sum(axis=1) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    risk = Risk(
+        Design(X, fit_intercept=False), losses.RocArea(), y, np.full(n, 1.0 / n)
+    )
+    objective = Objective(risk, ElasticNet(d, 1.0), alpha)
+    model = cut_model(objective)
+    for w in rng.normal(size=(8, d)) / d:
+        model.add(objective.at(w).cut)
+        model.minimize()
+        A, b = model.cuts.normals, model.cuts.offsets
+        w, x = _solve_linear(A / alpha, np.append(b, risk.infimum) / alpha)
+        value = alpha * float(x @ np.append(b, risk.infimum) / alpha)
+        assert model.lower_bound <= value + 1e-12
+        assert model.lower_bound == pytest.approx(value, abs=1e-9)
+        heights = np.append(A @ model.w + b, risk.infimum)
+        found = alpha * np.abs(model.w).sum() + heights.max()
+        assert found == pytest.approx(value, abs=1e-9)
 
 
 @pytest.mark.parametrize("solver", [bundle.bmrm, bundle.ls_bmrm])

@@ -536,6 +536,19 @@ def test_no_multiple_of_zero_is_better():
     assert scaled(origin) is origin
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_functions_that_end_flat_do_so_in_all_units(unit):
+    """Slopes of 1e-16 are rounding, those of 1e-6 fall for ever."""
+    slope, kinks = -unit, [1.0, 2.0]
+    for rest, minimizer in ((1e-16, 2.0), (1e-6, np.inf)):
+        jumps = np.array([0.5, 0.5 - rest]) * unit
+        assert exact_line_search(piecewise(slope, 0.0, kinks, jumps)) == minimizer
+    # A parabola up to the kink at 2.
+    for rest, minimizer in ((1e-14, 2.0), (1e-6, np.inf)):
+        f = piecewise(-3.0 * unit, unit, [2.0], [(3.0 - rest) * unit], [-unit])
+        assert exact_line_search(f) == minimizer
+
+
 #: Convex functions by value and slope, with their smallest minimizers.
 SEARCHED = {
     "parabola": (lambda t: 0.5 * (t - 3.0) ** 2, lambda t: t - 3.0, 3.0),
@@ -557,6 +570,12 @@ SEARCHED = {
         lambda t: np.exp(t) - 5.0 * t,
         lambda t: np.exp(t) - 5.0,
         np.log(5),
+    ),
+    # Tangents at its steep side meet the others a fiftieth nearer each time.
+    "steep exponential": (
+        lambda t: np.exp(50.0 * (t - 1.3)) / 50.0 - t,
+        lambda t: np.exp(50.0 * (t - 1.3)) - 1.0,
+        1.3,
     ),
 }
 
@@ -588,11 +607,33 @@ def test_cutting_planes_leave_no_more_to_gain_than_allowed(name, accuracy):
 
 
 @pytest.mark.parametrize("name", SEARCHED)
-def test_smallest_minimizers_by_values_and_slopes(name):
+def test_three_trials_of_cutting_planes_halve_the_bracket(name):
+    """However slowly the tangents meet nearer and nearer."""
+    trial, steps = counted(name)
+    bracket_by_cuts(trial)
+    slope = SEARCHED[name][1]
+    low = high = None
+    widths = []
+    for step in steps:
+        if slope(step) < 0.0:
+            low = step
+        else:
+            high = step
+        if high is not None:
+            widths.append(high - low)
+    for before, after in zip(widths, widths[3:], strict=False):
+        assert after <= 0.5 * before * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
+@pytest.mark.parametrize("name", SEARCHED)
+def test_smallest_minimizers_by_values_and_slopes(name, unit):
     _, slope, minimizer = SEARCHED[name]
     trial, steps = counted(name)
     line = SimpleNamespace(
-        restriction=None, value=lambda t: trial(t).value, slope=lambda t: slope(t)
+        restriction=None,
+        value=lambda t: unit * trial(t).value,
+        slope=lambda t: unit * slope(t),
     )
     found = exact_on_function(line)
     # A function is flat from where slopes vanish as rounding of their sums does.

@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core.steps.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,
+    Pair,
+    has_curvature,
 )
 
 
@@ -142,3 +144,17 @@ def test_arguments_are_only_read_and_not_kept(estimate):
     for array in (dw, dg, product):
         array[:] = np.nan
     assert_array_equal(estimate.apply(v), expected)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-154, 1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("stretch", [1e-150, 1.0, 1e50])
+def test_pairs_of_positive_curvature_have_a_scale(size, stretch):
+    """Those whose products underflow have none, nor those along which slopes fall."""
+    dw, dg = size * np.array([1.0, 2.0]), size * stretch * np.array([1.0, 1.0])
+    products = float(dw @ dg), float(dg @ dg)
+    assert has_curvature(dw, dg) == (min(products) > 1e-307)
+    assert not has_curvature(-dw, dg)
+    assert not has_curvature(0.0 * dw, dg)
+    if has_curvature(dw, dg):
+        scale = Pair(dw, dg, products[0]).scale
+        assert scale == pytest.approx(1.5 / stretch, rel=1e-9)

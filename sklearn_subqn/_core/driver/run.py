@@ -71,7 +71,7 @@ class Result:
 
     point: Any
     history: History
-    lower_bound: float = -np.inf
+    lower_bound: float
     dual: Any = None
     n_iter: int = -1
     status: Status = Status.STOPPED

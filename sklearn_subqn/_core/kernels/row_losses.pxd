@@ -35,6 +35,7 @@ cdef enum:
 
 cdef extern from *:
     """
+    #include <float.h>
     #include <math.h>
     #include <stddef.h>
     #include "widest.h"
@@ -111,18 +112,24 @@ cdef extern from *:
         }
     }
 
-    /* Fill in conjugates, v of which are inside the box, and sizes of their terms. */
-    WIDEST static void box_conjugates(
+    /* Fill in conjugates and sizes of their terms; return whether some v is not in the
+       box, which it may leave by rounding. */
+    WIDEST static int box_conjugates(
         RowLoss o, const double *u, const double *y, const double *s,
         const double *center, ptrdiff_t m, double *restrict h, double *restrict size)
     {
+        const double slack = 1.0 + 4.0 * DBL_EPSILON;
+        const double low = o.low * slack, high = o.high * slack;
+        int outside = 0;
         for (ptrdiff_t i = 0; i < m; i++) {
-            const double v = -sign_of_row(&o, y[i]) * u[i] / (s[i] > 0.0 ? s[i] : 1.0);
-            const double shift = v - center[i];
+            const double weighted = -sign_of_row(&o, y[i]) * u[i];
+            const double v = weighted / (s[i] > 0.0 ? s[i] : 1.0), shift = v - center[i];
+            outside |= (weighted < s[i] * low) | (weighted > s[i] * high);
             h[i] = u[i] * y[i] + o.tube * fabs(u[i])
                 + 0.5 * s[i] * (o.ridge * v * v + o.width * shift * shift);
             size[i] = 2.0 * fabs(u[i] * y[i]) + s[i] * o.width * center[i] * center[i];
         }
+        return outside;
     }
 
     /* The same of the logistic loss, where e is exp(-|t|). */
@@ -186,7 +193,7 @@ cdef extern from *:
     void exponential_slopes(
         const double* v, const double* w, double a, Py_ssize_t m, double* g, double* b
     ) noexcept nogil
-    void box_conjugates(
+    int box_conjugates(
         RowLoss o, const double* u, const double* y, const double* s,
         const double* center, Py_ssize_t m, double* h, double* size,
     ) noexcept nogil
@@ -379,8 +386,7 @@ cdef inline bint conjugates(
     """Write conjugates s h(v) of m <= 256 rows for dual points u = s g.
 
     Rounding errors are proportional to ``size``, the sum of the absolute terms of h at
-    u and at u = 0. Returns whether a row is outside of the domain; v is assumed to be
-    inside a BOX.
+    u and at u = 0. Returns whether a row is outside of the domain.
     """
     cdef Py_ssize_t i
     cdef double[256] v, zeros
@@ -389,8 +395,7 @@ cdef inline bint conjugates(
     cdef bint outside = False
     if o.kind == BOX:
         center = center if o.width > 0.0 else NO_CENTER
-        box_conjugates(o[0], u, y, s, center, m, h, size)
-        return False
+        return box_conjugates(o[0], u, y, s, center, m, h, size)
     for i in range(m):
         v[i] = (-y[i] if o.labels > 0.0 else 1.0) * u[i]
         v[i] /= s[i] if s[i] > 0.0 else 1.0
@@ -429,8 +434,8 @@ cdef inline bint exponential_conjugates(
     """Write (v ln v - v) / b + (w ln(w / y) - w) / a with v - w = u, and sizes.
 
     Any split of u into v and w gives an upper bound, and the minimum has v = exp(b z),
-    w = y exp(-a z). For a = 0, w = y and the second term vanishes; for b = 0, v = 1 and
-    the first term vanishes. Returns whether some u have no such split.
+    w = y exp(-a z). For a = 0 there is no second term, and for b = 0 no first one.
+    Returns whether some u have no such split.
     """
     cdef Py_ssize_t i
     cdef double v, w, ln, b = 1.0 - a, first = 1.0 / b if b > 0.0 else 0.0
@@ -471,8 +476,7 @@ cdef inline bint split(
             unit[i] = y[i] if a == 0.0 else 1.0
             c = unit[i] + u[i] if a == 0.0 else 1.0 - u[i]
             outside |= c < -slack * unit[i]
-            p.v[i] = max(c, 0.0) if a == 0.0 else 1.0
-            p.w[i] = y[i] if a == 0.0 else max(c, 0.0)
+            p.v[i] = p.w[i] = max(c, 0.0)
         return outside
     find_positive(p, y, m)
     n = p.n_positive

@@ -98,11 +98,7 @@ class RowLoss(Loss):
     # --- dual points -----------------------------------------------------------------
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u), infinite outside of the domain unless that is a box.
-
-        Dual points that this class returns are in the box; the caller must check
-        others.
-        """
+        """Return R*(u), infinite outside of the domain."""
         return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(

@@ -209,6 +209,9 @@ class Evaluation:
         kinks, and the cut is lowered by the resulting slack.
         """
         o = self.objective
+        if o.risk.knows_subgradients_only and not self.n_kinks:
+            # Values of such a loss may have errors larger than a share of themselves.
+            return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty
         own = self._slack_of(o.risk.take(self.dual, self.kinks))

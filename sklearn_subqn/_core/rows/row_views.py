@@ -60,7 +60,9 @@ class SomeRows:
     def __getitem__(self, part: Any) -> SomeRows:
         rows = self._rows
         if isinstance(rows, range) and not isinstance(part, slice):
-            some = rows.start + rows.step * part
+            part = np.flatnonzero(part) if part.dtype == bool else part
+            place = np.where(part < 0, part + len(rows), part)
+            some = rows.start + rows.step * place
         else:
             some = rows[part]
         return SomeRows(self._X, some, self._change, self.sizes)
@@ -102,9 +104,8 @@ class SomeRows:
         if isinstance(rows, range):
             X = self._X[rows.start : rows.stop : rows.step]
         else:
-            # ``take`` is several times faster than indexing, which checks each index
-            # first.
-            X = self._X.take(rows, axis=0, mode="clip")
+            # ``take`` is several times faster than indexing.
+            X = self._X.take(rows, axis=0)
         return X if self._change is None else self._change(X)
 
 
@@ -196,11 +197,13 @@ def columns_of(X: Any, columns: Any) -> Any:
         return X.of_columns(columns).copy()
     if isinstance(columns, slice):
         return X[:, columns]
+    # ``take`` reads a mask as numbers.
+    columns = np.arange(X.shape[1])[columns]
     # Columns in Fortran order are copied one by one.
     if X.flags.f_contiguous:
-        return X.T.take(columns, axis=0, mode="clip").T
-    # ``take`` needs a third of the time of X[:, columns], which checks all indices.
-    return X.take(columns, axis=1, mode="clip")
+        return X.T.take(columns, axis=0).T
+    # ``take`` needs a third of the time of X[:, columns].
+    return X.take(columns, axis=1)
 
 
 def mostly_zeros_as_csr(X: Any) -> Any:

@@ -213,9 +213,8 @@ class L1CutModel(CutModel):
         self.w[:] = 0.0
         self.w[columns] = w
         self._likely = (self.w[:d] != 0.0) | (prices > _NEAR)
-        mass = float(x[:-1].sum())
-        if mass > 0.0:
-            cuts.combine(x[:-1] / mass)
+        if x[:-1].any():
+            cuts.combine(x[:-1])
         self.lower_bound = self._bound(x)
 
     def _bound(self, x: Floats) -> float:
