@@ -420,7 +420,10 @@ def test_outliers():
     [
         ({"loss": "quantile", "solver": "lbfgs"}, "solvers that do are .*'ls-bmrm'"),
         ({"loss": "huber", "solver": "alm"}, "does not support loss='huber'"),
-        ({"loss": "poisson", "solver": "subgradient"}, "does not support loss='poisson'"),
+        (
+            {"loss": "poisson", "solver": "subgradient"},
+            "does not support loss='poisson'",
+        ),
         ({"loss": LogCosh(), "solver": "sublbfgs"}, "loss=LogCosh with penalty='l2'"),
         ({"penalty": "l1", "solver": "newton-cg"}, "'auto', 'owlqn', .*'ls-bmrm'"),
         ({"penalty": "l1", "solver": "bmrm-aggregated"}, "with penalty='l1'"),
