@@ -22,6 +22,7 @@ class MultivariateSquared(Loss):
 
     analytic = True
     joint = True
+    quadratic = True
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
@@ -122,6 +123,9 @@ class ConstantCurvature(Curvature):
 
     def diagonal(self) -> Floats:
         return np.multiply.outer(self._weights, self._M.diagonal())
+
+    def product(self) -> tuple[Floats, Floats]:
+        return self._weights, self._M
 
     def total(self) -> Floats:
         return float(self._weights.sum()) * self._M
