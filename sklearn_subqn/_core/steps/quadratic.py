@@ -22,7 +22,7 @@ from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
 from .group_step import GroupStep
 
-# Largest number of features of sparse data for which H is formed, and of dense data with
+# Largest number of features of sparse data for which H is formed, and of dense data in
 # groups for which it is formed at once. docs/constants.md has the figures.
 _MAX_GRAM = 1000
 
