@@ -55,9 +55,9 @@ class GroupStep:
         largest = lapack.eigvalsh(self._metric)[-1]
         self._bounds = np.array(bounds) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
-        diagonal = np.empty(len(rows))
-        diagonal[self._order] = np.concatenate([b.diagonal() for b in blocks])
-        diagonal = np.outer(self._metric.diagonal(), diagonal)
+        own = np.empty(len(rows))
+        own[self._order] = np.concatenate([b.diagonal() for b in blocks])
+        diagonal = np.outer(self._metric.diagonal(), own)
         self._diagonal = np.maximum(diagonal, 0.0).ravel()
 
     def _block(self, own: Rows) -> Floats:
@@ -76,7 +76,7 @@ class GroupStep:
         while limit > 0:
             # Systems are solved, and matrices formed, once sweeps have cost as much.
             q, image = len(self._rows), None
-            cost = np.count_nonzero(v) ** 3 / (3.0 * len(v) * q * q)
+            cost = float(np.count_nonzero(v) ** 3 / (3.0 * len(v) * q * q))
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
