@@ -73,6 +73,7 @@ class GroupStep:
         result = start.T.copy()
         v = result.reshape(len(self._metric), -1)
         slopes = gradient.T.copy().reshape(v.shape)
+        patience = 1
         while limit > 0:
             # Systems are solved, and matrices formed, once sweeps have cost as much.
             q, image = len(self._rows), None
@@ -80,13 +81,14 @@ class GroupStep:
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
-            most = min(limit, 1 + int(cost / _FASTER))
+            most = min(limit, patience * (1 + int(cost / _FASTER)))
             left, taken = self._sweep(slopes, image, v, tol, most)
             limit -= taken
             if left <= max(tol, self._rounding(v)):
                 break
             if image is None:
-                self._newton(slopes, v)
+                # Steps that do not help are tried ever less often.
+                patience *= 1 if self._newton(slopes, v) else 2
             else:
                 slopes += image @ self._rows.T
                 self._rows, self._is_formed = self._rows @ self._rows.T, True
@@ -108,10 +110,10 @@ class GroupStep:
         roots = np.sqrt(self._diagonal)
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v.ravel())))
 
-    def _newton(self, slopes: Floats, v: Floats) -> None:
+    def _newton(self, slopes: Floats, v: Floats) -> bool:
         """Take a Newton step on the nonzero coordinates; update the slopes.
 
-        The step is skipped if the model does not decrease.
+        The step is skipped, and False returned, if the model does not decrease.
         """
         p, x = self._penalty, v.ravel()
         free = (p.l1 + p.norm == 0.0)[p.labels]
@@ -134,7 +136,7 @@ class GroupStep:
         try:
             factor = linalg.cho_factor(matrix, check_finite=False)
         except linalg.LinAlgError:
-            return
+            return False
         step = linalg.cho_solve(factor, right, check_finite=False)
         value = p.value(x)
         signed = (p.l1[own] > 0.0) | (p.side[face] != 0.0)
@@ -144,6 +146,8 @@ class GroupStep:
         moved.flat[face] = new - w
         change = self._metric @ (moved @ self._rows)
         fall = float(np.vdot(slopes + 0.5 * change, moved))
-        if fall + p.value((v + moved).ravel()) - value < 0.0:
+        falls = fall + p.value((v + moved).ravel()) - value < 0.0
+        if falls:
             v.flat[face] = new
             slopes += change
+        return bool(falls)

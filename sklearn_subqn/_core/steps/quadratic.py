@@ -14,7 +14,6 @@ from scipy import linalg
 
 from ..losses._base import Floats, Mask, Rows
 from ..objectives.objective import Line, Objective, Point
-from ..regularizers import GroupPenalty
 from ..rounding import TINY
 from ..rows.columns import MatrixColumns
 from .column_descent import ByColumns
@@ -120,10 +119,6 @@ class QuadraticModel:
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
         product = (self._h, np.ones((1, 1))) if K == 1 else self._curvature.product()
-        if groups is None and K > 1 and product:
-            d = self._design.n_features
-            norms = np.full(d, l1), np.zeros(d), np.full(d, l2)
-            groups = GroupPenalty(np.repeat(np.arange(d), K), *norms)
         if groups:
             by_gram = True
         elif K > 1:
@@ -150,8 +145,7 @@ class QuadraticModel:
             places[: len(features)] = features[:, np.newaxis] * K + np.arange(K)
             places = places.T[inside.T]
             if groups:
-                factor = objective.alpha if objective.groups else 1.0
-                penalty = groups.restricted(places, factor)
+                penalty = groups.restricted(places, objective.alpha)
                 self._step = GroupStep(metric, gram, penalty, is_formed=not rents)
             else:
                 penalized = (places >= 0).astype(np.float64)
