@@ -11,6 +11,10 @@ from ._curvature import Curvature
 from ._loss import Loss
 
 
+# Largest condition of a metric for block coordinate descent, in place of FISTA.
+_MOST_CONDITION = 1e3
+
+
 class MultivariateSquared(Loss):
     """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
 
@@ -22,10 +26,11 @@ class MultivariateSquared(Loss):
 
     analytic = True
     joint = True
-    quadratic = True
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
+        # Block coordinate descent hardly moves along scores that do not count.
+        self.quadratic = float(np.linalg.cond(metric)) < _MOST_CONDITION
         values, vectors = lapack.eigh(metric)
         used = values > ROUNDED * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these eigenpairs.
