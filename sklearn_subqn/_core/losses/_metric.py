@@ -10,7 +10,6 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
-
 # Largest condition of a metric for block coordinate descent, in place of FISTA.
 _MOST_CONDITION = 1e3
 
