@@ -12,6 +12,7 @@ from scipy import special
 from ._checks import check_option, check_weights, warn_of_unused
 from ._core.losses import (
     BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
     AnyLoss,
     DualLoss,
     Ontology,
@@ -76,6 +77,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           (Zhang 2004);
         - "log_loss": ``ln(1 + exp(-m))``;
         - "exponential": ``exp(-m)``;
+        - "multinomial": the log loss of the softmax of the scores of all classes at
+          once, which is "log_loss" for two classes;
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample; "roc_area_squared" of its square,
           "roc_area_log" of ``ln(1 + exp(f(x_i) - f(x_j)))``;
@@ -360,6 +363,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     _losses_of_probabilities = (
         "log_loss",
+        "multinomial",
         "modified_huber",
         "ordinal_all_threshold",
         "ordinal_immediate_threshold",
@@ -503,6 +507,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ) -> LinearProblems:
         given = self.loss
         named = LOSSES[given](self) if isinstance(given, str) else given
+        multinomial = named is MULTINOMIAL_LOSS and len(classes) > 2
+        if named is MULTINOMIAL_LOSS and not multinomial:
+            named = BINARY_LOSSES["log_loss"]
         loss = DualLoss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
         thresholds = isinstance(loss.map, Thresholds)
@@ -528,7 +535,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 "be equal for all or zero, and class_weight None."
             )
         loss.oracle.check_rows(len(y))
-        if loss.joint and not thresholds:
+        if multinomial or (loss.joint and not thresholds):
             return self._joint_problem(X, y, loss, weights, classes)
         if isinstance(named, Ontology):
             return self._path_problem(X, y, named, weights, classes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.losses import (
     BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
     AnyLoss,
     FBeta,
     LogisticPairs,
@@ -26,6 +27,7 @@ LOSSES: dict[str, Callable[[Any], AnyLoss]] = {
         name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
         for name in BINARY_LOSSES
     },
+    "multinomial": lambda estimator: MULTINOMIAL_LOSS,
     "roc_area": lambda estimator: RocArea(),
     "roc_area_squared": lambda estimator: SquaredRocArea(),
     "roc_area_log": lambda estimator: LogisticRocArea(),

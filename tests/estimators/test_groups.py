@@ -121,16 +121,48 @@ def test_dummies_of_categories_are_groups():
 
 
 def test_rows_of_coefficients_of_several_targets_are_groups(data):
+    """As in the multi-task lasso of scikit-learn, with a proof at every tolerance."""
     X, y = data
     Y = np.column_stack([y, y[::-1], X[:, 3]])
-    model = fitted(X, Y, groups=None, metric=np.eye(3), tol=1e-7)
     peer = MultiTaskLasso(0.05, tol=1e-12, max_iter=10000).fit(X, Y)
-    rest = Y - peer.predict(X)
-    value = 0.5 * np.sum(rest**2) / N
+    value = 0.5 * np.sum((Y - peer.predict(X)) ** 2) / N
     value += 0.05 * np.linalg.norm(peer.coef_, axis=0).sum()
-    lower = model.objective_ - model.dual_gap_
-    assert lower <= value <= model.objective_ * (1.0 + 1e-9)
-    assert model.dual_gap_ <= 1e-7 * model.objective_
+    for tol in (1e-3, 1e-7, 1e-11):
+        model = fitted(X, Y, groups=None, metric=np.eye(3), tol=tol)
+        assert model.dual_gap_ <= tol * model.objective_
+        lower = model.objective_ - model.dual_gap_
+        assert lower <= value <= model.objective_ * (1.0 + 1e-14)
+    np.testing.assert_allclose(model.objective_, value, rtol=1e-10)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_targets_with_a_metric(data, kind):
+    """By the conditions of optimality of coefficients that are not zero."""
+    X, y = data
+    Y = np.column_stack([y, y[::-1] + X[:, 0]])
+    metric = np.array([[2.0, 0.8], [0.8, 0.5]])
+    for given in (X, sparse.csr_matrix(X)):
+        model = fitted(given, Y, kind, metric=metric)
+        assert model.plan_ == "block coordinate descent"
+        assert model.dual_gap_ <= 1e-10 * model.objective_
+    rest = Y - model.predict(X)
+    slopes = metric @ (rest - rest.mean(axis=0)).T @ X / N
+    own = slopes - 0.05 * _gradient(kind, model.coef_)
+    used = model.coef_ != 0.0
+    assert used.any()
+    np.testing.assert_allclose(own[used], 0.0, atol=1e-6)
+    np.testing.assert_allclose(rest.mean(axis=0), 0.0, atol=1e-9)
+
+
+def _gradient(kind, coef):
+    """Return the gradient of a penalty where coefficients are not zero."""
+    norms = np.zeros_like(coef)
+    for g in range(6):
+        own = coef[:, g == LABELS]
+        norms[:, g == LABELS] = 2.0 * own / (np.linalg.norm(own) or 1.0)
+    others = {"group_elasticnet": 2.0 * coef, "sparse_group": np.sign(coef)}
+    return 0.5 * (norms + others[kind]) if kind in others else norms
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "hinge", "squared_hinge"])
@@ -139,6 +171,36 @@ def test_classes(data, loss):
     model = BMRMClassifier(0.02, loss=loss, penalty="group", groups=LABELS, tol=1e-9)
     model.fit(X, y > 0)
     assert model.dual_gap_ <= 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("groups", [None, LABELS])
+def test_rows_of_coefficients_of_all_classes_are_groups(data, groups):
+    """As type.multinomial="grouped" of glmnet, by the conditions of optimality."""
+    X, y = data
+    classes = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    given = {"loss": "multinomial", "penalty": "group", "groups": groups, "tol": 1e-10}
+    model = BMRMClassifier(0.05, **given).fit(X, classes)
+    assert model.plan_ == "block coordinate descent"
+    assert model.dual_gap_ <= 1e-10 * model.objective_
+    rest = np.eye(3)[classes] - model.predict_proba(X)
+    labels = np.arange(D) if groups is None else groups
+    factor = 0.05 if groups is None else 0.1
+    for g in range(labels[-1] + 1):
+        slopes = rest.T @ X[:, labels == g] / N
+        own = model.coef_[:, labels == g]
+        norm = np.linalg.norm(own)
+        if norm == 0.0:
+            assert np.linalg.norm(slopes) <= factor * (1.0 + 1e-9)
+        else:
+            np.testing.assert_allclose(slopes, factor * own / norm, atol=1e-7)
+    assert np.any(model.coef_ == 0.0)
+    np.testing.assert_allclose(rest.mean(axis=0), 0.0, atol=1e-9)
+    value = -np.mean(model.predict_log_proba(X)[np.arange(N), classes])
+    norms = [np.linalg.norm(model.coef_[:, labels == g]) for g in set(labels.tolist())]
+    np.testing.assert_allclose(model.objective_, value + factor * sum(norms))
+    two = BMRMClassifier(0.05, **given).fit(X, classes > 0)
+    other = BMRMClassifier(0.05, **given | {"loss": "log_loss"}).fit(X, classes > 0)
+    assert two.objective_ == other.objective_
 
 
 def test_cross_validation_begins_where_all_groups_vanish(data):

@@ -54,6 +54,53 @@ def test_coefficients_are_those_of_statsmodels(ties, data):
     assert model.dual_gap_ <= 1e-10 * model.objective_
 
 
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_results_are_those_of_scikit_survival(ties):
+    models = pytest.importorskip("sksurv.linear_model")
+    metrics = pytest.importorskip("sksurv.metrics")
+    y = np.array(list(zip(EVENT, TIME, strict=True)), dtype=[("e", "?"), ("t", "f8")])
+    for strength in (0.0, 3.0):
+        peer = models.CoxPHSurvivalAnalysis(strength, ties=ties, n_iter=99, tol=1e-12)
+        peer.fit(X, y)
+        model = CoxRegression(strength / len(X), ties=ties, tol=1e-11).fit(X, y)
+        np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-7)
+        curves = peer.predict_survival_function(X[:5])
+        known = [curve(model.event_times_) for curve in curves]
+        np.testing.assert_allclose(
+            model.predict_survival_function(X[:5]), known, atol=1e-7
+        )
+        scores = model.predict(X)
+        share = metrics.concordance_index_censored(EVENT, TIME, scores)[0]
+        assert model.score(X, y) == pytest.approx(share, abs=1e-12)
+    if ties == "breslow":
+        for share in (1.0, 0.5):
+            options = {"l1_ratio": share, "tol": 1e-16, "max_iter": 10**6}
+            peer = models.CoxnetSurvivalAnalysis(alphas=[0.1], **options)
+            options |= {"tol": 1e-11, "max_iter": 1000}
+            net = CoxRegression(0.1, ties=ties, penalty="elasticnet", **options)
+            expected = peer.fit(X, y).coef_[:, 0]
+            np.testing.assert_allclose(net.fit(X, y).coef_, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("data", ["plain", "entry", "strata", "entry, strata"])
+def test_coefficients_are_those_of_lifelines(data):
+    fitter = pytest.importorskip("lifelines").CoxPHFitter()
+    frame = pd.DataFrame(X, columns=list("abc")).assign(time=TIME, event=EVENT)
+    given = SEVERAL[data]
+    options = {}
+    if "entry" in given:
+        frame["entry"], options["entry_col"] = ENTRY, "entry"
+    if "strata" in given:
+        frame["strata"], options["strata"] = STRATA, "strata"
+    options["fit_options"] = {"precision": 1e-12}
+    peer = fitter.fit(frame, "time", "event", **options)
+    y, strata = targets(given), given.get("strata")
+    model = CoxRegression(0, tol=1e-11).fit(X, y, strata=strata)
+    np.testing.assert_allclose(model.coef_, peer.params_, atol=1e-7)
+    errors = standard_errors(model, X, y, strata=strata)
+    np.testing.assert_allclose(errors.std_errors[:3], peer.standard_errors_, rtol=1e-6)
+
+
 def test_numbers_of_another_package():
     # coef_ by statsmodels 0.15, PHReg(ties="efron") and "breslow", of the data above.
     known = {ties: CoxRegression(0, ties=ties, tol=1e-11) for ties in KNOWN}

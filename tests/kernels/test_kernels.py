@@ -623,38 +623,50 @@ def test_softmax_distance_is_what_rows_lack():
     assert_allclose(softmax.distance(dual, targets, weights), expected, rtol=1e-12)
 
 
-def test_sweep_groups():
+@pytest.mark.parametrize("n_scores", [1, 2])
+@pytest.mark.parametrize("formed", [True, False])
+def test_sweep_groups(n_scores, formed):
     """Proximal steps of any block lead nowhere from the minimizer."""
     rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 6))
-    H, gradient = A.T @ A, 10.0 * rng.normal(size=6)
+    A, B = rng.normal(size=(20, 6)), rng.normal(size=(4, n_scores))
+    H, metric = A.T @ A, B.T @ B
+    gradient = 40.0 * rng.normal(size=(n_scores, 6))
     order, starts = np.array([0, 2, 1, 4, 5, 3]), np.array([0, 2, 5, 6])
     blocks = [order[a:b] for a, b in pairwise(starts)]
     bounds = np.array([np.linalg.eigvalsh(H[np.ix_(g, g)])[-1] for g in blocks])
+    bounds *= np.linalg.eigvalsh(metric)[-1]
     l1, norm, l2 = np.array([[0.0, 2.0, 0.0], [5.0, 9.0, 0.0], [1.0, 0.5, 0.0]])
-    side = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    slopes, coef = gradient.copy(), np.zeros(6)
-    arrays = H, slopes, coef, order, starts, bounds, l1, norm, l2, side
+    side = np.zeros((n_scores, 6))
+    side[:, 1] = 1.0
+    slopes, coef = gradient.copy(), np.zeros((n_scores, 6))
+    matrices = np.concatenate([H[np.ix_(g, g)].ravel() for g in blocks])
+    image = None if formed else np.zeros((n_scores, 20))
+    arrays = H if formed else A.T.copy(), matrices, metric, slopes, image, coef
+    arrays += order, starts, bounds, l1, norm, l2, side
     violation, sweeps = coordinate_descent.sweep_groups(*arrays, 1e-10, 1000)
     assert violation <= 1e-10
     assert sweeps < 1000
-    assert_allclose(slopes, gradient + H @ coef, atol=1e-12)
+    if not formed:
+        assert_allclose(image, metric @ coef @ A.T, atol=1e-11)
+        slopes += image @ A
+    assert_allclose(slopes, gradient + metric @ coef @ H, atol=1e-11)
     for g, own in enumerate(blocks):
-        v = coef[own] - slopes[own] / bounds[g]
-        sign = np.where(side[own] == 0.0, np.sign(v), side[own])
+        v = coef[:, own] - slopes[:, own] / bounds[g]
+        signs = side[:, own]
+        sign = np.where(signs == 0.0, np.sign(v), signs)
         v = sign * np.maximum(sign * v - l1[g] / bounds[g], 0.0)
         length = np.linalg.norm(v)
         share = max(0.0, 1.0 - norm[g] / bounds[g] / length) if length else 0.0
         expected = share * v / (1.0 + l2[g] / bounds[g])
-        assert_allclose(coef[own], expected, atol=1e-9)
+        assert_allclose(coef[:, own], expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("place", range(10))
+@pytest.mark.parametrize("place", range(13))
 def test_sweep_groups_refuses_wrong_lengths(place):
-    arguments = [np.eye(2), *np.ones((2, 2)), np.arange(2), np.array([0, 1, 2])]
-    arguments += list(np.ones((5, 2)))
+    arguments = [np.eye(2), np.ones(2), np.eye(2), *np.ones((3, 2, 2))]
+    arguments += [np.arange(2), np.array([0, 1, 2]), *np.ones((4, 2)), np.ones((2, 2))]
     arguments[place] = arguments[place][:-1].copy()
-    with pytest.raises(ValueError, match=r"differ|groups"):
+    with pytest.raises(ValueError, match=r"differ|groups|scores"):
         coordinate_descent.sweep_groups(*arguments, 0.0, 1)
 
 

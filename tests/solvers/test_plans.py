@@ -191,8 +191,8 @@ CASES = [
     ),
     (
         "accelerated proximal gradient",
-        BMRMRegressor(1e-2, penalty="group", metric=np.eye(2)),
-        (targets(60, 5)[0], targets(60, 5)[0][:, :2]),
+        BMRMClassifier(1e-2, loss="multinomial", penalty="group"),
+        several(words, 400, 2000),
     ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]

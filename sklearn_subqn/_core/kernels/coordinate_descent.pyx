@@ -8,8 +8,9 @@ skipped otherwise.
 """
 
 from .compressed cimport check_some
+from .dense_rows cimport dense_forward
 from .rows cimport allocate, index, real, row_index, sparse_product
-from .standard cimport fabs, free as free_memory, sqrt
+from .standard cimport INFINITY, fabs, free as free_memory, sqrt
 
 
 cdef inline double _minimizer(
@@ -100,7 +101,6 @@ cdef inline double _threshold(double v, double l1, double side) noexcept nogil:
 cdef double _prox_step(
     const double* v,
     const double* slopes,
-    const Py_ssize_t* places,
     const double* side,
     Py_ssize_t n,
     double l1,
@@ -116,7 +116,7 @@ cdef double _prox_step(
     cdef Py_ssize_t i
     cdef double size = 0.0, moved = 0.0, factor
     for i in range(n):
-        new[i] = _threshold(bound * v[i] - slopes[i], l1, side[places[i]])
+        new[i] = _threshold(bound * v[i] - slopes[i], l1, side[i])
         size += new[i] * new[i]
     size = sqrt(size)
     factor = (1.0 - norm / size) / (bound + l2) if size > norm else 0.0
@@ -126,40 +126,77 @@ cdef double _prox_step(
     return sqrt(moved) * (bound + l2)
 
 
+cdef inline bint _change(
+    const double* new,
+    const double* old,
+    const double[:, ::1] metric,
+    double* change,
+) noexcept nogil:
+    """Write the metric times new - old; return whether they differ."""
+    cdef Py_ssize_t k, l, K = metric.shape[0]
+    cdef bint moved = False
+    cdef double step
+    for l in range(K):
+        change[l] = 0.0
+    for k in range(K):
+        step = new[k] - old[k]
+        if step != 0.0:
+            moved = True
+            for l in range(K):
+                change[l] += step * metric[k, l]
+    return moved
+
+
 def sweep_groups(
-    const double[:, ::1] gram,
-    double[::1] gradient,
-    double[::1] coef,
+    const double[:, ::1] rows,
+    const double[::1] blocks,
+    const double[:, ::1] metric,
+    double[:, ::1] gradient,
+    image,
+    double[:, ::1] coef,
     const Py_ssize_t[::1] order,
     const Py_ssize_t[::1] starts,
     const double[::1] bounds,
     const double[::1] l1,
     const double[::1] norm,
     const double[::1] l2,
-    const double[::1] side,
+    const double[:, ::1] side,
     double tol,
     Py_ssize_t max_sweeps,
 ):
     """Minimize a model over one group of coordinates after the other, in place.
 
-    As ``sweep_gram``, with the penalties l1 ||v_g||_1 + norm ||v_g|| + l2 ||v_g||² / 2
-    of group g, whose coordinates are ``order[starts[g]:starts[g + 1]]``, and ``bounds``
-    of the eigenvalues of its block of H. ``side`` is the sign of each coordinate, zero
-    for both. Steps on one block repeat until they have shrunk to a tenth. Returns the
-    longest first step of the last full sweep times the bound, and the number of sweeps.
+    As ``sweep_gram``, for K scores with coefficients of shape (K, q), of which H is the
+    Kronecker product of ``metric`` and G. The penalties of group g are l1 ||v_g||_1 +
+    norm ||v_g|| + l2 ||v_g||² / 2. It has the columns ``order[starts[g]:starts[g + 1]]``
+    of the coefficients, and ``bounds`` those of the eigenvalues of its block of H;
+    ``blocks`` has the blocks of G, one after the other. Either ``rows`` is G, ``image``
+    is None, and ``gradient`` is updated. Or G is A Aᵀ for the ``rows`` A of shape (q,
+    n); then ``image`` is M (v - w) A, of shape (K, n), and is updated. ``side`` is the sign of each coordinate, zero for both. Steps on one
+    block repeat until they have shrunk to a tenth. Returns the longest first step of
+    the last full sweep times the bound, infinity without one, and the number of sweeps.
     """
-    cdef Py_ssize_t q = gram.shape[0], n_groups = starts.shape[0] - 1
-    cdef Py_ssize_t i, j, k, g, n, most = 0, sweep = 0, again
-    cdef double first, left, worst = 0.0
+    cdef Py_ssize_t q = rows.shape[0], n_groups = starts.shape[0] - 1
+    cdef Py_ssize_t K = metric.shape[0], size = rows.shape[1], block, n_entries = 0
+    cdef bint by_columns = image is not None
+    cdef double[:, ::1] state = image if by_columns else gradient
+    cdef Py_ssize_t i, j, k, l, g, n, most = 0, sweep = 0, again
+    cdef double first, left, worst, last = INFINITY
     cdef bint whole = True, zero
     cdef const Py_ssize_t* places
     cdef double* v
     cdef double* new
     cdef double* old
     cdef double* slopes
-    if gram.shape[1] != q or gradient.shape[0] != q or coef.shape[0] != q:
+    cdef double* signs
+    cdef double* change
+    if state.shape[1] != size or not gradient.shape[1] == coef.shape[1] == q:
         raise ValueError("arrays of a model differ in length.")
-    if order.shape[0] != q or side.shape[0] != q or n_groups < 0:
+    if not metric.shape[1] == gradient.shape[0] == coef.shape[0] == K == state.shape[0]:
+        raise ValueError("numbers of scores differ.")
+    if side.shape[0] != K:
+        raise ValueError("numbers of scores differ.")
+    if order.shape[0] != q or side.shape[1] != q or n_groups < 0:
         raise ValueError("groups and coefficients differ in length.")
     if not bounds.shape[0] == l1.shape[0] == norm.shape[0] == l2.shape[0] == n_groups:
         raise ValueError("penalties and groups differ in length.")
@@ -168,56 +205,77 @@ def sweep_groups(
     for g in range(n_groups):
         if starts[g + 1] < starts[g]:
             raise ValueError("starts of groups must ascend.")
-        most = max(most, starts[g + 1] - starts[g])
+        n = starts[g + 1] - starts[g]
+        most = max(most, n * K)
+        n_entries += n * n
+    if blocks.shape[0] != n_entries:
+        raise ValueError("blocks and groups differ in length.")
     for i in range(q):
         if not 0 <= order[i] < q:
             raise ValueError("a coordinate of a group is out of range.")
-    v = <double*> allocate((4 * most + 1) * sizeof(double))
-    new, old, slopes = v + most, v + 2 * most, v + 3 * most
+    v = <double*> allocate((5 * most + K + 1) * sizeof(double))
+    new, old, slopes, signs = v + most, v + 2 * most, v + 3 * most, v + 4 * most
+    change = v + 5 * most
     with nogil:
         while sweep < max_sweeps:
             sweep += 1
             worst = 0.0
+            block = n_entries = 0
             for g in range(n_groups):
                 n = starts[g + 1] - starts[g]
+                block, n_entries = n_entries, n_entries + n * n
                 if n == 0 or bounds[g] <= 0.0:
                     continue
                 places = &order[starts[g]]
                 zero = True
                 for i in range(n):
-                    v[i] = old[i] = coef[places[i]]
-                    zero = zero and v[i] == 0.0
+                    for k in range(K):
+                        v[i * K + k] = old[i * K + k] = coef[k, places[i]]
+                        zero = zero and v[i * K + k] == 0.0
                 if not whole and zero and l1[g] + norm[g] > 0.0:
                     continue
                 for i in range(n):
-                    slopes[i] = gradient[places[i]]
+                    for k in range(K):
+                        slopes[i * K + k] = gradient[k, places[i]]
+                        if by_columns and size:
+                            dense_forward(
+                                &rows[places[i], 0], 1, size, size, &state[k, 0], &left, 1
+                            )
+                            slopes[i * K + k] += left
+                        signs[i * K + k] = side[k, places[i]]
                 first = 0.0
                 for again in range(10):
                     left = _prox_step(
-                        v, slopes, places, &side[0], n,
-                        l1[g], norm[g], l2[g], bounds[g], new,
+                        v, slopes, signs, n * K, l1[g], norm[g], l2[g], bounds[g], new
                     )
                     if again == 0:
                         first = left
                     if left == 0.0 or (again > 0 and left <= 0.1 * first):
                         break
                     for i in range(n):
-                        left = new[i] - v[i]
-                        if left != 0.0 and n > 1:
-                            for k in range(n):
-                                slopes[k] += left * gram[places[i], places[k]]
-                        v[i] = new[i]
-                    if n == 1:
+                        if n * K > 1 and _change(new + i * K, v + i * K, metric, change):
+                            for j in range(n):
+                                for l in range(K):
+                                    slopes[j * K + l] += (
+                                        change[l] * blocks[block + i * n + j]
+                                    )
+                        for k in range(K):
+                            v[i * K + k] = new[i * K + k]
+                    if n * K == 1:
                         break
                 if first > worst:
                     worst = first
                 for i in range(n):
-                    left = v[i] - old[i]
-                    if left != 0.0:
-                        j = places[i]
-                        coef[j] = v[i]
-                        for k in range(q):
-                            gradient[k] += left * gram[j, k]
+                    if not _change(v + i * K, old + i * K, metric, change):
+                        continue
+                    j = places[i]
+                    for l in range(K):
+                        coef[l, j] = v[i * K + l]
+                        if change[l] != 0.0:
+                            for k in range(size):
+                                state[l, k] += change[l] * rows[j, k]
+            if whole:
+                last = worst
             if worst <= tol:
                 if whole:
                     break
@@ -225,7 +283,7 @@ def sweep_groups(
             else:
                 whole = sweep % 10 == 0
     free_memory(v)
-    return worst, sweep
+    return last, sweep
 
 
 def sweep_columns(

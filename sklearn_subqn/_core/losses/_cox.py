@@ -402,16 +402,26 @@ class AtRisk:
 
         The vector q holds the rows' shares of the sum of a part.
         """
+        return self.spread(*self._coupled(values)[2:])
+
+    def coupled_gram(self, values: Floats) -> Floats:
+        """Return valuesᵀ ``coupled(values)``."""
+        a, b, at_risk, own = self._coupled(values)
+        gram = a.T @ at_risk
+        return gram if own is at_risk else gram + b.T @ (own - at_risk)
+
+    def _coupled(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return means, sums over events, and what ``spread`` takes of them."""
         a = self.means(np.ascontiguousarray(values))
         each = self.part_weights / (self._left * self._left)
         c = self.cuts
         p0, p1, p2 = (self._by_times(each * c**k)[:, np.newaxis] for k in range(3))
         at_risk = p0 * a
         if not self._efron:
-            return self.spread(at_risk, at_risk)
+            return a, a, at_risk, at_risk
         b = self.means_of_events(values)
         at_risk -= p1 * b
-        return self.spread(at_risk, at_risk - p1 * a + p2 * b)
+        return a, b, at_risk, at_risk - p1 * a + p2 * b
 
     def means_at_events(self, values: Floats) -> Floats:
         """Return for each time the means of values over the rows at risk.
@@ -476,7 +486,10 @@ class CoxCurvature(Curvature):
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))
             part = np.asarray(design.dense_columns(columns), dtype=np.float64)
-            coupled = sums.unsorted(sums.coupled(part[sums.times.order]))
+            part = part[sums.times.order]
+            if width == d:
+                return 0.5 * sums.coupled_gram(part)
+            coupled = sums.unsorted(sums.coupled(part))
             for b in range(0, n, height):
                 some = slice(b, min(b + height, n))
                 X = design.X if height >= n else design.rows(np.arange(n)[some]).X

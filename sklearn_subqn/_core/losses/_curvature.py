@@ -82,6 +82,10 @@ class Curvature(ABC):
         """Return Xᵀ C X for the X of a design."""
         raise TypeError(f"{type(self).__name__} couples no rows.")
 
+    def product(self) -> tuple[Floats, Floats] | None:
+        """Return h of shape (n,) and M if the matrices are h_i M."""
+        return None
+
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.
 

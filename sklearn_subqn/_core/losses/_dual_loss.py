@@ -116,7 +116,9 @@ class DualLoss:
         if not score_map.is_identity:
             mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped
             oracle = mapped(oracle, score_map)
-        apart = not (oracle.ranks or oracle.joint)
+        self.is_ours = type(oracle).__module__.startswith(_PACKAGE)
+        alike = quadratic and self.is_ours
+        apart = not (oracle.ranks or (oracle.joint and not alike))
         self.by_columns = self.smooth and apart and oracle.by_columns
         self.quadratic = quadratic and not oracle.joint
         self.oracle: Loss = oracle
@@ -126,7 +128,6 @@ class DualLoss:
         self.steep, self.joint = oracle.steep, oracle.joint
         self.has_margin = oracle.has_margin
         self.rows_each = oracle.rows_each
-        self.is_ours = type(oracle).__module__.startswith(_PACKAGE)
 
     @classmethod
     def of(cls, loss: DualLoss | Loss) -> DualLoss:

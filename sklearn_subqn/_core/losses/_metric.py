@@ -10,6 +10,9 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
+# Largest condition of a metric for block coordinate descent, in place of FISTA.
+_MOST_CONDITION = 1e3
+
 
 class MultivariateSquared(Loss):
     """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
@@ -25,6 +28,8 @@ class MultivariateSquared(Loss):
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
+        # Block coordinate descent hardly moves along scores that do not count.
+        self.quadratic = float(np.linalg.cond(metric)) < _MOST_CONDITION
         values, vectors = lapack.eigh(metric)
         used = values > ROUNDED * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these eigenpairs.
@@ -122,6 +127,9 @@ class ConstantCurvature(Curvature):
 
     def diagonal(self) -> Floats:
         return np.multiply.outer(self._weights, self._M.diagonal())
+
+    def product(self) -> tuple[Floats, Floats]:
+        return self._weights, self._M
 
     def total(self) -> Floats:
         return float(self._weights.sum()) * self._M

@@ -169,6 +169,17 @@ class MatrixColumns:
             rows = slice(start, min(start + n_rows, part.stop))
             yield rows, dense_rows(columns_of(X[rows], self._columns))
 
+    def write_transpose(self, scales: Floats, center: Floats, out: Floats) -> None:
+        """Write Aᵀ times scales of the rows, for a dense A, less the center."""
+
+        def write(part: slice) -> None:
+            for rows in self._cached(part):
+                some = self._rows(rows) - center
+                some *= scales[rows, np.newaxis]
+                out[:, rows] = some.T
+
+        self._design.each(write, self._design.row_slices)
+
     def gram(self, weights: Floats, center: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m), with A centered.
 
@@ -181,7 +192,9 @@ class MatrixColumns:
 
         def multiply(part: slice) -> Floats:
             total = np.zeros((m, m))
-            for rows in self._cached(part):
+            height = max(m, BLOCK_SIZE // max(m, 1))
+            for start in range(part.start, part.stop, height):
+                rows = slice(start, min(start + height, part.stop))
                 some = self._rows(rows).T
                 if center.any():
                     some = some - center[:, np.newaxis]

@@ -164,7 +164,8 @@ class Facts:
     @property
     def columnwise(self) -> bool:
         """Whether the loss has a curvature for coordinate descent on columns."""
-        return self.in_one_place and self.objective.loss.by_columns
+        loss = self.objective.loss
+        return self.in_one_place and loss.by_columns and (self.groups or not loss.joint)
 
     @cached_property
     def forms_hessian(self) -> bool:

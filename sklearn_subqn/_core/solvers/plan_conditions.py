@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
+from ..steps.quadratic import forms_matrix
 from .facts import Facts
 from .related.smaller_units import LARGEST, excess
 
@@ -333,6 +334,13 @@ def is_smooth(f: Facts) -> bool:
 def goes_by_columns(f: Facts) -> bool:
     """The loss has second derivatives for coordinate descent on columns."""
     return f.columnwise
+
+
+def goes_by_blocks(f: Facts) -> bool:
+    """The loss has a curvature by columns, and of several scores one to be formed."""
+    several = f.several and not f.objective.loss.joint
+    n_used = min(f.n_rows, f.n_params) * (f.objective.design.n_outputs or 1)
+    return f.columnwise and not (several and not forms_matrix(f.objective, n_used))
 
 
 def forms_hessian(f: Facts) -> bool:

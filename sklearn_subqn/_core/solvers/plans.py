@@ -28,6 +28,7 @@ from .plan_conditions import (
     OF_ALPHA_MAX,
     Condition,
     forms_hessian,
+    goes_by_blocks,
     goes_by_columns,
     has_bounds,
     has_envelopes,
@@ -333,7 +334,7 @@ PLANS = (
     ),
     Plan("coordinate descent", (has_l1, goes_by_columns), _relaxed, by_cd),
     Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
-    Plan("block coordinate descent", (has_groups, goes_by_columns), None, by_cd),
+    Plan("block coordinate descent", (has_groups, goes_by_blocks), None, by_cd),
     Plan("accelerated proximal gradient", (has_groups, is_smooth), None, by_fista),
     # Losses of pairs of rows.
     Plan(

@@ -115,6 +115,8 @@ class SolverSpec:
             return False
         if self.by_columns and not loss.by_columns:
             return False
+        if self.by_columns and loss.joint and not isinstance(regularizer, GroupPenalty):
+            return False
         if self.quadratic and not loss.quadratic:
             return False
         return self.smooth is None or self.smooth == loss.smooth

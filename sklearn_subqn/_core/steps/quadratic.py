@@ -21,8 +21,8 @@ from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
 from .group_step import GroupStep
 
-# Largest number of features of sparse data for which H is formed. docs/constants.md has
-# the figures.
+# Largest number of features of sparse data for which H is formed, and of dense data in
+# groups for which it is formed at once. docs/constants.md has the figures.
 _MAX_GRAM = 1000
 
 # Cost of forming H in sweeps over the columns, for each entry of a row.
@@ -101,6 +101,7 @@ class QuadraticModel:
     ) -> None:
         objective = point.objective
         self._design = objective.design
+        self._invariant = objective.loss.invariant
         self._curvature = point.curvature
         self._added = damping(point, longest)
         self._h = self._curvature.diagonal() + self._added
@@ -117,6 +118,7 @@ class QuadraticModel:
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
+        product = (self._h, np.ones((1, 1))) if K == 1 else self._curvature.product()
         if groups:
             by_gram = True
         elif K > 1:
@@ -124,20 +126,27 @@ class QuadraticModel:
         else:
             by_gram = not columns.sparse or (small and worth_it)
         self.by_columns = not by_gram
-        self.accurate = by_gram and (K == 1 or len(coordinates) <= _MAX_JOINT)
+        few = product is not None or len(coordinates) <= _MAX_JOINT
+        self.accurate = by_gram and few
         self._step: Step
         if by_gram:
-            inside = self._inside()
+            inside = self._inside(whole=groups is not None)
             if self._n_free:
                 h = self._h if K == 1 else self._h.sum(axis=1)
                 self._center = columns.adjoint(h) / max(h.sum(), TINY)
-            gram = self._joint_gram(inside) if K > 1 else self._gram()
+            h, metric = product or (None, np.ones((1, 1)))
+            rents = groups is not None and h is not None and not columns.sparse
+            rents = rents and len(features) > _MAX_GRAM
+            if h is None:
+                gram = self._joint_gram(inside)
+            else:
+                gram = self._scaled_rows(h) if rents else self._gram(h)
             places = np.full(inside.shape, -1)
             places[: len(features)] = features[:, np.newaxis] * K + np.arange(K)
             places = places.T[inside.T]
             if groups:
                 penalty = groups.restricted(places, objective.alpha)
-                self._step = GroupStep(gram, penalty, inside)
+                self._step = GroupStep(metric, gram, penalty, is_formed=not rents)
             else:
                 penalized = (places >= 0).astype(np.float64)
                 rank = int(np.count_nonzero(self._h))
@@ -169,10 +178,10 @@ class QuadraticModel:
         """Whether all given coordinates may change in the model."""
         return bool(np.isin(coordinates, self._coordinates).all())
 
-    def _inside(self) -> Mask:
+    def _inside(self, whole: bool) -> Mask:
         """Return a mask of the entries of ``start`` in ``minimize`` that may change."""
         m, K = len(self._features), self._n_outputs
-        inside = np.zeros((m + self._n_free, K), dtype=bool)
+        inside = np.full((m + self._n_free, K), whole)
         features = np.searchsorted(self._features, self._coordinates // K)
         inside[features, self._coordinates % K] = True
         inside[m:] = True
@@ -204,13 +213,21 @@ class QuadraticModel:
 
         return sum(self._design.each(multiply, self._design.row_slices))
 
-    def _gram(self) -> Floats:
+    def _gram(self, h: Floats) -> Floats:
         """Return H of the features, and of the intercept if there is one."""
-        gram = self._columns.gram(self._h, self._center)
+        gram = self._columns.gram(h, self._center)
         if not self._n_free:
             return gram
         # Centered columns are orthogonal to the column of the intercept.
-        return linalg.block_diag(gram, self._h.sum())
+        return linalg.block_diag(gram, h.sum())
+
+    def _scaled_rows(self, h: Floats) -> Floats:
+        """Return A with H = A Aᵀ, of the features and the intercept."""
+        m, roots = len(self._features), np.sqrt(h)
+        rows = np.empty((m + self._n_free, len(h)))
+        rows[m:] = roots
+        self._columns.write_transpose(roots, self._center, rows[:m])
+        return rows
 
     def along(self, point: Point, p: Floats) -> Line:
         """Return the line from a point, by the model's columns if it has any."""
@@ -255,7 +272,7 @@ class QuadraticModel:
         p = np.zeros_like(w)
         p[: d * K].reshape(d, K)[self._features] = change[:m]
         p[d * K :] = change[m:].ravel()
-        if K > 1 and self._n_free:
+        if K > 1 and self._invariant and self._n_free:
             # A common shift of all intercepts has no effect.
             p[d * K :] -= p[d * K :].mean()
         return p
