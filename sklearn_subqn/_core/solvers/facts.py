@@ -110,7 +110,7 @@ class Facts:
         self.in_one_place = design.in_one_place
         self.dense, self.row_size = not design.is_sparse, design.row_size
         self.wide = is_wide(objective)
-        # Eliminating a categorical feature makes Newton's systems of a smooth loss small.
+        # A category that is eliminated makes Newton's systems of a smooth loss small.
         self.text = (
             design.is_text_like
             and self.rowwise is not None
