@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .._core.objectives.objective import Objective, Point
+from .._core.objectives.risk import Risk
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
@@ -24,6 +25,21 @@ from .._solving.solution import (
 )
 from .._solving.solve import solve
 from .reading import Reading
+
+_Result = TypeVar("_Result")
+
+
+class Elsewhere(Protocol):
+    """Rows that are in other processes, or not all in memory at once."""
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of all rows in a problem."""
+
+    def solve(self, problems: Any, alpha: Any, task: FitTask) -> list[Solution]:
+        """Solve the problems, and resume after a loss of rows."""
+
+    def asked(self, step: Callable[[], _Result]) -> _Result:
+        """Return the result of a step, which is repeated after a loss of rows."""
 
 
 class Problems(ABC):
@@ -52,11 +68,14 @@ class Problems(ABC):
         Whether attributes are arrays with one entry for each problem.
     watch : Watch or None
         Inspects the model after each iteration.
+    elsewhere : Elsewhere or None
+        All rows, if they are not in the problems themselves.
     """
 
     outputs: Any = None
     reading: Reading | None = None
     watch: Watch | None = None
+    elsewhere: Elsewhere | None = None
 
     def __init__(
         self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
@@ -90,15 +109,24 @@ class Problems(ABC):
         # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
-    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        """Solve each problem from its present start, for one alpha or one for each."""
-        solve_one = self.run_once if self.reading is None else self._solve
+    def solve(self, alpha: Any, task: FitTask, *, here: bool = False) -> list[Solution]:
+        """Solve each problem from its present start, for one alpha or one for each.
+
+        Unless it is to be done ``here``, rows that are elsewhere resume after a loss.
+        """
+        if self.elsewhere is not None and not here:
+            return self.elsewhere.solve(self, alpha, task)
         solutions = []
         alphas = np.ravel(alpha).tolist()
-        alphas = alphas * len(self) if len(alphas) == 1 else alphas
+        alphas = alphas * len(self.starts) if len(alphas) == 1 else alphas
         for index, own in enumerate(alphas):
             objective = self.objective(index, own)
-            solutions.append(solve_one(index, objective, self.settings, task))
+            if self.reading is None:
+                solution = solve(self.problem(index, objective), self.settings, task)
+                self.starts[index] = solution.start
+            else:
+                solution = self._solve(index, objective, self.settings, task)
+            solutions.append(solution)
         return solutions
 
     def run(
@@ -140,7 +168,14 @@ class Problems(ABC):
 
         ``prove`` returns another lower bound of the objective from a point.
         """
-        problem = Problem(
+        problem = self.problem(index, objective)._replace(prove=prove)
+        solution = solve(problem, settings, task)
+        self.starts[index] = solution.start
+        return solution
+
+    def problem(self, index: int, objective: Objective) -> Problem:
+        """Return a problem from its present start, in the user's units."""
+        return Problem(
             self._labels[index],
             objective,
             self.starts[index],
@@ -149,11 +184,7 @@ class Problems(ABC):
             self.stored,
             1.0 if self.reading is None else self.reading.unit(index, objective),
             self.watch,
-            prove,
         )
-        solution = solve(problem, settings, task)
-        self.starts[index] = solution.start
-        return solution
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         """Return the user's objective at a point, and a lower bound of it."""

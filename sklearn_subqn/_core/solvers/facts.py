@@ -6,7 +6,7 @@ import numpy as np
 
 from ..driver import Options, Start
 from ..lazy import cached_property
-from ..losses._base import Floats, LabelSets
+from ..losses._base import Floats, RowwiseDual
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import (
     L2,
@@ -79,6 +79,18 @@ class Facts:
         much too long.
     in_one_place : bool
         Whether methods may go through all rows in any order, or look at single columns.
+    dense : bool
+        Whether zeros of X are stored.
+    row_size : float
+        The mean number of stored entries of a row.
+    wide : bool
+        Whether there are at most a few rows for each feature.
+    text : bool
+        Whether data are like text and dual ascent by rows is possible.
+    columnwise : bool
+        Whether the loss has a curvature for coordinate descent on columns.
+    warm : bool
+        Whether the start has a dual point and is close to the solution.
     n_rows, n_features, n_params : int
         Numbers of rows, of features, and of parameters of one score.
     """
@@ -95,7 +107,17 @@ class Facts:
         if isinstance(regularizer, Polyhedron):
             self.box = is_factorized(objective, CG_ACCURACY)
         self.several = design.several_scores
-        self.in_one_place = objective.risk.in_one_place
+        self.in_one_place = design.in_one_place
+        self.dense, self.row_size = not design.is_sparse, design.row_size
+        self.wide = is_wide(objective)
+        # A category that is eliminated makes Newton's systems of a smooth loss small.
+        self.text = (
+            design.is_text_like
+            and self.rowwise is not None
+            and not (loss.smooth and eliminates_category(objective))
+        )
+        self.columnwise = self.in_one_place and loss.by_columns
+        self.columnwise = self.columnwise and (self.groups or not loss.joint)
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope
@@ -108,64 +130,22 @@ class Facts:
         if self.hinge and self.l2 and start.dual is not None:
             start, share = _with_shorter_dual(objective, start, start.dual)
             self.poor_start = share < _FAR
-        self.start = start
-
-    @property
-    def warm(self) -> bool:
-        """Whether the start has a dual point and is close to the solution."""
-        return self.start.dual is not None
+        self.start, self.warm = start, start.dual is not None
 
     @cached_property
-    def separable(self) -> bool:
-        """Whether each row has separate dual constraints, as dual ascent needs."""
-        return self._form is not None
-
-    @cached_property
-    def label_sets(self) -> bool:
-        """Whether the targets are sets of labels."""
-        return isinstance(self._form, LabelSets)
-
-    @cached_property
-    def _form(self) -> object:
+    def rowwise(self) -> RowwiseDual | None:
+        """The dual of each row by itself, if dual ascent may go by rows."""
         return self.objective.risk.rowwise_dual()
 
-    @cached_property
-    def text(self) -> bool:
-        """Whether data are like text and dual ascent by rows is possible.
-
-        It is False if eliminating a categorical feature makes the Newton systems of a
-        smooth loss small.
-        """
-        o = self.objective
-        if not (o.design.is_text_like and self.separable):
-            return False
-        return not (self.smooth and eliminates_category(o))
-
     @property
-    def wide(self) -> bool:
-        """Whether there are at most a few rows for each feature."""
-        return is_wide(self.objective)
-
-    @property
-    def dense(self) -> bool:
-        """Whether zeros of X are stored."""
-        return not self.objective.design.is_sparse
+    def separable(self) -> bool:
+        """Whether each row has separate dual constraints, as dual ascent needs."""
+        return self.rowwise is not None
 
     @property
     def as_loops_read(self) -> bool:
         """Whether compiled loops can read X without a copy, and no threads are used."""
         return self.in_one_place and self.objective.design.is_plain
-
-    @property
-    def row_size(self) -> float:
-        """The mean number of stored entries of a row."""
-        return self.objective.design.row_size
-
-    @property
-    def columnwise(self) -> bool:
-        """Whether the loss has a curvature for coordinate descent on columns."""
-        loss = self.objective.loss
-        return self.in_one_place and loss.by_columns and (self.groups or not loss.joint)
 
     @cached_property
     def forms_hessian(self) -> bool:
