@@ -116,8 +116,8 @@ class Facts:
             and self.rowwise is not None
             and not (loss.smooth and eliminates_category(objective))
         )
-        self.columnwise = self.in_one_place and loss.by_columns
-        self.columnwise = self.columnwise and (self.groups or not loss.joint)
+        by_columns = loss.by_columns and (self.groups or not loss.joint)
+        self.columnwise = self.in_one_place and by_columns
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope
