@@ -28,7 +28,7 @@ from .._core.rows.read_design import ReadDesign, Shelf
 from .._core.solvers import Start
 from .._features.shift import Shift, relative_sums, suspects_of_sums
 from .._features.strength import Scales, column_sums, divided
-from .._problems import LinearProblems, Problems, RowsOfBlock
+from .._problems import LinearProblems, RowsOfBlock
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
 from .run_there import RunHere, solve_there
@@ -371,7 +371,7 @@ class Collection:
             run = self._blocks.each("run", self._encoded.objects)
             return solve_there(self._blocks.of(run), problems, alpha, task)
         problems.design = self.risk(0).design
-        return Problems.solve(problems, alpha, task)
+        return problems.solve(alpha, task, here=True)
 
     def close(self) -> None:
         """Release the resources of the source."""

@@ -11,7 +11,7 @@ from .._core.losses import Groups
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
-from .._problems import LinearProblems, Problems
+from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
 from .blocks import Collection, Floats, Source, Summary
@@ -134,4 +134,4 @@ class QueriesInBlocks(Collection):
         if self._is_whole:
             return super()._solve(problems, alpha, task)
         problems.design = self.risk(0).design
-        return Problems.solve(problems, alpha, task)
+        return problems.solve(alpha, task, here=True)

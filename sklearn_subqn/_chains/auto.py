@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import count
 
-from .._core.driver import Solver, Start, Status
+from .._core.driver import Chosen, Solver, Start, Status
 from .._core.objectives.objective import Cut, Objective
 from .._core.solvers.bfgs import bfgs
 from .._core.solvers.bundle import ls_bmrm
@@ -28,7 +28,7 @@ _PATIENCE = 60
 def chain_auto(
     objective: Objective, start: Start, memory: int, seed: int = 0
 ) -> Solver:
-    """Yield iterates of dual ascent, then iterates of a method for the primal.
+    """Choose dual ascent, or not, and then a method for the primal.
 
     The second method is L-BFGS; with L1 it is OWL-QN, and for the hinge the bundle
     method with line search, which begins with the last cut of the ascent. The second
@@ -42,9 +42,8 @@ def chain_auto(
         design_of(objective), chains_of(objective)
     )
     iterates = _carry_out(objective, start, memory, seed, ascends)
-    plan = f"dual ascent, {last}" if ascends else last
-    yield next(iterates)._replace(plan=plan)
-    return (yield from iterates)
+    yield from ()
+    return Chosen(iterates, f"dual ascent, {last}" if ascends else last)
 
 
 def _carry_out(

@@ -135,7 +135,7 @@ class FBetaProblems(LinearProblems):
         weights = read_only(weights / weights.sum())
         return objective.with_risk(objective.risk.with_weights(weights))
 
-    def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask, **_: Any) -> list[Solution]:
         """Choose a weight for each class, solve its problem, and choose a threshold."""
         solutions = []
         for index, own in enumerate(np.broadcast_to(alpha, len(self)).tolist()):

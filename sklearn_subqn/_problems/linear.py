@@ -412,11 +412,6 @@ class LinearProblems(Problems):
             self._risks[index] = given, risk
         return risk
 
-    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        if self.elsewhere is None:
-            return super().solve(alpha, task)
-        return self.elsewhere.solve(self, alpha, task)
-
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from a previous solution, and from its dual points if they fit.
 

@@ -60,7 +60,7 @@ class NuProblem(LinearProblems):
         super().__init__(model, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
         self.name, self.nu = model.name, nu
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask, **_: Any) -> list[Solution]:
         """Find the strength at which the mean of the dual variables is nu."""
         search = _Search(self, alpha)
         report = Report(self.name, search.fitted, None, self.settings, task)

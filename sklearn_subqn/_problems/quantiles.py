@@ -109,7 +109,7 @@ class QuantileProblems(LinearProblems):
             output="quantile {:g}",
         )
 
-    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask, **_: Any) -> list[Solution]:
         alphas = np.broadcast_to(alpha, len(self)).tolist()
         solutions: dict[int, Solution] = {}
         center = self.regularizer.center(self.design.n_params)

@@ -52,11 +52,14 @@ class Problems(ABC):
         Whether attributes are arrays with one entry for each problem.
     watch : Watch or None
         Inspects the model after each iteration.
+    elsewhere : Elsewhere or None
+        All rows, if they are not in the problems themselves.
     """
 
     outputs: Any = None
     reading: Reading | None = None
     watch: Watch | None = None
+    elsewhere: Any = None
 
     def __init__(
         self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
@@ -90,8 +93,14 @@ class Problems(ABC):
         # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
-    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        """Solve each problem from its present start, for one alpha or one for each."""
+    def solve(self, alpha: Any, task: FitTask, *, here: bool = False) -> list[Solution]:
+        """Solve each problem from its present start, for one alpha or one for each.
+
+        Unless it is to be done ``here``, rows that are elsewhere resume after a loss.
+        """
+        if self.elsewhere is not None and not here:
+            found: list[Solution] = self.elsewhere.solve(self, alpha, task)
+            return found
         solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
         alphas = np.ravel(alpha).tolist()

@@ -33,6 +33,7 @@ from .solution import Floats, Problem, Settings, Solution
 from .tolerance import Scale, gap_between, stopping_of
 
 
+@isolated
 def solve(
     problem: Problem,
     settings: Settings,
@@ -83,10 +84,33 @@ def solve(
         options = replace(options, stopping=stopping, gradient=gradient)
     listens = report.listens or problem.watch is not None
     reported = partial(report.of_result, problem.unit) if listens else None
+    objective, start = problem.objective, problem.start
+    # The bundle computes bounds from cuts for L2 only. Solvers with ``proves`` compute
+    # their own bounds.
+    bundle = None
+    if isinstance(objective.regularizer, L2) and not spec.proves:
+        bundle = partial(_bundle, objective)
+    passes = objective.passes
     try:
-        result, w, end = _minimize(
-            problem, spec, options, settings.max_iter, reported, target
+        if objective.loss.steep:
+            start = _better_start(objective, start)
+        result = run(
+            spec.start(objective, start, options),
+            options.stopping,
+            max_iter=settings.max_iter,
+            is_useful=target.is_useful,
+            is_rounding=is_rounding,
+            bundle=bundle,
+            points_prove=bundle is None and not spec.proves,
+            prove=problem.prove,
+            least=objective.least,
+            counter=objective,
+            since=passes,
+            report=reported,
         )
+        w, end = _as_stored(problem, result.point)
+        # The value is computed here, where overflows raise errors.
+        _ = end.value
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
             f"Fitting {problem.label} broke down numerically ({error}). Values of X, "
@@ -137,40 +161,9 @@ class Target(NamedTuple):
     is_useful: Callable[[Result], bool]
 
 
-@isolated
-def _minimize(
-    problem: Problem,
-    spec: SolverSpec,
-    options: Options,
-    max_iter: int,
-    report: Callable[[Result], bool] | None,
-    target: Target,
-) -> tuple[Result, Floats, Point]:
-    """Return the result, and parameters as they are stored with their point."""
-    objective, start = problem.objective, problem.start
-    # The bundle computes bounds from cuts for L2 only. Solvers with ``proves`` compute
-    # their own bounds.
-    bundle = None
-    if isinstance(objective.regularizer, L2) and not spec.proves:
-        bundle = partial(_bundle, objective)
-    passes = objective.passes
-    if objective.loss.steep:
-        start = _better_start(objective, start)
-    result = run(
-        spec.start(objective, start, options),
-        options.stopping,
-        max_iter=max_iter,
-        is_useful=target.is_useful,
-        is_rounding=is_rounding,
-        bundle=bundle,
-        points_prove=bundle is None and not spec.proves,
-        prove=problem.prove,
-        least=objective.least,
-        counter=objective,
-        since=passes,
-        report=report,
-    )
-    point = result.point.centered()
+def _as_stored(problem: Problem, point: Point) -> tuple[Floats, Point]:
+    """Return the parameters of a point as they are stored, with their point."""
+    objective, point = problem.objective, point.centered()
     if problem.watch is not None and problem.watch.chosen is not None:
         point = objective.at(problem.watch.chosen)
     w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
@@ -179,10 +172,7 @@ def _minimize(
     inside = objective.regularizer.nearest(w)
     # In other units, the smallest change of a coefficient may change the scores.
     same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
-    end = point.refreshed() if same else objective.at(inside)
-    # The value is computed here, where overflows raise errors.
-    _ = end.value
-    return result, w, end
+    return w, point.refreshed() if same else objective.at(inside)
 
 
 def _bundle(objective: Objective) -> CutBundle:

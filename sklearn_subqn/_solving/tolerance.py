@@ -76,7 +76,8 @@ class Scale:
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
-        infimum = objective.risk_infimum
+        with np.errstate(all="ignore"):
+            infimum = objective.risk_infimum
         self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
         # The last free parameters that were evaluated, with their value: the point has
         # scores, which take memory.

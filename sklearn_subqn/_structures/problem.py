@@ -62,7 +62,7 @@ class StructureProblem(Problems):
     def attributes(self) -> dict[str, Any]:
         return {"coef_": self.starts[0].w}
 
-    def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask, **_: Any) -> list[Solution]:
         """Solve the problem, and check the lower bound against the objective."""
         (solution,) = super().solve(alpha, task)
         bound = solution.history.lower_bound[-1]

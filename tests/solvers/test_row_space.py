@@ -18,7 +18,9 @@ from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Options, alm, auto
+from sklearn_subqn._core.solvers import Options, alm
+from sklearn_subqn._core.solvers.facts import Facts
+from sklearn_subqn._core.solvers.plans import PLANS, choose
 from sklearn_subqn._core.solvers.related import solve_related
 from sklearn_subqn._core.solvers.related.row_space import row_space
 
@@ -121,7 +123,7 @@ def test_where_rows_are_short():
     for d, expected in ((120, True), (60, False)):
         objective = problem(X[:, :d], y)
         start = Start(np.zeros(objective.n_params))
-        plan = next(auto(objective, start, Options())).plan
+        plan = choose(Facts(objective, start, Options()), PLANS).name
         assert (plan == "span of the rows") == expected
 
 

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn._core.driver import to_the_end
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Options, Start, auto
+from sklearn_subqn._core.solvers.facts import Facts
+from sklearn_subqn._core.solvers.plans import PLANS, choose
 from sklearn_subqn._core.solvers.related import solve_related
 from sklearn_subqn._core.solvers.related.sample import sample, spread
 
@@ -65,7 +68,8 @@ def test_solution_of_a_sample_is_nearly_that_of_all(fit_intercept):
     objective = tall(fit_intercept=fit_intercept)
     near = sampled(objective).value
     start = Start(np.zeros(objective.n_params))
-    best = min(iterate.point.value for iterate in auto(objective, start, Options()))
+    iterates = to_the_end(auto(objective, start, Options()))
+    best = min(iterate.point.value for iterate in iterates)
     assert best < near < 1.02 * best
 
 
@@ -79,7 +83,7 @@ def test_no_sample_unless_rows_are_many_times_the_features():
     for n, expected in ((16 * 64 * 5 - 16, False), (16 * 64 * 5, True)):
         objective = tall(n)
         start = Start(np.zeros(objective.n_params))
-        plan = next(auto(objective, start, Options())).plan
+        plan = choose(Facts(objective, start, Options()), PLANS).name
         assert plan.startswith("sample") == expected
 
 

@@ -12,6 +12,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
+from sklearn_subqn._core.driver import to_the_end
 from sklearn_subqn._core.losses import DualLoss, RocArea, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -135,7 +136,8 @@ def test_mixtures_prove_bounds_without_a_penalty(name, seed):
     penalized, free = problem(name, seed)
     start = Start(np.zeros(penalized.n_params))
     best = None
-    for _, iterate in zip(range(150), auto(penalized, start, Options()), strict=False):
+    iterates = to_the_end(auto(penalized, start, Options()))
+    for _, iterate in zip(range(150), iterates, strict=False):
         best = iterate if best is None else best.or_better(iterate)
     cut = best.cut if best.proof is None or best.cut else penalized.cut(best.proof)
     bound = bound_without(free, cut, best.point)

@@ -5,13 +5,14 @@ subpackage may import steps and all layers below.
 """
 
 from .history import History
-from .iterate import Iterate, Solver, Start
+from .iterate import Chosen, Iterate, Solver, Start, to_the_end
 from .options import Options
 from .run import STALL_WINDOW, Result, run
 from .stopping import Status, Stopping, size_of
 
 __all__ = [
     "STALL_WINDOW",
+    "Chosen",
     "History",
     "Iterate",
     "Options",
@@ -22,4 +23,5 @@ __all__ = [
     "Stopping",
     "run",
     "size_of",
+    "to_the_end",
 ]

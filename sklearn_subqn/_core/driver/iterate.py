@@ -81,11 +81,6 @@ class Iterate(NamedTuple):
     preparing : bool
         Whether the solver still works on a similar problem, during which the driver
         does not test for a stall.
-    plan : str
-        How the problem will be solved, in the first iterate of a solver that chose a
-        plan.
-    why : callable or None
-        Returns lines that explain the choice of the plan.
     """
 
     point: Any
@@ -94,8 +89,6 @@ class Iterate(NamedTuple):
     phase: str = ""
     proof: Dual | None = None
     preparing: bool = False
-    plan: str = ""
-    why: Callable[[], list[str]] | None = None
 
     @property
     def dual(self) -> Any:
@@ -126,5 +119,31 @@ class Iterate(NamedTuple):
         return self._replace(point=point, cut=cut, lower_bound=bound, proof=proof)
 
 
-#: A solver yields iterates, and returns the reason if it stops by itself.
-Solver = Generator[Iterate, None, Status]
+#: A solver yields iterates. If it stops by itself it returns the reason, or another
+#: solver that goes on in its place.
+Solver = Generator[Iterate, None, "Status | Solver | Chosen"]
+
+
+class Chosen(NamedTuple):
+    """The solver that goes on in place of one that has chosen it.
+
+    Attributes
+    ----------
+    solver : Solver
+    plan : str
+        How the problem will be solved.
+    why : callable or None
+        Returns lines that explain the choice.
+    """
+
+    solver: Solver
+    plan: str
+    why: Callable[[], list[str]] | None = None
+
+
+def to_the_end(solver: Solver) -> Solver:
+    """Yield the iterates of a solver, and of those that go on in its place."""
+    end: Status | Solver | Chosen = solver
+    while isinstance(end, Generator | Chosen):
+        end = yield from (end.solver if isinstance(end, Chosen) else end)
+    return end

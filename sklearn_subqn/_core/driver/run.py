@@ -7,7 +7,7 @@ common: best point, lower bound and gap, stopping rule, limits, history and repo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..steps.certificate import CutBundle
 from .history import History
-from .iterate import Iterate, Solver
+from .iterate import Chosen, Iterate, Solver
 from .stopping import Status, Stopping
 
 # The quadratic program over the cuts is solved after 1, 2, 4 and 8 cuts, and then at
@@ -176,12 +176,18 @@ def run(
     result: Result | None = None
     cuts: CutBundle | None = None
     n_prepared = n_cuts = n_proofs = next_proof = 0
-    limit = max_iter
+    limit, plan, why = max_iter, "", None
 
     while True:
         try:
             iterate = next(solver)
         except StopIteration as stop:
+            chosen = stop.value
+            if isinstance(chosen, Chosen):
+                chosen, plan, why = chosen
+            if isinstance(chosen, Generator):
+                solver = chosen
+                continue
             assert result is not None, "a solver yields its starting point"
             result.status = stop.value or Status.STOPPED
             suffices = stopping.is_reached
@@ -199,8 +205,7 @@ def run(
         if not np.isfinite(value):
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
-            result = Result(iterate.point, history, least)
-            result.plan, result.why = iterate.plan, iterate.why
+            result = Result(iterate.point, history, least, plan=plan, why=why)
             if iterate.proof is not None:
                 result.dual = iterate.proof.u
         result.add(iterate)

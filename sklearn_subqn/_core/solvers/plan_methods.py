@@ -109,7 +109,7 @@ def by_owlqn(f: Facts) -> Solver:
     hessian = LimitedMemoryInverseHessian(o.n_params, memory)
     for iterate in owlqn(o, f.start.w, hessian):
         yield iterate
-    return (yield from face_newton(o, iterate.start))
+    return face_newton(o, iterate.start)
 
 
 def by_faces(f: Facts) -> Solver:
@@ -117,7 +117,7 @@ def by_faces(f: Facts) -> Solver:
     for iterate in face_newton(f.objective, f.start):
         yield iterate
     size = f.options.bundle_size
-    return (yield from ls_bmrm(f.objective, iterate.start.w, size=size))
+    return ls_bmrm(f.objective, iterate.start.w, size=size)
 
 
 def by_bundle(f: Facts) -> Solver:
@@ -128,7 +128,7 @@ def by_bundle(f: Facts) -> Solver:
     o, size = f.objective, f.options.bundle_size
     iterates = ls_bmrm(o, f.start.w, size=size)
     if not (f.from_zero and o.loss.counts_rows):
-        return (yield from iterates)
+        return iterates
     best, origin = np.inf, o.origin().value
     for _ in range(_LONGEST_AT_ZERO):
         try:
@@ -138,7 +138,7 @@ def by_bundle(f: Facts) -> Solver:
         yield iterate
         best = min(best, iterate.point.value)
         if best < origin - CLOSE * abs(origin):
-            return (yield from iterates)
+            return iterates
     return Status.AT_ZERO
 
 
@@ -160,8 +160,8 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
             yield iterate
         start = iterate.start
     if f.smooth:
-        return (yield from newton(f.objective, start.w, f.options.stopping))
-    return (yield from alm(f.objective, start))
+        return newton(f.objective, start.w, f.options.stopping)
+    return alm(f.objective, start)
 
 
 def _by_quasi_newton(f: Facts) -> Solver:
@@ -184,9 +184,9 @@ def _by_quasi_newton(f: Facts) -> Solver:
             break
     iterates.close()
     if f.text:
-        return (yield from _ascent_from(f, Start.from_point(point, point.dual)))
+        return _ascent_from(f, Start.from_point(point, point.dual))
     start = Start.from_point(point, o.risk.mean(*duals))
-    return (yield from alm(o, start))
+    return alm(o, start)
 
 
 def _by_soft_alm(f: Facts) -> Solver:
@@ -206,7 +206,7 @@ def _by_soft_alm(f: Facts) -> Solver:
     for iterate in alm(o, start, width=width):
         yield iterate
         point = min(point, iterate.point, key=lambda point: point.value)
-    return (yield from alm(o, Start.from_point(point)))
+    return alm(o, Start.from_point(point))
 
 
 def by_alm_of_sample(f: Facts) -> Solver:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..driver import Options, Solver, Start, Status
+from ..driver import Chosen, Options, Solver, Start, Status, to_the_end
 from ..kernels import small as kernel
 from ..objectives.objective import Objective
 from . import plan_conditions
@@ -101,13 +101,6 @@ class Plan(NamedTuple):
     related: Callable[[Facts], Iterable[Related]] | None
     method: Callable[[Facts], Solver] | None
 
-    def first_false(self, facts: Facts) -> Condition | None:
-        """Return the first condition that does not hold, if any."""
-        for condition in self.when:
-            if not condition(facts):
-                return condition
-        return None
-
 
 def auto(
     objective: Objective,
@@ -115,7 +108,7 @@ def auto(
     options: Options,
     rows: tuple[Plan, ...] | None = None,
 ) -> Solver:
-    """Yield the iterates of the methods that are fastest for the problem.
+    """Choose the methods that are fastest for the problem, which go on in its place.
 
     Parameters
     ----------
@@ -128,22 +121,24 @@ def auto(
 
     Returns
     -------
-    status : str
-        The status of the last method.
+    chosen : Chosen
+        The iterates of the methods.
     """
     rows = PLANS if rows is None else rows
     facts = Facts(objective, start, options)
     plan = choose(facts, rows)
-    iterates = _iterates(plan, facts, rows)
     why = partial(explain, facts, rows)
-    yield next(iterates)._replace(plan=plan.name, why=why)
-    return (yield from iterates)
+    yield from ()
+    return Chosen(_iterates(plan, facts, rows), plan.name, why)
 
 
 def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     """Return the first row that applies."""
     for plan in rows:
-        if plan.first_false(facts) is None:
+        for condition in plan.when:
+            if not condition(facts):
+                break
+        else:
             return plan
     raise AssertionError("the last row fits always")
 
@@ -168,7 +163,7 @@ def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
     """
     lines: list[str] = []
     for plan in rows:
-        false = plan.first_false(facts)
+        false = next((each for each in plan.when if not each(facts)), None)
         if false is None:
             reasons = " ".join(_with_numbers(each, facts) for each in plan.when)
             return [*lines, f"taken: {plan.name}. {reasons or 'No other row fits.'}"]
@@ -225,7 +220,7 @@ def _after_related(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
             break
         start = found.start
     facts = Facts(o, start, options)
-    return (yield from _iterates(plan._replace(related=None), facts, others))
+    return _iterates(plan._replace(related=None), facts, others)
 
 
 def _by_loop(f: Facts) -> Solver:
@@ -250,6 +245,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
     """
     o, stopping = f.objective, f.options.stopping
     width, is_kinked = 0.0, False
+    iterates = to_the_end(iterates)
     for iterate in iterates:
         yield iterate
         point = iterate.point
@@ -269,7 +265,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
         start = start if found is None else found.start
     # The loss is about as large as the residuals.
     width = first_width(o) * start.at(o).risk
-    return (yield from alm(o, start, width=width))
+    return alm(o, start, width=width)
 
 
 # Related problems.

@@ -125,7 +125,7 @@ def rental(objective: Objective, w: Floats, stopping: Stopping | None = None) ->
         lost = -float(p @ point.gradient) <= EPS * abs(point.value)
         done = lost and not allowed < gap < 0.5 * last
         if done or not 0.0 < step < np.inf:
-            return (yield from newton(objective, point.w, stopping))
+            return newton(objective, point.w, stopping)
         before, point, last = point, line.point(step), gap
         dw, dg = step * p, point.gradient - before.gradient
         if has_curvature(dw, dg):

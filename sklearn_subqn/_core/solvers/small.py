@@ -100,13 +100,12 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         point, proof = first, Dual(first.dual)
     start = Start.from_point(point, proof.u)
     if not isinstance(o.regularizer, L2):
-        method = cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
-        return (yield from method)
+        return cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
     if o.loss.sharpens:
         return Status.NO_PROGRESS
     if o.loss.smooth:
-        return (yield from newton(o, point.w))
-    return (yield from alm(o, start))
+        return newton(o, point.w)
+    return alm(o, start)
 
 
 def _loop(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from ...driver import Iterate, Solver, Start, Stopping
+from ...driver import Iterate, Solver, Start, Stopping, to_the_end
 from ...objectives.objective import Objective
 
 #: A method takes an objective and a start, and yields iterates.
@@ -55,7 +55,7 @@ def solve_related(
     It has the best point, bound and dual point of the original problem. None means that
     a new start is better.
     """
-    iterates = method(related.objective, related.lower(start))
+    iterates = to_the_end(method(related.objective, related.lower(start)))
     best = None
     for n_iter, iterate in enumerate(iterates):
         lifted = related.lift(iterate, False)
