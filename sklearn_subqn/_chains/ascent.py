@@ -109,7 +109,7 @@ def chain_ascent(
     momentum = Extrapolation(l2 / strength)
     random = np.random.default_rng(seed)
     best = start.at(o)
-    bound = o.risk_infimum
+    bound = o.risk.infimum
     w = center = last = best.w
     if w.any():
         sweeps.begin(best.scores)

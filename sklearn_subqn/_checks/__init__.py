@@ -23,20 +23,22 @@ from .labels import (
     is_missing,
     names_of_rows,
 )
-from .parameters import check_parameters, checked_options, warn_of_unused
-from .sparse_matrices import (
-    canonical_csr,
-    check_range,
-    check_sparse_structure,
-    is_plain,
-)
-from .values import (
+from .parameters import (
     AUTO,
     check_callback,
     check_fraction,
     check_n_jobs,
     check_number,
     check_option,
+    check_parameters,
+    checked_options,
+    warn_of_unused,
+)
+from .sparse_matrices import (
+    canonical_csr,
+    check_range,
+    check_sparse_structure,
+    is_plain,
 )
 from .weights import (
     as_sample_weights,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .values import check_option
+from .parameters import check_option
 
 
 def styled(

@@ -24,11 +24,13 @@ from .._core.regularizers import (
 )
 from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
+from .._core.rows.linear_map import PART_SIZE
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales
 from .._solving.callbacks import FitTask
+from .._solving.process import n_threads as threads_of
 from .._solving.solution import Floats, Solution
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
@@ -283,7 +285,10 @@ class LinearProblems(Problems):
         self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None
     ) -> tuple[Design, OpenIntercepts | None]:
         """Return the design, and the rule for undetermined intercepts or ``None``."""
-        n_threads, opens = self._model.n_threads(X), self.loss.ranks
+        opens = self.loss.ranks
+        # joblib takes a while to count processors, and is not called for small data.
+        few = (X.nnz if sparse.issparse(X) else X.size) < 2 * PART_SIZE
+        n_threads = 1 if few else threads_of(self._model.n_jobs)
         n_thresholds = scores.n_thresholds if isinstance(scores, Levels) else None
         if n_thresholds is not None and not opens:
             return ThresholdDesign(X, n_thresholds, n_threads=n_threads), None

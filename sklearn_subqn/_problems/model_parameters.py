@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from .._core.regularizers import Regularizer
-from .._core.rows.linear_map import PART_SIZE
 from .._features.strength import Rule
-from .._solving.process import n_threads
 from .._solving.solution import Floats, Settings
 from .features import Columns, InputFeatures
 
@@ -71,14 +68,6 @@ class LinearModel(NamedTuple):
     rule: Callable[[Any, Floats], Rule]
     leaves_out: bool
     form: Callable[[], Floats] | None = None
-
-    def n_threads(self, X: Any) -> int:
-        """Return the number of threads for products with X.
-
-        joblib takes a while to count processors, and is not called for small data.
-        """
-        few = (X.nnz if sparse.issparse(X) else X.size) < 2 * PART_SIZE
-        return 1 if few else n_threads(self.n_jobs)
 
     def of_columns(self, columns: Columns) -> LinearModel:
         """Return the parameters for a subset of the features."""

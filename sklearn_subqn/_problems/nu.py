@@ -116,7 +116,7 @@ class _Search:
         self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))
         self._least_mean = min(least, 1.0)
-        self._largest = 0.5 * (problem.nu * self._objective.row_size) ** 2 / alpha
+        self._largest = 0.5 * (problem.nu * self._objective.risk.row_size) ** 2 / alpha
         self._best, self._value = np.zeros(self._objective.n_params), 0.0
         self._bound = -np.inf
         self._history, self._begin = History(), time.perf_counter()

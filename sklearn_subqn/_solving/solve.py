@@ -22,6 +22,7 @@ from .._core.solvers import (
     Status,
     Stopping,
     run,
+    size_of,
 )
 from .._core.steps.certificate import CutBundle
 from .._core.steps.intercepts import minimize_intercept
@@ -222,7 +223,7 @@ def _certified(
     """Return the solution with its certificate."""
     objective, value = problem.objective, end.value
     gap = gap_between(value, result.lower_bound)
-    size = scale.size(value)
+    size = size_of(value, scale.infimum)
     reached = target.stopping.is_reached(result.gap, result.point.value)
     # A gap within rounding error counts as proven as well. An example is the optimal
     # value zero for equal targets.

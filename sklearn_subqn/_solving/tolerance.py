@@ -71,25 +71,18 @@ class Scale:
     Attributes
     ----------
     infimum : float
-        The infimum of the risk if it is known, else zero.
+        The infimum of the risk if it is known, else zero. It is zero except for Poisson
+        losses, for which half of the deviance remains.
     """
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
         with np.errstate(all="ignore"):
-            infimum = objective.risk_infimum
+            infimum = objective.risk.infimum
         self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
         # The last free parameters that were evaluated, with their value: the point has
         # scores, which take memory.
         self._constant: tuple[Floats, float] | None = None
-
-    def size(self, value: float) -> float:
-        """Return |J| less the infimum of the risk, if that is known.
-
-        The infimum is zero except for Poisson losses, for which half of the deviance
-        remains. A difference negligible beside J is a rounding error.
-        """
-        return size_of(value, self.infimum)
 
     def _without_features(self, w: Floats) -> float:
         """Return J at w with zeros in place of the penalized parameters."""
@@ -109,7 +102,7 @@ class Scale:
         A weak signal reduces J by less than the tolerance, and zeros would satisfy it.
         """
         point, value = result.point, result.point.value
-        least = max(_SAME_OBJECTIVE * self.size(value), rounding_of(point))
+        least = max(_SAME_OBJECTIVE * size_of(value, self.infimum), rounding_of(point))
         if (
             result.gap <= least
             or self._objective.regularizer.center(len(point.w)).any()
@@ -124,10 +117,10 @@ class Scale:
             return False
         constant = self._without_features(w)
         # If all targets are equal, features cannot help, and no warning is needed.
-        vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
+        vanishes = constant - objective.risk.infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False
-        size = self.size(constant)
+        size = size_of(constant, self.infimum)
         # Features are useless if they reduce the objective by at most its gap and
         # _SAME_OBJECTIVE of its size. A decrease by over 0.1 % of the size is useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)

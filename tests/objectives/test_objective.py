@@ -214,7 +214,7 @@ def test_dual_value_is_the_minimum_of_the_cut_with_the_penalty():
 @each_loss
 def test_infimum_of_the_risk_is_zero(loss):
     objective, _ = gaussian_objective(loss=loss)
-    assert objective.risk_infimum == 0.0
+    assert objective.risk.infimum == 0.0
 
 
 def test_products_with_the_data():

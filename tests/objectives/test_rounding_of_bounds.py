@@ -139,7 +139,7 @@ def test_values_of_cuts_hold_for_every_normal_within_the_error(l1_ratio, alpha, 
     X *= np.logspace(-1, 1, 5)
     objective = binary_objective(X, y, fit_intercept=False, alpha=alpha)
     objective = objective.with_regularizer(ElasticNet(5, l1_ratio))
-    assert objective.risk_infimum == 0.0
+    assert objective.risk.infimum == 0.0
     strength = Fraction(alpha)
     limit = strength * Fraction(l1_ratio)
     for _ in range(30):

@@ -141,26 +141,16 @@ class Bounds:
         """Products with X or its transpose so far."""
         return self.design.passes
 
-    @property
-    def risk_infimum(self) -> float:
-        """The infimum of the risk over all scores, -R*(0), or a little less."""
-        return self.risk.infimum
-
     @cached_property
     def least(self) -> float:
         """A lower bound of J without a product: the sum of the infima of both terms."""
         zero = np.zeros(self.regularizer.n_penalized)
-        return self._less(self.risk_infimum, self.regularizer.conjugate(zero))
+        return self._less(self.risk.infimum, self.regularizer.conjugate(zero))
 
     @property
     def column_sizes(self) -> Floats:
         """Weighted root mean squares of the columns, of shape (n_penalized,)."""
         return self.risk.column_sizes[: self.regularizer.n_penalized]
-
-    @property
-    def row_size(self) -> float:
-        """Root of the sum of the squares of all ``column_sizes``."""
-        return self.risk.row_size
 
     def imbalance(self, dual: Floats) -> float:
         """Return the fraction of u that has to change for its columns to sum to zero.
@@ -214,7 +204,7 @@ class Bounds:
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
         scale = self.regularizer.scaling_within(v, radius)
         if scale < 1.0:
-            rest = (1.0 - scale) * self.risk_infimum
+            rest = (1.0 - scale) * self.risk.infimum
             bound = max(bound, self._less(scale * cut.offset + rest, 0.0))
         return bound
 
@@ -287,8 +277,8 @@ class Bounds:
         The row size bounds all column sizes; it is cheaper, and used where the error is
         negligible against ``value``.
         """
-        if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
-            return self.row_size
+        if factor * self.risk.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+            return self.risk.row_size
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:

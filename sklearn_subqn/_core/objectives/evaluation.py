@@ -181,7 +181,7 @@ class Evaluation:
     def cut(self) -> Cut:
         o, dual = self.objective, self.dual_point
         assert dual.imbalance is not None, "known"
-        knows_others = not o.risk.knows_subgradients_only
+        knows_others = o.loss.has_conjugate
         if knows_others and o.n_free > 1 and dual.imbalance > ROUNDED:
             balanced = o.risk.balance(dual.u)
             if balanced is not dual.u:
@@ -255,7 +255,7 @@ class Evaluation:
     @cached_property
     def lower_bound(self) -> float:
         o = self.objective
-        if o.regularizer.smooth or o.risk.knows_subgradients_only:
+        if o.regularizer.smooth or not o.loss.has_conjugate:
             return o.dual_value(self.cut)
         return o.dual_bound(self.dual_point)
 

@@ -291,8 +291,3 @@ class DualsOfRisk(RowNumbers):
         if "scored" not in self._sizes:
             self._sizes["scored"] = self.length(self.zero_scores())
         return int(self._sizes["scored"])
-
-    @property
-    def knows_subgradients_only(self) -> bool:
-        """Whether R* can be computed only at a subgradient with known scores."""
-        return not self.loss.has_conjugate

@@ -178,7 +178,8 @@ class DesignOfParts(Design):
         self._sizes = [shape.n_entries if shape.n_rows else 0 for shape in shapes]
         self._nbytes = sum(shape.nbytes for shape in shapes)
         self.n_rows, self.n_entries = sum(self._numbers), max(sum(self._sizes), 1)
-        self._is_sparse, self.holds_rows = first.is_sparse, first.holds_rows
+        self.row_size = self.n_entries / max(self.n_rows, 1)
+        self.is_sparse, self.holds_rows = first.is_sparse, first.holds_rows
         self._counted, self._parent = 0.0, None
 
     @property
@@ -191,10 +192,6 @@ class DesignOfParts(Design):
     @passes.setter
     def passes(self, passes: float) -> None:
         self._counted += passes - self.passes
-
-    @property
-    def is_sparse(self) -> bool:
-        return self._is_sparse
 
     @property
     def nbytes(self) -> int:

@@ -73,8 +73,12 @@ class LinearMap:
         Number d * k of entries of w that are not intercepts.
     row_slices : list of slice
         The slice of rows of each thread.
+    is_sparse : bool
+        Whether X is a sparse matrix.
     n_entries : int
         Number of stored entries of X, at least one.
+    row_size : float
+        Mean number of stored entries in a row.
     passes : float
         Products with X or its transpose so far; a product with some of the rows counts
         as their share of the stored entries.
@@ -108,7 +112,9 @@ class LinearMap:
         # Index arrays of a subset are compact already.
         compact = not sparse.issparse(X) or parent is not None
         self.X = X if compact else compact_csr(X)
-        self.n_entries = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
+        self.is_sparse = bool(sparse.issparse(self.X))
+        self.n_entries = max(self.X.nnz if self.is_sparse else self.X.size, 1)
+        self.row_size = self.n_entries / max(self.n_rows, 1)
         self._promote = self.X.dtype != np.float64
         self._in_blocks = self._promote or isinstance(self.X, SomeRows)
         # Dividing the coefficients by the column sizes is cheaper than dividing the
@@ -142,19 +148,9 @@ class LinearMap:
         return dtype
 
     @property
-    def row_size(self) -> float:
-        """Mean number of stored entries in a row."""
-        return self.n_entries / max(self.n_rows, 1)
-
-    @property
     def several_scores(self) -> bool:
         """Whether rows have several scores, with shared or separate coefficients."""
         return self.n_outputs is not None
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether X is a sparse matrix."""
-        return bool(sparse.issparse(self.X))
 
     @property
     def is_text_like(self) -> bool:

@@ -76,9 +76,9 @@ class ReadDesign(Design):
         # Products use the read blocks, whose columns are already scaled.
         vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
         self._read, self._change, self._shelf = read, change, shelf
-        self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
+        self._dtype, self._size = like.dtype, like.nbytes
         # Dense rows are transformed in blocks.
-        changed = change is not None and not self._sparse
+        changed = change is not None and not self.is_sparse
         self._in_blocks = self._in_blocks or changed
 
     def __getattr__(self, name: str) -> Any:
@@ -95,13 +95,9 @@ class ReadDesign(Design):
     def _as_needed(self) -> Any:
         """Return the rows for the cache; dense rows are transformed later, on use."""
         X, change = self._read(), self._change
-        if self._sparse:
+        if self.is_sparse:
             return self._like(X if change is None else change(X), None).X
         return X if change is None else SomeRows(X, range(self.n_rows), change)
-
-    @property
-    def is_sparse(self) -> bool:
-        return self._sparse
 
     @property
     def dtype(self) -> Any:
@@ -126,4 +122,4 @@ class ReadDesign(Design):
 
     def _kept(self, subset: Design) -> Design:
         """Return a design of rows that have been read, with its own memory."""
-        return subset if self._sparse else self._like(subset.X.copy(), None)
+        return subset if self.is_sparse else self._like(subset.X.copy(), None)

@@ -41,7 +41,7 @@ class _Gaps:
 
     def __init__(self, objective: Objective, *, endless: bool) -> None:
         self._endless = endless
-        q, infimum = objective.n_params, objective.risk_infimum
+        q, infimum = objective.n_params, objective.risk.infimum
         self._bound = -np.inf
         if np.isfinite(infimum):
             self._bound = objective.dual_value(Cut(np.zeros(q), infimum))

@@ -79,6 +79,16 @@ class Facts:
         much too long.
     in_one_place : bool
         Whether methods may go through all rows in any order, or look at single columns.
+    dense : bool
+        Whether zeros of X are stored.
+    row_size : float
+        The mean number of stored entries of a row.
+    wide : bool
+        Whether there are at most a few rows for each feature.
+    columnwise : bool
+        Whether the loss has a curvature for coordinate descent on columns.
+    warm : bool
+        Whether the start has a dual point and is close to the solution.
     n_rows, n_features, n_params : int
         Numbers of rows, of features, and of parameters of one score.
     """
@@ -95,7 +105,11 @@ class Facts:
         if isinstance(regularizer, Polyhedron):
             self.box = is_factorized(objective, CG_ACCURACY)
         self.several = design.several_scores
-        self.in_one_place = objective.risk.in_one_place
+        self.in_one_place = design.in_one_place
+        self.dense, self.row_size = not design.is_sparse, design.row_size
+        self.wide = is_wide(objective)
+        by_columns = loss.by_columns and (self.groups or not loss.joint)
+        self.columnwise = self.in_one_place and by_columns
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope
@@ -108,12 +122,7 @@ class Facts:
         if self.hinge and self.l2 and start.dual is not None:
             start, share = _with_shorter_dual(objective, start, start.dual)
             self.poor_start = share < _FAR
-        self.start = start
-
-    @property
-    def warm(self) -> bool:
-        """Whether the start has a dual point and is close to the solution."""
-        return self.start.dual is not None
+        self.start, self.warm = start, start.dual is not None
 
     @cached_property
     def separable(self) -> bool:
@@ -142,30 +151,9 @@ class Facts:
         return not (self.smooth and eliminates_category(o))
 
     @property
-    def wide(self) -> bool:
-        """Whether there are at most a few rows for each feature."""
-        return is_wide(self.objective)
-
-    @property
-    def dense(self) -> bool:
-        """Whether zeros of X are stored."""
-        return not self.objective.design.is_sparse
-
-    @property
     def as_loops_read(self) -> bool:
         """Whether compiled loops can read X without a copy, and no threads are used."""
         return self.in_one_place and self.objective.design.is_plain
-
-    @property
-    def row_size(self) -> float:
-        """The mean number of stored entries of a row."""
-        return self.objective.design.row_size
-
-    @property
-    def columnwise(self) -> bool:
-        """Whether the loss has a curvature for coordinate descent on columns."""
-        loss = self.objective.loss
-        return self.in_one_place and loss.by_columns and (self.groups or not loss.joint)
 
     @cached_property
     def forms_hessian(self) -> bool:

@@ -57,7 +57,7 @@ def n_slack(
     candidates = Candidates(objective)
     point = best = start.at(objective)
     # Penalties are not negative.
-    bound, n_stuck, is_over = objective.risk_infimum, 0, False
+    bound, n_stuck, is_over = objective.risk.infimum, 0, False
     while True:
         yield Iterate(point, None, bound, "n-slack")
         if is_over:

@@ -7,6 +7,7 @@ the page of the documentation show.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 
@@ -17,6 +18,31 @@ from .related.smaller_units import LARGEST, excess
 
 #: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
+
+# Conditions that are facts.
+has_squares: Condition = attrgetter("l2")
+has_bounds: Condition = attrgetter("box")
+has_l1: Condition = attrgetter("l1")
+has_groups: Condition = attrgetter("groups")
+has_kinks: Condition = attrgetter("kinks")
+is_smooth: Condition = attrgetter("smooth")
+goes_by_columns: Condition = attrgetter("columnwise")
+forms_hessian: Condition = attrgetter("forms_hessian")
+narrows: Condition = attrgetter("narrows")
+
+#: The sentences of these conditions.
+SENTENCES = {
+    has_squares: "The penalty is a squared norm.",
+    has_bounds: "Coefficients have bounds, or satisfy inequalities and are few.",
+    has_l1: "The penalty has an L1 norm.",
+    has_groups: "The penalty has norms of groups.",
+    has_kinks: "The loss has kinks, and a smooth envelope.",
+    is_smooth: "The loss is smooth.",
+    goes_by_columns: "The loss has second derivatives for coordinate descent on "
+    "columns.",
+    forms_hessian: "The matrix of second derivatives can be formed.",
+    narrows: "Smooth losses of pairs of rows approximate the loss.",
+}
 
 # Losses of one score per row are solved reliably with columns of up to 1e10.
 # docs/constants.md has the figures.
@@ -290,50 +316,15 @@ def suits_ascent(f: Facts) -> bool:
     return apart and not (f.warm or is_wide(f))
 
 
-def has_squares(f: Facts) -> bool:
-    """The penalty is a squared norm."""
-    return f.l2
-
-
 def has_quadratic_form(f: Facts) -> bool:
     """The penalty is a squared norm, or a quadratic form of few parameters."""
     return f.l2 or (f.quadratic and f.forms_hessian and not f.several)
-
-
-def has_bounds(f: Facts) -> bool:
-    """Coefficients have bounds, or satisfy inequalities and are few."""
-    return f.box
-
-
-def has_l1(f: Facts) -> bool:
-    """The penalty has an L1 norm."""
-    return f.l1
-
-
-def has_groups(f: Facts) -> bool:
-    """The penalty has norms of groups."""
-    return f.groups
 
 
 def has_envelopes(f: Facts) -> bool:
     """Methods for smooth envelopes support the penalty."""
     sparse = (f.l1 or f.groups) and f.in_one_place and not f.several
     return f.l2 or f.box or sparse
-
-
-def has_kinks(f: Facts) -> bool:
-    """The loss has kinks, and a smooth envelope."""
-    return f.kinks
-
-
-def is_smooth(f: Facts) -> bool:
-    """The loss is smooth."""
-    return f.smooth
-
-
-def goes_by_columns(f: Facts) -> bool:
-    """The loss has second derivatives for coordinate descent on columns."""
-    return f.columnwise
 
 
 def goes_by_blocks(f: Facts) -> bool:
@@ -343,19 +334,9 @@ def goes_by_blocks(f: Facts) -> bool:
     return f.columnwise and not (several and not forms_matrix(f.objective, n_used))
 
 
-def forms_hessian(f: Facts) -> bool:
-    """The matrix of second derivatives can be formed."""
-    return f.forms_hessian
-
-
 def needs_hessian(f: Facts) -> bool:
     """Rows are indicators of categories, or coordinate descent is impossible."""
     return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
-
-
-def narrows(f: Facts) -> bool:
-    """Smooth losses of pairs of rows approximate the loss."""
-    return f.narrows
 
 
 def needs_few_digits(f: Facts) -> bool:

@@ -185,11 +185,12 @@ def _with_numbers(condition: Condition, facts: Facts) -> str:
 
 
 def sentence(condition: Condition) -> str:
-    """Return the sentence of a condition, the first line of its docstring.
+    """Return the sentence of a condition: its own, or the first of its docstring.
 
     Names of the module's constants in braces are replaced by their values.
     """
-    first = (condition.__doc__ or "").partition("\n")[0]
+    own = plan_conditions.SENTENCES.get(condition)
+    first = own or (condition.__doc__ or "").partition("\n")[0]
     return first.format_map(vars(plan_conditions))
 
 

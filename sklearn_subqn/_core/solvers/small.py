@@ -69,7 +69,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     first = point = start.at(o)
     # A bound at the start is not needed, since the loop moves on at once.
     yield Iterate(first, None, o.least, "loop")
-    infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
+    infimum = o.risk.infimum if np.isfinite(o.risk.infimum) else 0.0
     w = start.w.copy()
     if o.design.several_scores:
         minimize = _loop_of_classes(o, w)

@@ -50,7 +50,7 @@ class CutBundle:
         self._born = np.zeros(size, dtype=np.intp)
         self._n_born = self._first_new = 0
         self._n_cuts = 0
-        self.lower_bound = objective.risk_infimum
+        self.lower_bound = objective.risk.infimum
         if np.isfinite(self.lower_bound):
             self._others[0, 0], self._gram[0, 0] = self.lower_bound, 0.0
             self._n_cuts = 1

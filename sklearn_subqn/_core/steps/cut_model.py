@@ -93,8 +93,8 @@ class SmoothCutModel(CutModel):
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
         super().__init__(objective, cuts)
-        if not cuts.n_cuts and np.isfinite(objective.risk_infimum):
-            self.add(Cut(np.zeros(objective.n_params), objective.risk_infimum))
+        if not cuts.n_cuts and np.isfinite(objective.risk.infimum):
+            self.add(Cut(np.zeros(objective.n_params), objective.risk.infimum))
 
     def minimize(self) -> None:
         o, cuts = self._objective, self.cuts
@@ -198,7 +198,7 @@ class L1CutModel(CutModel):
         d = o.regularizer.n_penalized
         A = cuts.normals[:, :d] / o.alpha
         # The trivial cut is included, because the program may be unbounded without it.
-        b = np.append(cuts.offsets, o.risk_infimum) / o.alpha
+        b = np.append(cuts.offsets, o.risk.infimum) / o.alpha
         active = self._likely
         while True:
             columns = np.flatnonzero(active)
@@ -222,7 +222,7 @@ class L1CutModel(CutModel):
         o, cuts = self._objective, self.cuts
         mixed = cuts.mixed(x[:-1])
         rest = max(1.0 - float(x[:-1].sum()), 0.0)
-        trivial = rest * o.risk_infimum if rest else 0.0
+        trivial = rest * o.risk.infimum if rest else 0.0
         return o.dual_value(mixed._replace(offset=mixed.offset + trivial))
 
 
