@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,12 @@ from ._checks.callers import user_level
 from ._checks.state import unchanged_on_failure
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
-from ._core.objectives.objective import Objective, Point
+from ._core.objectives.objective import Objective
 from ._estimators.block_methods import available_if, blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
-from ._solving.callbacks import FitTask, with_callbacks
-from ._solving.solution import Floats, Progress, Settings, Solution
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Problem, Progress, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
@@ -468,17 +469,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 class _ProblemsOfWorstLabels(LinearProblems):
     """Problems with a threshold, whose solutions count the labels that they find."""
 
-    def run_once(
-        self,
-        index: int,
-        objective: Objective,
-        settings: Settings,
-        task: FitTask,
-        prove: Callable[[Point], float] | None = None,
-    ) -> Solution:
-        solution = super().run_once(index, objective, settings, task, prove)
-        solution.sums = objective.risk.sums_of(_labels_found, solution.scores)
-        return solution
+    def problem(self, index: int, objective: Objective) -> Problem:
+        sums = partial(objective.risk.sums_of, _labels_found)
+        return super().problem(index, objective)._replace(sums=sums)
 
 
 def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:

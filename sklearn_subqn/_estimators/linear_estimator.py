@@ -357,9 +357,16 @@ class LinearEstimator(Estimator):
         has_y = not (isinstance(y, str) and y == "no_validation")
         X = canonical_csr(X)
         plain = is_plain(X, y if has_y else None, DTYPES) and y is not None
-        if plain and self._knows(X, reset=reset):
-            check_range(X, type(self).__name__)
-            return (X, y) if has_y else X
+        if plain:
+            # X without names may have the features of the fit.
+            if reset:
+                self.__dict__.pop("feature_names_in_", None)
+                self.n_features_in_ = X.shape[1]
+            known = vars(self)
+            same = known.get("n_features_in_") == X.shape[1]
+            if same and "feature_names_in_" not in known:
+                check_range(X, type(self).__name__)
+                return (X, y) if has_y else X
         check_no_file("X", X)
         refuse_collections(self, X)
         check_unmasked("X", X)
@@ -395,17 +402,6 @@ class LinearEstimator(Estimator):
         names = getattr(self, "feature_names_in_", None)
         check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
-
-    def _knows(self, X: npt.NDArray[Any], *, reset: bool) -> bool:
-        """Whether X without names has the features of the fit; with reset, set them."""
-        if reset:
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = X.shape[1]
-        known = vars(self)
-        return (
-            known.get("n_features_in_") == X.shape[1]
-            and "feature_names_in_" not in known
-        )
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""

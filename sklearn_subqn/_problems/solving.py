@@ -101,13 +101,17 @@ class Problems(ABC):
         if self.elsewhere is not None and not here:
             found: list[Solution] = self.elsewhere.solve(self, alpha, task)
             return found
-        solve_one = self.run_once if self.reading is None else self._solve
         solutions = []
         alphas = np.ravel(alpha).tolist()
-        alphas = alphas * len(self) if len(alphas) == 1 else alphas
+        alphas = alphas * len(self.starts) if len(alphas) == 1 else alphas
         for index, own in enumerate(alphas):
             objective = self.objective(index, own)
-            solutions.append(solve_one(index, objective, self.settings, task))
+            if self.reading is None:
+                solution = solve(self.problem(index, objective), self.settings, task)
+                self.starts[index] = solution.start
+            else:
+                solution = self._solve(index, objective, self.settings, task)
+            solutions.append(solution)
         return solutions
 
     def run(
@@ -149,7 +153,14 @@ class Problems(ABC):
 
         ``prove`` returns another lower bound of the objective from a point.
         """
-        problem = Problem(
+        problem = self.problem(index, objective)._replace(prove=prove)
+        solution = solve(problem, settings, task)
+        self.starts[index] = solution.start
+        return solution
+
+    def problem(self, index: int, objective: Objective) -> Problem:
+        """Return a problem from its present start, in the user's units."""
+        return Problem(
             self._labels[index],
             objective,
             self.starts[index],
@@ -158,11 +169,7 @@ class Problems(ABC):
             self.stored,
             1.0 if self.reading is None else self.reading.unit(index, objective),
             self.watch,
-            prove,
         )
-        solution = solve(problem, settings, task)
-        self.starts[index] = solution.start
-        return solution
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         """Return the user's objective at a point, and a lower bound of it."""

@@ -148,6 +148,8 @@ class Problem(NamedTuple):
         Inspects the model after each iteration, but not after the starting point.
     prove : callable, optional
         Returns another lower bound of the objective from a point, see ``run``.
+    sums : callable, optional
+        Returns the ``sums`` of the solution from its scores.
     """
 
     label: str
@@ -159,6 +161,7 @@ class Problem(NamedTuple):
     unit: float = 1.0
     watch: Watch | None = None
     prove: Callable[[Any], float] | None = None
+    sums: Callable[[Floats], Floats] | None = None
 
 
 @dataclass

@@ -121,6 +121,8 @@ def solve(
     _check_finite(problem, w, end)
     solution = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
+    if problem.sums is not None:
+        solution.sums = problem.sums(end.scores)
     if problem.unit != 1.0:
         solution = solution.in_units(problem.unit)
     report.end(solution)

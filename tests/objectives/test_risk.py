@@ -172,7 +172,7 @@ def test_samples_come_to_one_place():
         one, three = pair(name)
         rows = np.array([0, 3, 6, 7, 20, 38, 39, 59])
         small = [objective.sample(rows) for objective in (one, three)]
-        assert small[1].risk.in_one_place
-        assert not three.risk.in_one_place
+        assert small[1].risk.design.in_one_place
+        assert not three.risk.design.in_one_place
         a, b = points(small)
         same(a.gradient, b.gradient)

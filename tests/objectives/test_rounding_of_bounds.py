@@ -195,7 +195,7 @@ def test_shares_of_cuts_that_cancel_against_the_infimum_are_not_too_large(sign):
         objective = binary_objective(
             X, counts, loss=loss, alpha=alpha, fit_intercept=False
         ).with_regularizer(ElasticNet(1, 1.0))
-        infimum = objective.risk_infimum
+        infimum = objective.risk.infimum
         slope = alpha * rng.uniform(1.5, 3.0)
         # The cut and the infimum have a sum near zero.
         offset = infimum * (1.0 - slope / alpha)

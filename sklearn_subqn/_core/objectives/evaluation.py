@@ -209,7 +209,7 @@ class Evaluation:
         kinks, and the cut is lowered by the resulting slack.
         """
         o = self.objective
-        if o.risk.knows_subgradients_only and not self.n_kinks:
+        if not (o.loss.has_conjugate or self.n_kinks):
             # Values of such a loss may have errors larger than a share of themselves.
             return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)

@@ -158,7 +158,7 @@ class Point(Evaluation):
         if not self.n_kinks:
             return self
         o = self.objective
-        if not o.risk.in_one_place:
+        if not o.design.in_one_place:
             raise TypeError("Random subgradients need all rows in one place.")
         changes = random.choice([-1.0, 1.0], size=self._kink_scores.shape)
         chosen = o.risk.argsup(self._kink_scores, changes, self.kinks)

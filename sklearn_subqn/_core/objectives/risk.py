@@ -78,11 +78,6 @@ class Risk(DualsOfRisk):
         # use.
         self._sizes: dict[str, Any] = {}
 
-    @property
-    def in_one_place(self) -> bool:
-        """Whether methods may read any row of X, or visit rows in order."""
-        return self.design.in_one_place
-
     def with_loss(self, loss: DualLoss) -> Risk:
         """Return the risk of another loss on the same data."""
         other = Risk(self.design, loss, self.targets, self.weights)

@@ -146,7 +146,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     violations are halved in each and the model contains the coordinates with large
     violations.
     """
-    if not objective.risk.in_one_place:
+    if not objective.design.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
     regularizer = objective.groups or objective.elastic_net
     alpha = objective.alpha

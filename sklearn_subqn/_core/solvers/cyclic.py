@@ -35,7 +35,7 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
     threshold (eq. 5.32, and problem 5.8.2 for an elastic net). A free intercept is
     minimized over once at the end of each cycle.
     """
-    if not objective.risk.in_one_place:
+    if not objective.design.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
     design, (l1, l2) = objective.design, objective.penalties
     d = design.n_features

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..driver import Options, Start
 from ..lazy import cached_property
-from ..losses._base import Floats, LabelSets
+from ..losses._base import Floats, RowwiseDual
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import (
     L2,
@@ -85,6 +85,8 @@ class Facts:
         The mean number of stored entries of a row.
     wide : bool
         Whether there are at most a few rows for each feature.
+    text : bool
+        Whether data are like text and dual ascent by rows is possible.
     columnwise : bool
         Whether the loss has a curvature for coordinate descent on columns.
     warm : bool
@@ -110,6 +112,12 @@ class Facts:
         self.wide = is_wide(objective)
         by_columns = loss.by_columns and (self.groups or not loss.joint)
         self.columnwise = self.in_one_place and by_columns
+        # Eliminating a categorical feature makes Newton's systems of a smooth loss small.
+        self.text = (
+            design.is_text_like
+            and self.rowwise is not None
+            and not (loss.smooth and eliminates_category(objective))
+        )
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope
@@ -125,30 +133,14 @@ class Facts:
         self.start, self.warm = start, start.dual is not None
 
     @cached_property
-    def separable(self) -> bool:
-        """Whether each row has separate dual constraints, as dual ascent needs."""
-        return self._form is not None
-
-    @cached_property
-    def label_sets(self) -> bool:
-        """Whether the targets are sets of labels."""
-        return isinstance(self._form, LabelSets)
-
-    @cached_property
-    def _form(self) -> object:
+    def rowwise(self) -> RowwiseDual | None:
+        """The dual of each row by itself, if dual ascent may go by rows."""
         return self.objective.risk.rowwise_dual()
 
-    @cached_property
-    def text(self) -> bool:
-        """Whether data are like text and dual ascent by rows is possible.
-
-        It is False if eliminating a categorical feature makes the Newton systems of a
-        smooth loss small.
-        """
-        o = self.objective
-        if not (o.design.is_text_like and self.separable):
-            return False
-        return not (self.smooth and eliminates_category(o))
+    @property
+    def separable(self) -> bool:
+        """Whether each row has separate dual constraints, as dual ascent needs."""
+        return self.rowwise is not None
 
     @property
     def as_loops_read(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..driver import Solver, Start, Status
+from ..losses._base import LabelSets
 from ..rounding import CLOSE
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm, narrowing
@@ -148,8 +149,9 @@ def by_ascent(f: Facts) -> Solver:
 
 
 def _ascent_from(f: Facts, start: Start) -> Solver:
-    patience = _LONG_PATIENCE if f.label_sets or f.text else _PATIENCE
-    terms = _WEAKER if f.text and not f.label_sets else (1.0,)
+    of_sets = isinstance(f.rowwise, LabelSets)
+    patience = _LONG_PATIENCE if of_sets or f.text else _PATIENCE
+    terms = _WEAKER if f.text and not of_sets else (1.0,)
     stages = [(weaker, patience, SHRINKING) for weaker in terms]
     if f.text and f.several:
         stages.insert(0, (np.inf, 1, _FAST))

@@ -48,7 +48,7 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     # Rows in several places start with the solution of a sample, which may be far from
     # the optimum. Without damping, log loss with alpha 1e-5 takes 26 passes on a9a and
     # 25 on covtype instead of 17 and 16.
-    damps = not (o.risk.in_one_place or o.design.several_scores)
+    damps = not (o.design.in_one_place or o.design.several_scores)
     if damps:
         longest = first = LONGEST * o.risk.score_scale(point.scores)
     while True:

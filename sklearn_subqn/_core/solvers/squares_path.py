@@ -30,7 +30,7 @@ def is_least_squares(objective: Objective) -> bool:
     return (
         objective.loss.quadratic
         and isinstance(objective.regularizer, (L2, ElasticNet))
-        and objective.risk.in_one_place
+        and objective.design.in_one_place
         and not objective.design.several_scores
         and objective.n_free <= 1
     )

@@ -76,7 +76,7 @@ def is_factorized(
     """
     design = objective.design
     risk = objective.risk
-    has_pairs_at_hand = risk.in_one_place or (
+    has_pairs_at_hand = risk.design.in_one_place or (
         risk.parts is not None and design.holds_rows
     )
     if objective.loss.ranks and not has_pairs_at_hand:
@@ -97,7 +97,7 @@ def is_factorized(
 def eliminates_category(objective: Objective) -> bool:
     """Whether systems are factorized after eliminating a categorical feature."""
     design = objective.design
-    if not objective.risk.in_one_place or objective.loss.ranks:
+    if not objective.design.in_one_place or objective.loss.ranks:
         return False
     n_own = len(design.category)
     p = objective.n_params - n_own
