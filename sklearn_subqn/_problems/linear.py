@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -29,9 +29,8 @@ from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales
-from .._solving.callbacks import FitTask
 from .._solving.process import n_threads as threads_of
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Floats
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
     Coordinates,
@@ -62,23 +61,6 @@ _NEAR = 16.0
 # Features are combined for a quadratic penalty, which makes them dense, where they then
 # have at most 2^26 entries, or half a gigabyte.
 _MOST_TURNED = 1 << 26
-
-_Result = TypeVar("_Result")
-
-
-class Elsewhere(Protocol):
-    """Rows that are in other processes, or not all in memory at once."""
-
-    def risk(self, index: int) -> Risk:
-        """Return the risk of all rows in a problem."""
-
-    def solve(
-        self, problems: LinearProblems, alpha: Any, task: FitTask
-    ) -> list[Solution]:
-        """Solve the problems, and resume after a loss of rows."""
-
-    def asked(self, step: Callable[[], _Result]) -> _Result:
-        """Return the result of a step, which is repeated after a loss of rows."""
 
 
 class LinearProblems(Problems):
@@ -140,12 +122,9 @@ class LinearProblems(Problems):
         a single score.
     free : FreeFeatures or None
         The features, or combinations of them, without a penalty, if there are any.
-    elsewhere : Elsewhere or None
-        All rows, if the given rows are only representative.
     """
 
     columns: Columns = ALL_COLUMNS
-    elsewhere: Elsewhere | None = None
     regularizer: Regularizer
     turned: Turned | None
 
@@ -194,61 +173,22 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        free, unit, dtype = model.free, 1.0, dtype or X.dtype
-        self.turned, self._unturned = None, None
-        one = type(rows) is Rows and not (n_scores or scores)
-        if model.form is not None and one and np.prod(X.shape) <= _MOST_TURNED:
-            form = model.form()
-            # Named solvers take a definite form as it is, and so does Newton's method
-            # for sparse rows, which stay sparse.
-            definite = lapack.is_definite(form, ROUNDED)
-            as_it_is = sparse.issparse(X) and loss.smooth
-            if not definite or (model.settings.solver == "auto" and not as_it_is):
-                self.turned = Turned.of(form, X, weights, centered=movable)
-                self._unturned, X = X, self.turned.adjoint(X)
-        # Units in which the solver's penalty is the user's penalty.
-        self.sizes = model.sizes
-        if self.scales is not None:
-            own = self.scales.sizes
-            self.sizes = own if model.sizes is None else model.sizes * own
-        if free is not None:
-            own = rows.scales(X, weights, centered=movable).sizes
-            others = own if self.sizes is None else self.sizes
-            # Large features make the penalty negligible: an L1 penalty is divided by
-            # the factor, an L2 penalty by its square.
-            large = 1e5 if model.has_squares else 1e6
-            large = 1.0 if free.all() else large
-            self.sizes = np.where(free, own / large, others)
-            if free.all() and own.max() <= _NEAR * own.min():
-                self.sizes, unit = None, float(own.min())
-        if self.sizes is not None:
-            X = self._divided(X, self.sizes)
-        elif units is not None:
-            self.sizes = units[self.columns]
-            X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
+        self.turned, dtype, unturned = None, dtype or X.dtype, X
+        if type(rows) is Rows and not (n_scores or scores):
+            X, self.turned = self._combined(model, X, centered=movable)
+        self._unturned = None if self.turned is None else unturned
+        X, unit = self._in_units(model, X, units, centered=movable)
         self.targets = targets
         self._risks: dict[int, tuple[tuple[Any, ...], Risk]] = {}
         self._scores, self._level = scores, level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
-        penalized = free is None or not free.all()
-        n_coef = self.design.n_coef
-        squares = not penalized or self.turned is not None
-        self.regularizer = L2(n_coef) if squares else model.regularizer(n_coef)
         bounds = model.bounds
-        if bounds is not None:
+        if bounds is not None or model.constraints is not None:
             self._check_bounds(n_scores, scores)
-            if opposite:
-                bounds = -bounds[1], -bounds[0]
-            sizes = 1.0 if self.sizes is None else self.sizes
-            low, high = (bound * sizes for bound in bounds)
-            share = model.l1_share if penalized else 0.0
-            if isinstance(self.regularizer, GroupPenalty):
-                side = 1.0 * (low == 0.0) - (high == 0.0)
-                self.regularizer = self.regularizer.with_side(side)
-            else:
-                self.regularizer = Bounded(share, low, high)
+        if bounds is not None and opposite:
+            bounds = -bounds[1], -bounds[0]
+        self.regularizer = self._penalty(model, bounds)
         if model.constraints is not None:
-            self._check_bounds(n_scores, scores)
             self.regularizer = self._polyhedron(*model.constraints, bounds, opposite)
         # Without intercepts only differences of scores matter, which a shift leaves
         # unchanged.
@@ -265,14 +205,78 @@ class LinearProblems(Problems):
         labels = [name] * len(targets)
         if self.outputs is not None:
             labels = [f"{name}, {output.format(each)}" for each in self.outputs]
-        self.free = None
+        self.free, free = None, model.free
         if self.turned is not None and self.turned.free.any():
             free = self.turned.free
         if free is not None:
-            self.free = FreeFeatures(free, n_coef, self._curvature, labels, unit)
+            rule = self.design.n_coef, self._curvature
+            self.free = FreeFeatures(free, *rule, labels, unit)
         self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
+
+    def _combined(
+        self, model: LinearModel, X: Any, *, centered: bool
+    ) -> tuple[Any, Turned | None]:
+        """Return X in the combinations of features that a quadratic penalty asks for.
+
+        Named solvers take a definite form as it is, and so does Newton's method for
+        sparse rows, which stay sparse.
+        """
+        if model.form is None or np.prod(X.shape) > _MOST_TURNED:
+            return X, None
+        form = model.form()
+        as_it_is = model.settings.solver != "auto"
+        as_it_is = as_it_is or (sparse.issparse(X) and self.loss.smooth)
+        if as_it_is and lapack.is_definite(form, ROUNDED):
+            return X, None
+        turned = Turned.of(form, X, self.weights, centered=centered)
+        return turned.adjoint(X), turned
+
+    def _in_units(
+        self, model: LinearModel, X: Any, units: Floats | None, *, centered: bool
+    ) -> tuple[Any, float]:
+        """Return X in the solver's units, and the common unit if none has a penalty.
+
+        In these units the solver's penalty is the user's penalty.
+        """
+        free, unit = model.free, 1.0
+        self.sizes = model.sizes
+        if self.scales is not None:
+            own = self.scales.sizes
+            self.sizes = own if model.sizes is None else model.sizes * own
+        if free is not None:
+            own = self._own_rows.scales(X, self.weights, centered=centered).sizes
+            others = own if self.sizes is None else self.sizes
+            # Large features make the penalty negligible: an L1 penalty is divided by
+            # the factor, an L2 penalty by its square.
+            large = 1e5 if model.has_squares else 1e6
+            large = 1.0 if free.all() else large
+            self.sizes = np.where(free, own / large, others)
+            if free.all() and own.max() <= _NEAR * own.min():
+                self.sizes, unit = None, float(own.min())
+        if self.sizes is not None:
+            X = self._divided(X, self.sizes)
+        elif units is not None:
+            self.sizes = units[self.columns]
+            X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
+        return X, unit
+
+    def _penalty(
+        self, model: LinearModel, bounds: tuple[Floats, Floats] | None
+    ) -> Regularizer:
+        """Return the penalty in the solver's units, with the solver's bounds."""
+        n_coef, penalized = self.design.n_coef, model.free is None
+        penalized = penalized or not np.all(model.free)
+        squares = not penalized or self.turned is not None
+        regularizer = L2(n_coef) if squares else model.regularizer(n_coef)
+        if bounds is None:
+            return regularizer
+        sizes = 1.0 if self.sizes is None else self.sizes
+        low, high = (bound * sizes for bound in bounds)
+        if isinstance(regularizer, GroupPenalty):
+            return regularizer.with_side(1.0 * (low == 0.0) - (high == 0.0))
+        return Bounded(model.l1_share if penalized else 0.0, low, high)
 
     @staticmethod
     def _divided(X: Any, sizes: Floats) -> Any:

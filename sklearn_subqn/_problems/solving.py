@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .._core.objectives.objective import Objective, Point
+from .._core.objectives.risk import Risk
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
@@ -24,6 +25,21 @@ from .._solving.solution import (
 )
 from .._solving.solve import solve
 from .reading import Reading
+
+_Result = TypeVar("_Result")
+
+
+class Elsewhere(Protocol):
+    """Rows that are in other processes, or not all in memory at once."""
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of all rows in a problem."""
+
+    def solve(self, problems: Any, alpha: Any, task: FitTask) -> list[Solution]:
+        """Solve the problems, and resume after a loss of rows."""
+
+    def asked(self, step: Callable[[], _Result]) -> _Result:
+        """Return the result of a step, which is repeated after a loss of rows."""
 
 
 class Problems(ABC):
@@ -59,7 +75,7 @@ class Problems(ABC):
     outputs: Any = None
     reading: Reading | None = None
     watch: Watch | None = None
-    elsewhere: Any = None
+    elsewhere: Elsewhere | None = None
 
     def __init__(
         self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
@@ -99,8 +115,7 @@ class Problems(ABC):
         Unless it is to be done ``here``, rows that are elsewhere resume after a loss.
         """
         if self.elsewhere is not None and not here:
-            found: list[Solution] = self.elsewhere.solve(self, alpha, task)
-            return found
+            return self.elsewhere.solve(self, alpha, task)
         solutions = []
         alphas = np.ravel(alpha).tolist()
         alphas = alphas * len(self.starts) if len(alphas) == 1 else alphas
