@@ -93,9 +93,9 @@ def test_the_path_of_a_small_fit_is_short():
     # The first fit finds libraries, and fills tables that are kept.
     model.fit(X, y)
     files, functions, deepest = followed(model, X, y)
-    assert len(files) <= 48
-    assert len(functions) <= 265
-    assert deepest <= 21
+    assert len(files) <= 44
+    assert len(functions) <= 215
+    assert deepest <= 17
 
 
 def test_import_of_the_package_does_not_import_matplotlib():

@@ -112,7 +112,7 @@ class Facts:
         self.wide = is_wide(objective)
         by_columns = loss.by_columns and (self.groups or not loss.joint)
         self.columnwise = self.in_one_place and by_columns
-        # Eliminating a categorical feature makes Newton's systems of a smooth loss small.
+        # A category that is eliminated makes Newton's systems of a smooth loss small.
         self.text = (
             design.is_text_like
             and self.rowwise is not None
