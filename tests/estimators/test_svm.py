@@ -579,7 +579,7 @@ def test_n_jobs_follows_the_context_of_joblib(monkeypatch):
 
     monkeypatch.setattr(sklearn_subqn._problems.linear, "Design", Recorder)
     # joblib is not asked where X has too few entries for several threads.
-    monkeypatch.setattr(sklearn_subqn._problems.model_parameters, "PART_SIZE", 1)
+    monkeypatch.setattr(sklearn_subqn._problems.linear, "PART_SIZE", 1)
     X, y = blobs()
     SubLBFGSLinearSVC().fit(X, y)
     SubLBFGSLinearSVC(n_jobs=2).fit(X, y)
