@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn._core.driver import to_the_end
 
 METHODS = ["alm", "auto"]
 each_method = pytest.mark.parametrize("method", METHODS)
@@ -86,7 +87,8 @@ def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):
     """Run; return the result and all that the solver yielded."""
     start = Start(np.zeros(o.n_params) if w is None else w, dual)
     iterates = []
-    solver = recorded(SOLVERS[method].start(o, start, Options()), iterates)
+    solver = to_the_end(SOLVERS[method].start(o, start, Options()))
+    solver = recorded(solver, iterates)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         result = run(
             solver, Stopping(tol), max_iter=max_iter, bundle=partial(CutBundle, o)
