@@ -197,7 +197,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes; warn of models that do not use the features."""
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        if any(map(attrgetter("constant"), solutions)):
+        if any(solution.constant for solution in solutions):
             self._warn_of_use(problems, solutions)
         store_solutions(self, solutions, several=problems.several)
 
