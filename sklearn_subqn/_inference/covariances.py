@@ -106,7 +106,9 @@ def dual_degrees(X: Any, curvatures: Floats, penalty: Floats, between: Floats) -
         roots,
         optimize=True,
     ).reshape(size, size)
-    basis = linalg.orth(np.einsum("iab,if->iafb", roots, others).reshape(size, -1))
+    design = np.einsum("iab,if->iafb", roots, others).reshape(size, -1)
+    sizes = np.linalg.norm(design, axis=0)
+    basis = linalg.orth(design / np.where(sizes > 0.0, sizes, 1.0))
     inner -= basis @ (basis.T @ inner)
     inner -= (inner @ basis) @ basis.T
     found = np.maximum(linalg.eigvalsh(inner), 0.0)

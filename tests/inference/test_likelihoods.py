@@ -192,6 +192,17 @@ def test_degrees_of_freedom_of_more_features_than_samples(kind):
     assert_allclose(by_csr, found, rtol=1e-8)
 
 
+def test_degrees_of_freedom_do_not_depend_on_units():
+    n, units = 40, 10.0 ** np.arange(-31, 32)
+    rows = np.hstack([X[:n], np.random.default_rng(1).normal(size=(n, 60))])
+    y = TARGETS["squared_error"][:n]
+    model = BMRMRegressor(0.2, loss="squared_error", penalty="l1", tol=1e-9)
+    expected = fit_statistics(model.fit(rows, y), rows, y)
+    assert expected.df == 1 + np.count_nonzero(model.coef_) > 4
+    model.coef_ /= units
+    assert_allclose(fit_statistics(model, rows * units, y), expected, rtol=1e-8)
+
+
 def test_models_that_fit_all_samples_have_no_statistics():
     rows = np.random.default_rng(0).normal(size=(20, 30))
     y = TARGETS["squared_error"][:20]
