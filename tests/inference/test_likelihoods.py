@@ -190,6 +190,11 @@ def test_degrees_of_freedom_of_more_features_than_samples(kind):
     assert found.aic == pytest.approx(2.0 * expected - 2.0 * found.log_likelihood)
     by_csr = fit_statistics(model, sparse.csr_array(rows), y, **given)
     assert_allclose(by_csr, found, rtol=1e-8)
+    if kind != "classes":
+        h = np.einsum("i,ij,jk,ik->i", curvatures[:, 0, 0], design, inverse, design)
+        copies = weights if kind == "counts" else 1.0
+        found = leverages(model, rows, y, **given)
+        assert_allclose(found, (h / copies)[weights > 0.0], rtol=1e-6, atol=1e-12)
 
 
 def test_degrees_of_freedom_do_not_depend_on_units():
