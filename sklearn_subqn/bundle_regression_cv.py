@@ -87,8 +87,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with
-        ``search_tol``, which proves the best mean only.
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \

@@ -153,7 +153,14 @@ class LiftDisplay:
                     "Lifts are for two classes: give the labels of one class and its "
                     "probabilities to from_predictions."
                 )
-            y = np.asarray(y) == estimator.classes_[1]
+            check_same_rows(X, y=y)
+            y = np.asarray(y)
+            if not np.isin(y, estimator.classes_).all():
+                raise ValueError(
+                    f"y must have the classes of the model, "
+                    f"{estimator.classes_.tolist()}; it has {np.unique(y).tolist()}."
+                )
+            y = y == estimator.classes_[1]
             predicted = estimator.predict_proba(X, **given)[:, 1]
         else:
             predicted = estimator.predict(X, **given)
@@ -220,9 +227,13 @@ class LiftDisplay:
         observed, predicted = (
             np.asarray(each, dtype=np.float64) for each in (y_true, y_pred)
         )
-        both = np.array([observed, predicted])
-        if both.ndim != 2 or not np.isfinite(both).all():
-            raise ValueError("y_true and y_pred must be finite, with one dimension.")
+        if observed.ndim != 1 or observed.shape != predicted.shape or not len(observed):
+            raise ValueError(
+                "y_true and y_pred must have one dimension and the same, positive "
+                f"length; got shapes {observed.shape} and {predicted.shape}."
+            )
+        if not np.isfinite([observed, predicted]).all():
+            raise ValueError("y_true and y_pred must be finite.")
         weights = check_sample_weight(sample_weight, len(observed))
         display = cls(
             observed=observed,

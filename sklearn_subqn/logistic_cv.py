@@ -53,8 +53,7 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with
-        ``search_tol``, which proves the best mean only.
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     l1_ratio : float or list of float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. From a list, the value with the
         best mean score at its best ``alpha`` is chosen, the first one if several are

@@ -66,8 +66,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with
-        ``search_tol``, which proves the best mean only.
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     loss : str or callable, default="pairwise-linear"
         As in :class:`BMRMRanker`.
     k : int or None, default=None

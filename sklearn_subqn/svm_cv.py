@@ -51,8 +51,7 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with
-        ``search_tol``, which proves the best mean only.
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None

@@ -11,14 +11,13 @@ from sklearn.utils import check_random_state
 
 from .._core.losses import DualLoss
 from .._core.rows.second_moments import SecondMoments
-from .._inference import Spec, TargetedRows
+from .._inference import DualTerms, Spec, TargetedRows
 from .._inference.likelihoods import deviances, distribution, means
 from .._inference.moments import quadratic_forms
 from .._inference.terms import one_score
 from .._solving.solution import Floats
-from .fit_statistics import rows_of, statistics_of
+from .fit_statistics import degrees_of, rows_of, statistics_of
 from .fitted_model import FittedModel
-from .model_covariances import likelihood_terms
 
 # Counts divided by exposures, and multiplied by them again, are whole to rounding.
 _WHOLE = 1e-9
@@ -60,9 +59,11 @@ def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
 def leverages_of(model: FittedModel) -> Floats:
     """Return the leverages of the rows of a likelihood of one score, of shape (n,)."""
     loss, spec = _check_one_score(model), model.spec
-    inverse = likelihood_terms(model)[0].inverse
+    found = degrees_of(model, len(rows_of(model)[2]))[0]
+    if isinstance(found, DualTerms):
+        return found.leverages
     parts = model.blocks.each(
-        partial(_leverages, spec=spec, loss=loss, inverse=inverse)
+        partial(_leverages, spec=spec, loss=loss, inverse=found.inverse)
     )
     return np.concatenate(parts)
 

@@ -97,16 +97,21 @@ def _rows(block: TargetedRows, spec: Spec) -> tuple[Floats, ...]:
     return block.scores(spec), block.targets, block.weights, offset
 
 
+def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
+    """Return the terms of the degrees of freedom of each problem."""
+    spec = model.spec
+    # With fewer rows than parameters, matrices of products of rows are smaller.
+    wide = spec.coef.shape[1] + spec.fit_intercept >= n_rows
+    return dual_terms(model) if wide and not spec.levels else likelihood_terms(model)
+
+
 def statistics_of(model: FittedModel) -> FitStatistics:
     """Return the statistics of a fit; arrays have one number for each problem."""
     spec = model.spec
     scores, targets, weights, offset = rows_of(model)
     n = float(weights.sum()) if spec.counts else float(len(weights))
     found = []
-    # With fewer rows than parameters, matrices of products of rows are smaller.
-    wide = spec.coef.shape[1] + spec.fit_intercept >= len(weights)
-    degrees: Any = dual_terms if wide and not spec.levels else likelihood_terms
-    for i, term in enumerate(degrees(model)):
+    for i, term in enumerate(degrees_of(model, len(weights))):
         z, y = (scores if spec.joint else scores[:, i]), targets[:, i]
         if spec.levels:
             level = spec.levels[i]

@@ -18,7 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
 from .._checks.callers import user_level
-from .._features.separation import extremes, separating, sides_of_rows
+from .._features.separation import (
+    extremes,
+    separating,
+    sides_of_levels,
+    sides_of_rows,
+)
 from .._inference import (
     CoefficientErrors,
     Covariance,
@@ -207,7 +212,9 @@ def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool
     least = np.minimum.reduce(ends)
     if not len(least):
         return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
-    masks = np.array([separating(each, centered=spec.fit_intercept) for each in least])
+    # All thresholds of ordered classes have the same coefficients.
+    parts = [least] if spec.ordinal else least
+    masks = np.array([separating(each, centered=spec.fit_intercept) for each in parts])
     if spec.joint:
         masks = np.array([masks.any(axis=0)])
     return np.asarray(masks[:, :-1] | (alone & masks[:, -1:]))
@@ -215,7 +222,11 @@ def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool
 
 def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
     """Return moments, and extremes of features by sides of rows for each problem."""
-    sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
+    if spec.ordinal:
+        levels, neighbors = block.targets[:, 0], "immediate" in name
+        sides = sides_of_levels(levels, len(spec.intercept), neighbors=neighbors)
+    else:
+        sides = sides_of_rows(name, spec.power, block.targets, len(spec.coef))
     scores = block._replace(offset=None).scores(spec).T
     ends = [extremes(block.X, z, each) for z, each in zip(scores, sides, strict=False)]
     return block_moments(block, spec), np.array(ends)

@@ -21,7 +21,7 @@ from .._inference import (
     between_classes,
     block_moments,
     covariances,
-    dual_degrees,
+    dual_leverages,
     row_terms,
     summed,
     theta,
@@ -89,7 +89,7 @@ def likelihood_terms(model: FittedModel) -> list[Covariance]:
 
 
 def dual_terms(model: FittedModel) -> list[DualTerms]:
-    """Return the same degrees of freedom, for more features than rows.
+    """Return leverages and degrees of freedom, for more features than rows.
 
     Raises
     ------
@@ -110,18 +110,20 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
     for problem in range(spec.n_problems):
         terms = row_terms(spec, problem, scores, targets[:, problem])
         used = np.append(~zeros[problem], [True] * spec.fit_intercept)
-        df = dual_degrees(
+        leverages, df = dual_leverages(
             X[:, used],
             weights[:, None, None] * terms.curvatures,
             strengths[problem][used],
             between_classes(spec),
         )
+        copies = weights if spec.counts else 1.0
         if not df < n - _TOUCHING * n:
             raise ValueError(
                 "Statistics need more samples than degrees of freedom: there are "
                 f"{n:g} samples with positive weight, and {df:.6g} degrees."
             )
-        found.append(DualTerms(df, float(weights @ terms.chi_squares)))
+        chi_square = float(weights @ terms.chi_squares)
+        found.append(DualTerms(leverages / copies, df, chi_square))
     return found
 
 

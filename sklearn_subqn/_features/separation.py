@@ -50,6 +50,24 @@ def sides_of_rows(
     return list(targets.T)
 
 
+def sides_of_levels(
+    levels: Floats, n_thresholds: int, *, neighbors: bool
+) -> list[npt.NDArray[Any]]:
+    """Return the sides of rows of ordered classes, for each threshold between these.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n,)
+        Numbers of the classes in their order.
+    n_thresholds : int
+    neighbors : bool
+        Whether a threshold has only the rows of the two classes beside it.
+    """
+    above = levels - np.arange(n_thresholds)[:, np.newaxis] - 0.5
+    used = (np.abs(above) < 1.0) | (not neighbors)
+    return list(np.where(used, np.sign(above), np.nan))
+
+
 def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
     """Return minima and negative maxima of features, and of scores, on each side.
 
@@ -106,7 +124,8 @@ def separating_rows(
     each = [np.flatnonzero(sides == side) for side in _SIDES]
     few = np.concatenate([some[:: len(some) // _SAMPLED + 1] for some in each])
     some = X[few]
-    found, varies = _apart(extremes(some, scores(some), sides[few]), centered)
+    along, against, varies = _apart(extremes(some, scores(some), sides[few]), centered)
+    found = along | against
     if len(few) == len(sides):
         return found & varies
     columns = np.flatnonzero(found[:-1])
@@ -123,19 +142,23 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
 
     Parameters
     ----------
-    ends : ndarray of shape (3, 2, d + 1)
-        Result of ``extremes``.
+    ends : ndarray of shape (3, 2, d + 1) or (m, 3, 2, d + 1)
+        Result of ``extremes``; or m of them, which have to be separated in the same
+        direction, each by a threshold of its own.
     centered : bool
         Whether there is an intercept, so that features may be shifted by any number.
     """
-    apart, varies = _apart(ends, centered)
-    return apart & varies
+    parts = [_apart(each, centered) for each in ends.reshape(-1, *ends.shape[-3:])]
+    along, against, varies = np.swapaxes(parts, 0, 1)
+    apart = along.all(axis=0) | against.all(axis=0)
+    return np.asarray(apart & varies.any(axis=0))
 
 
-def _apart(
-    ends: Floats, centered: bool
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return which features hold no side back, and which are not constant."""
+def _apart(ends: Floats, centered: bool) -> tuple[npt.NDArray[np.bool_], ...]:
+    """Return which features rise with the sides, fall with them, and are not constant.
+
+    Constant features rise and fall.
+    """
     low, fixed, high = ends
     # Without an intercept, features are compared with zero.
     fixed = fixed if centered else np.minimum(fixed, 0.0)
@@ -147,4 +170,4 @@ def _apart(
     against = np.maximum(-high[1], largest) <= np.minimum(low[0], smallest)
     all_rows = np.minimum(ends.min(axis=0), fixed)
     varies = all_rows[0] < -all_rows[1]
-    return np.asarray(along | against), np.asarray(varies)
+    return along, against, varies

@@ -6,7 +6,7 @@ This subpackage may import blocks, checks and the core, but no estimator.
 
 from .assembled import Names, assembled, between_classes, estimated, factors_of, theta
 from .bootstrap import resampled
-from .covariances import Covariance, DualTerms, covariances, dual_degrees
+from .covariances import Covariance, DualTerms, covariances, dual_leverages
 from .estimates import CoefficientErrors, WaldTest
 from .moments import (
     RowMoments,
@@ -32,7 +32,7 @@ __all__ = [
     "between_classes",
     "block_moments",
     "covariances",
-    "dual_degrees",
+    "dual_leverages",
     "estimated",
     "factors_of",
     "resampled",

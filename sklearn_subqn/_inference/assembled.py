@@ -133,19 +133,21 @@ def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     These are all features whose names begin so, if their sums and products are those of
     zeros and ones with at most one in a row. Sums are known with an intercept.
     """
-    d, shift = spec.coef.shape[1], spec.shift
-    if len(gram) != d + 1:
+    d, shift, n = spec.coef.shape[1], spec.shift, spec.n_intercepts
+    if not n:
         return {}
-    sums = gram[d, :d] + gram[d, d] * shift
-    products = gram[:d, :d] + np.outer(shift, sums) + np.outer(gram[d, :d], shift)
+    centered = gram[d, :d]
+    sums = centered + gram[d, d] * shift
+    # Rows of ordered classes count once for each threshold in products of features.
+    products = gram[:d, :d] / n + np.outer(shift, sums) + np.outer(centered, shift)
     sizes = np.sqrt(np.maximum(sums, 0.0))
     wrong = np.abs(products - np.diag(sums)) > _ROUNDED * np.outer(sizes, sizes)
     found: dict[str, list[int]] = {}
-    for j, name in enumerate(map(str, names.features[1:])):
+    for j, name in enumerate(map(str, names.features[n:])):
         for end in (i for i, letter in enumerate(name) if letter == "_"):
             found.setdefault(name[:end], []).append(j)
     return {
-        name: [names.features[j + 1] for j in places]
+        name: [names.features[n + j] for j in places]
         for name, places in found.items()
         if not wrong[np.ix_(places, places)].any()
     }

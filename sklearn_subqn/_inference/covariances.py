@@ -66,18 +66,22 @@ class Covariance(NamedTuple):
 
 
 class DualTerms(NamedTuple):
-    """Degrees of freedom, and the sum of squared Pearson residuals."""
+    """Leverages of rows, degrees of freedom, and squared Pearson residuals."""
 
+    leverages: Floats
     df: float
     chi_square: float
 
 
-def dual_degrees(X: Any, curvatures: Floats, penalty: Floats, between: Floats) -> float:
-    """Return the trace of (H + P)^-1 H by products of n rows, for many features.
+def dual_leverages(
+    X: Any, curvatures: Floats, penalty: Floats, between: Floats
+) -> tuple[Floats, float]:
+    """Return leverages of n rows by products of these, for many features.
 
-    With the square root S of curvatures and the projection Q from the scores of
-    features without a penalty, it is the rank of these and the sum of a / (1 + a) over
-    the eigenvalues a of Q S X P^-1 Xᵀ S Q (the dual form of ridge regression).
+    Also their sum, the trace of (H + P)^-1 H. With the square root S of curvatures and
+    the projection Q from the scores of features without a penalty, the leverages are
+    the diagonal of I - Q + A (I + A)^-1, where A = Q S X P^-1 Xᵀ S Q (the dual form of
+    ridge regression).
 
     Parameters
     ----------
@@ -106,11 +110,17 @@ def dual_degrees(X: Any, curvatures: Floats, penalty: Floats, between: Floats) -
         roots,
         optimize=True,
     ).reshape(size, size)
-    basis = linalg.orth(np.einsum("iab,if->iafb", roots, others).reshape(size, -1))
+    design = np.einsum("iab,if->iafb", roots, others).reshape(size, -1)
+    sizes = np.linalg.norm(design, axis=0)
+    basis = linalg.orth(design / np.where(sizes > 0.0, sizes, 1.0))
     inner -= basis @ (basis.T @ inner)
     inner -= (inner @ basis) @ basis.T
-    found = np.maximum(linalg.eigvalsh(inner), 0.0)
-    return basis.shape[1] + float((found / (1.0 + found)).sum())
+    values, vectors = lapack.eigh(inner)
+    values = np.maximum(values, 0.0)
+    shares = values / (1.0 + values)
+    found = (basis**2).sum(axis=1) + vectors**2 @ shares
+    df = basis.shape[1] + float(shares.sum())
+    return np.asarray(found.reshape(roots.shape[:2]).sum(axis=1)), df
 
 
 def covariances(

@@ -223,13 +223,13 @@ def proven_fold(
     power = variance_power(model)
     rows = row_score(name, float(getattr(model, "quantile", 0.5)), X.dtype, power)
     unit = None
-    if name in ("r2", None):
-        means = np.full(len(test), np.average(targets, weights=of_test))
-        unit = float(np.average(-rows(means, targets), weights=of_test))
-    if name is None and not unit:
+    if name is None and np.all(targets == targets[0]):
         raise ValueError(
             "D² is undefined on a test part of cv in which all samples have the same "
             "y: shuffle the samples, or take fewer folds."
         )
+    if name in ("r2", None):
+        means = np.full(len(test), np.average(targets, weights=of_test))
+        unit = float(np.average(-rows(means, targets), weights=of_test))
     score = HeldOutScore(rows, targets, of_test, labels, unit, power is not None)
     return ProvenFold(problems, X[train], X[test], factors, score)

@@ -37,12 +37,11 @@ def standard_errors(
 
     For models of squared errors, the log loss, Poisson, gamma and Tweedie regressions,
     quantiles, and other losses that are sums of smooth functions of one score per
-    sample, such as the squared hinge and Huber's loss. Also for ordered classes by
-    "ordinal_all_threshold" and "ordinal_immediate_threshold", with the thresholds, by
-    sandwiches: these losses compare a class with several thresholds as if the
-    comparisons were independent. Also for Cox's model: "fisher"
-    takes the second derivatives of the partial likelihood, other kinds the score
-    residuals of Lin and Wei (1989).
+    sample, such as the squared hinge and Huber's loss. Models of ordered classes by
+    "ordinal_all_threshold" and "ordinal_immediate_threshold" have sandwiches, also of
+    their thresholds: these losses compare a class with several thresholds as if the
+    comparisons were independent. For Cox's model "fisher" takes the second derivatives
+    of the partial likelihood, other kinds the score residuals of Lin and Wei (1989).
 
     Parameters
     ----------
@@ -151,7 +150,8 @@ def standard_errors(
 
     Features that separate the samples of a class, or the samples with y = 0, from all
     other samples have no optimal coefficients without a penalty (Albert and Anderson
-    1984): these features have NaN as standard errors, and the other standard errors are
+    1984). Of ordered classes, they separate lower from higher ones at all thresholds.
+    These features have NaN as standard errors, and the other standard errors are
     from a model without the separated samples.
 
     References

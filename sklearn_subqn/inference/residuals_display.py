@@ -16,6 +16,9 @@ from .reading import read_likelihood
 
 _KINDS = ("fitted", "quantiles", "scale", "leverage")
 
+# A leverage of one up to rounding leaves a residual of zero over zero.
+_ROUNDED = 1e-9
+
 
 class ResidualsDisplay:
     """Residuals against fitted values, normal quantiles and leverages.
@@ -31,7 +34,8 @@ class ResidualsDisplay:
         Randomized quantile residuals, which are standard normal if the model holds.
     standardized : ndarray of shape (n_samples,)
         Deviance residuals divided by the square root of the dispersion times 1 - h,
-        with the leverages h.
+        with the leverages h. NaN for a leverage of one, where the model fits a sample
+        whatever its outcome; these are not drawn.
     leverages : ndarray of shape (n_samples,)
         How much each sample determines its own fitted value.
 
@@ -145,9 +149,8 @@ class ResidualsDisplay:
             residuals_of(read, each, random_state) for each in ("deviance", "quantile")
         )
         h, dispersion = leverages_of(read), statistics_of(read).dispersion
-        # A leverage of one leaves a residual of zero over zero: it is not drawn.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            standardized = deviance / np.sqrt(dispersion * np.maximum(1.0 - h, 0.0))
+        free = np.where(h < 1.0 - _ROUNDED, 1.0 - h, np.nan)
+        standardized = deviance / np.sqrt(dispersion * free)
         display = cls(
             fitted=means(read.power, rows_of(read)[0][:, 0]),
             quantile_residuals=quantile,

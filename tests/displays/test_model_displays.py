@@ -75,6 +75,14 @@ def test_residuals_of_other_likelihoods(loss):
         assert_allclose(display.fitted, model.predict_proba(X)[:, 1])
 
 
+def test_leverages_of_one_have_no_standardized_residuals():
+    rows, y = np.column_stack([X, np.arange(200) == 7]), X[:, 0] + RNG.normal(size=200)
+    model = BMRMRegressor(0, loss="squared_error", tol=1e-9).fit(rows, y)
+    display = ResidualsDisplay.from_estimator(model, rows, y)
+    assert np.flatnonzero(np.isnan(display.standardized)).tolist() == [7]
+    assert np.isfinite(np.delete(display.standardized, 7)).all()
+
+
 def by_hand(observed, predicted, weights, n_bins):
     """Means of bins and Gini by loops over samples with different predictions."""
     order = np.argsort(predicted)
@@ -150,6 +158,13 @@ def test_what_is_refused(monkeypatch, plt):
         LiftDisplay.from_estimator(BMRMRegressor(), *DATA)
     with pytest.raises(ValueError, match="finite"):
         LiftDisplay.from_predictions([1.0, np.nan], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"got shapes \(2,\) and \(2, 1\)"):
+        LiftDisplay.from_predictions([1.0, 2.0], [[1.0], [2.0]])
+    with pytest.raises(ValueError, match="positive length"):
+        LiftDisplay.from_predictions([], [])
+    two = BMRMClassifier(1e-3, loss="log_loss").fit(X, np.array([*"no"])[y % 2])
+    with pytest.raises(ValueError, match=r"\['n', 'o'\]; it has \[0, 1\]"):
+        LiftDisplay.from_estimator(two, X, y % 2)
     with pytest.raises(ValueError, match="n_bins"):
         LiftDisplay.from_predictions([1.0, 2.0], [1.0, 2.0], n_bins=0)
     with pytest.raises(ValueError, match="needs 2 axes in ax; got 1"):

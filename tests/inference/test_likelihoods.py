@@ -190,6 +190,22 @@ def test_degrees_of_freedom_of_more_features_than_samples(kind):
     assert found.aic == pytest.approx(2.0 * expected - 2.0 * found.log_likelihood)
     by_csr = fit_statistics(model, sparse.csr_array(rows), y, **given)
     assert_allclose(by_csr, found, rtol=1e-8)
+    if kind != "classes":
+        h = np.einsum("i,ij,jk,ik->i", curvatures[:, 0, 0], design, inverse, design)
+        copies = weights if kind == "counts" else 1.0
+        found = leverages(model, rows, y, **given)
+        assert_allclose(found, (h / copies)[weights > 0.0], rtol=1e-6, atol=1e-12)
+
+
+def test_degrees_of_freedom_do_not_depend_on_units():
+    n, units = 40, 10.0 ** np.arange(-31, 32)
+    rows = np.hstack([X[:n], np.random.default_rng(1).normal(size=(n, 60))])
+    y = TARGETS["squared_error"][:n]
+    model = BMRMRegressor(0.2, loss="squared_error", penalty="l1", tol=1e-9)
+    expected = fit_statistics(model.fit(rows, y), rows, y)
+    assert expected.df == 1 + np.count_nonzero(model.coef_) > 4
+    model.coef_ /= units
+    assert_allclose(fit_statistics(model, rows * units, y), expected, rtol=1e-8)
 
 
 def test_models_that_fit_all_samples_have_no_statistics():

@@ -119,3 +119,28 @@ def test_bootstraps_and_refusals():
             standard_errors(model, X, Y, kind=kind)
     with pytest.raises(ValueError, match="no likelihood"):
         fit_statistics(model, X, Y)
+
+
+@each_loss
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_features_that_separate_all_thresholds(loss, sign):
+    """Only samples of the highest class are marked: the others decide the rest."""
+    mark = (LEVELS == 3) & (RNG.random(N) < 0.5)
+    rows = np.column_stack([X, sign * mark])
+    with pytest.warns(UserWarning, match="do not say how large the coefficients of x3"):
+        found = standard_errors(fitted(loss, rows), rows, Y)
+    expected = standard_errors(fitted(loss, X[~mark], Y[~mark]), X[~mark], Y[~mark])
+    assert np.isnan(found.std_errors[-1])
+    assert_allclose(found.std_errors[:-1], expected.std_errors, rtol=1e-5)
+    # A feature that separates the highest class from the next one only has an optimum.
+    rows[:, -1] = sign * (mark | (LEVELS == 0))
+    assert np.isfinite(standard_errors(fitted(loss, rows), rows, Y).std_errors).all()
+
+
+def test_factors():
+    region = RNG.integers(0, 3, N)
+    rows = np.column_stack([X, region == 1, region == 2])
+    names = ["a", "b", "c_1", "region_1", "region_2"]
+    found = standard_errors(fitted(LOSSES[0], rows), rows, Y, feature_names=names)
+    assert found.factors == {"region": names[3:]}
+    assert found.wald_test("region") == found.wald_test(names[3:])
