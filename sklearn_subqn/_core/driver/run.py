@@ -23,12 +23,13 @@ from .stopping import Status, Stopping
 _BOUND_INTERVAL = 10
 
 #: A run has stalled if within 100 iterations the decrease of the objective plus the
-#: increase of the bound is at most a tenth of the allowed gap, and at most the share
-#: ``_STALLED`` of the present gap.
+#: increase of the bound is at most a tenth of the allowed gap, and at most ``_STALLED``
+#: times the present gap.
 STALL_WINDOW = 100
 
-# A loose tolerance would count a run near its optimum as stalled: its progress is
-# therefore also compared with a thousandth of the present gap.
+# Near the optimum, progress of less than a tenth of a loose tolerance does not mean
+# that a run has stalled, so progress is also compared with a thousandth of the present
+# gap.
 _STALLED = 1e-3
 
 # A run continues below the allowed gap while five iterations halve the gap.

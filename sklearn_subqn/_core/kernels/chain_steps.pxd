@@ -176,8 +176,9 @@ cdef inline double take_step(Visit* v, const Parameters* p) noexcept nogil:
             return 0.0
         ratio = gamma + v.c / v.q
         best = gamma * v.q / (gamma * v.q + v.c)
-        # The ratio is one where the slope vanishes; a step near this point is accepted.
-        # For tiny steps the gain is a rounding error, so the slope decides.
+        # ``ratio`` is one where the derivative along the step vanishes; steps with a
+        # ratio near one are accepted. For tiny steps the gain is a rounding error, so
+        # the derivative decides.
         if (v.gain >= 0.0 or ratio <= 1.0) and 0.5 <= ratio <= 1.6:
             break
         if ratio > 1.0:

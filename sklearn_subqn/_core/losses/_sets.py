@@ -102,7 +102,7 @@ class Simplex(JointSet):
         )
 
     def _rowwise(self, targets: Any) -> Simplices | None:
-        """Return the simplices, if all rates are one."""
+        """Return the dual variables as simplices if all rates are one, else None."""
         return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:

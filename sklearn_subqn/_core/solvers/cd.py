@@ -30,8 +30,9 @@ ROUGH = 0.1
 # sweeps over it are cheap.
 _SAMPLED = 0.03
 
-# Once predictions are good, a model is minimized to a thousandth of the violations,
-# because a dual point has to be nearly feasible.
+# Once the dual points predicted by models are accurate, models are minimized until
+# violations decrease to a thousandth, so that the next predicted dual point is nearly
+# feasible.
 _FINE = 1e-3
 
 # With several scores per row, inexact minimization of a model may cost 5 % of the gap.
@@ -41,10 +42,10 @@ _SHARE_OF_GAP = 0.05
 # Inexact minimization may also cost four fifths of the gap at which the run stops.
 _SHARE_OF_TOL = 0.8
 
-# Limit on the sweeps over the working set before predictions are good.
+# Limit on the sweeps over the working set before predicted dual points are accurate.
 _MAX_ROUGH = 20
 
-# Limit on the sweeps over the working set once predictions are good.
+# Limit on the sweeps over the working set once predicted dual points are accurate.
 _MAX_FINE = 2000
 
 # A model is expected to be the last one if the predicted error of its dual point is at
@@ -97,10 +98,11 @@ _MOST_STRIDE = 25.0
 _LEAST_ENTRIES = 1.0 / 3.0
 
 # A sample for the Hessian has at least 20 rows for each nonzero parameter. The sample
-# is doubled if violations do not decrease to ``_SLOW`` of those before.
+# is doubled if violations do not decrease to ``_SLOW`` times the previous violations.
 _ROWS_PER_USED = 20
 
-# Violations decrease slowly if more than half of them remains after an iteration.
+# Violations decrease slowly if more than half of the largest violation remains after an
+# iteration.
 _SLOW = 0.5
 
 # The objective decreases steeply if an iteration lowers it by at least a tenth.
