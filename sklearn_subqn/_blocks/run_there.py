@@ -22,7 +22,7 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Progress, Solution
 
-# The caller waits for news for one second at a time.
+# Timeout in seconds of each request for the state of a run.
 _WAIT = 1.0
 
 # A run that is not polled for 60 seconds is abandoned.
