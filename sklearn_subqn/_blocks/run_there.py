@@ -1,8 +1,8 @@
 """Runs in another process that has all rows, with reports to this process.
 
 A run makes too many calls to send each of them as a message. The whole run is therefore
-made in a thread of the process with the rows, which this process polls for news. If
-there are listeners, iterations wait for their answer. A run that is no longer polled
+made in a thread of the process with the rows, and this process polls its state. If
+there are callbacks, iterations wait for their answer. A run that is no longer polled
 ends.
 """
 
@@ -79,7 +79,7 @@ class RunHere:
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def news(self, answer: bool | None) -> News:
-        """Return the news, after passing on the answer to the last progress."""
+        """Return the state of the run; first pass on the answer to the last progress."""
         self._heard = time.monotonic()
         if answer is not None:
             self._answers.put(answer)
