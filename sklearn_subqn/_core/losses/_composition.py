@@ -23,7 +23,7 @@ class DualSet(ABC):
 
     @abstractmethod
     def oracle(self, smoothing: Smoothing | None) -> Loss:
-        """Return the oracle of the maximum over b of <b, m> less the smoothing."""
+        """Return the oracle of the maximum over b of <b, m> minus the smoothing."""
 
     def envelope(self, center: Floats, width: float) -> Smoothing:
         """Return the smoothing of the Moreau envelope around dual variables."""
@@ -71,7 +71,7 @@ class ScoreMap:
         return scores
 
     def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
-        """Return scores, targets and weights in the set's rows."""
+        """Return scores, targets and weights, arranged by the rows of the dual set."""
         return scores, targets, weights
 
     def adjoint(self, dual: Floats, scores: Floats) -> Floats:

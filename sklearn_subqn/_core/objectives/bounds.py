@@ -15,8 +15,8 @@ from ..rounding import EPS, rounding
 from ..rows.design import Design
 from .risk import Risk
 
-# A dual point proves nothing if more than a thousandth of it has to change for its
-# products with the unpenalized columns to vanish.
+# A dual point gives no lower bound if more than a thousandth of it has to change for
+# its products with the unpenalized columns to vanish.
 MOST_IMBALANCED = 1e-3
 
 # A rounding error below 1e-10 of a bound is negligible: it does not justify the pass

@@ -210,7 +210,7 @@ class Evaluation:
         """
         o = self.objective
         if not (o.loss.has_conjugate or self.n_kinks):
-            # Values of such a loss may have errors larger than a share of themselves.
+            # The rounding error of such a loss may be large relative to its value.
             return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty

@@ -356,7 +356,8 @@ def _bound_near(
     cut.normal[np.flatnonzero(settled)] = 0.0
     if columns.hold_costly(cut):
         return None
-    # Zeros in the free parameters of a cut are exact.
+    # The entries of the cut's normal for settled columns were set to exactly zero, so
+    # these columns may be free.
     limited = PartlyFree(objective.regularizer, settled)
     return objective.with_regularizer(limited).dual_value(cut)
 

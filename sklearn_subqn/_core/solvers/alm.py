@@ -20,7 +20,7 @@ from .widths import newton_in_turn
 # the figures.
 CG_ACCURACY = 0.3
 
-# Factor of each width relative to the one before, for losses of pairs.
+# Factor of each width relative to the previous width, for losses of pairs.
 _NARROWER = 0.1
 
 

@@ -449,8 +449,8 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows that estimate the Hessian.
 
     The relative error of the estimate is about the square root of the ratio of nonzero
-    parameters to rows. A sample pays if models by columns of one score per row contain
-    many of the entries of X. For text they contain few.
+    parameters to rows. A sample saves time if models by columns of one score per row
+    contain many of the entries of X. For text they contain few.
     """
     design = objective.design
     if design.several_scores or not by_columns_at_last(objective):

@@ -16,7 +16,7 @@ from ..steps.quadratic import forms_matrix
 from .facts import Facts
 from .related.smaller_units import LARGEST, excess
 
-#: A condition is a function that says whether something holds for given facts.
+#: A condition is a function that returns whether a property holds, given ``Facts``.
 Condition = Callable[[Facts], bool]
 
 # Conditions that are attributes of ``Facts``.
@@ -207,7 +207,7 @@ def n_sampled(f: Facts) -> int:
 
 
 def _most_moved(f: Facts) -> int:
-    """Return a limit on the rows of a sample, if they are sent to one place."""
+    """Return a limit on the rows of a sample that is sent to one process."""
     if f.in_one_place:
         return f.n_rows
     return int(_MOST_MOVED / max(f.row_size, 1.0))

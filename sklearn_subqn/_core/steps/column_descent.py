@@ -116,7 +116,7 @@ class ByColumns(ABC):
 
     @abstractmethod
     def _image(self, scores: Floats) -> Floats:
-        """Return the image of coefficients, given their scores."""
+        """Return the image (see ``image``) of coefficients, given their scores."""
 
     @abstractmethod
     def _slopes(self, image: Floats) -> Floats:

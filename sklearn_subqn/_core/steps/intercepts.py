@@ -33,7 +33,7 @@ _MAX_CENTERS = 60
 #: relative to the risk.
 SETTLED_GAP = 1e-10
 
-# Factor of the width of each envelope relative to the one before.
+# Factor of the width of each envelope relative to the previous one.
 _NARROWER = 0.5
 
 # Smallest width of an envelope in units of the loss; moving centers give the accuracy.
