@@ -79,7 +79,7 @@ class RunHere:
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def news(self, answer: bool | None) -> News:
-        """Return the state of the run; first pass on the answer to the last progress."""
+        """Pass on the answer to the last progress, and return the state of the run."""
         self._heard = time.monotonic()
         if answer is not None:
             self._answers.put(answer)

@@ -116,7 +116,7 @@ class Scale:
         if objective.regularizer.center(len(w)).any():
             return False
         constant = self._without_features(w)
-        # If all targets are equal, features cannot help, and no warning is needed.
+        # If all targets are equal, features cannot reduce J, and no warning is needed.
         vanishes = constant - objective.risk.infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False

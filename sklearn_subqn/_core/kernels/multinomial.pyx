@@ -271,7 +271,7 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
     cdef double slope, step, value, climb, rounding, scale, price
     cdef int trial
     if o.n_steps == 0:
-        # The diagonal of B is free of charge and good enough for the first steps.
+        # The diagonal of B costs nothing, and is accurate enough for the first steps.
         o.by_classes = True
         evaluate(o, True)
         o.first = o.best = o.gap

@@ -10,7 +10,8 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
-# Largest condition of a metric for block coordinate descent, in place of FISTA.
+# Largest condition number of a metric for which block coordinate descent is used
+# instead of FISTA.
 _MOST_CONDITION = 1e3
 
 

@@ -130,8 +130,8 @@ class ScaledHuber(RowLoss):
 
         def at(step: float) -> tuple[float, float]:
             scale = self._scale_of(r + step * dr, weights)
-            # The ridge doubled; residuals within epsilon times it are in the quadratic
-            # part.
+            # Twice the ridge of the smooth loss. Residuals of at most epsilon times
+            # this unit are in the quadratic part.
             unit = scale + 2.0 * self._width
             line = r, dr, weights, step, epsilon, unit
             slope, curvature, cross, size = kernel.on_line(*line)

@@ -58,10 +58,10 @@ _LAST_ERROR = 0.3
 # 0 and 1, and dual points without these rows are infeasible.
 _LAST_MOVE = 3.0
 
-# A prediction is good if its error is at most 0.3 times the gap.
+# A predicted dual point is accurate if its error is at most 0.3 times the gap.
 _GOOD = 0.3
 
-# A good prediction also has an error of at most 3e-4 times the objective.
+# Its error must also be at most 3e-4 times the objective.
 _SMALL = 3e-4
 
 #: Initial limit on the change of a score caused by its own row, in units of the loss,
@@ -72,9 +72,9 @@ LONGEST = 6.0
 # decrease to ``_SLOW`` of their minimum nor J decreases by ``_STEEP``.
 _LONGER = 4.0
 
-# Models by columns may leave out rows with a hundredth of all second derivatives. The
-# share is divided by ten whenever a step is shortened or J no longer decreases.
-# docs/constants.md has the figures.
+# Models by columns may leave out rows with a hundredth of the sum of second
+# derivatives. This fraction is divided by ten whenever a step is shortened or J no
+# longer decreases. docs/constants.md has the figures.
 _NEGLIGIBLE = 0.01
 
 # Smallest limit on the coordinates that are added to a working set.
@@ -322,9 +322,9 @@ class _Predictions:
     Attributes
     ----------
     good : bool
-        Whether predictions are good, so that models should be minimized accurately.
+        Whether predicted dual points are accurate, so that models should be, too.
     last : bool
-        Whether the next prediction should be good enough to stop the run.
+        Whether the next predicted dual point is expected to end the run.
     """
 
     def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
@@ -352,10 +352,10 @@ class _Predictions:
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
-        # Violations of the constraints reduce the bound. The reduction may be as large
-        # as the error of the last prediction, which is larger than that of the next
-        # one. With several scores per row sweeps are expensive, and a share of the gap
-        # or most of the tolerance is enough.
+        # Violations of the dual constraints reduce the bound. The reduction may be as
+        # large as the error of the last predicted dual point, since the next error is
+        # smaller. With several scores per row sweeps are expensive, and a fraction of
+        # the gap or most of the tolerance is enough.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
         left = _SHARE_OF_TOL * self._stopping.allowed_gap(point.value)
@@ -389,7 +389,7 @@ class _Predictions:
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Expect no last model; unless ``good``, expect no good predictions either."""
+        """Expect no last model and, unless ``good``, no accurate dual points."""
         # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 

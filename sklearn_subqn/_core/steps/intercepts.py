@@ -87,9 +87,10 @@ def minimize_intercept(point: Point) -> Point:
 def minimize_intercepts(point: Point) -> Point:
     """Return the point after minimization over one or several free parameters.
 
-    Like ``minimize_intercept``, and for several free parameters of losses with kinks by
-    the proximal method of multipliers, up to a gap of 1e-10 of the risk. The dual
-    variables of the result are balanced, and its cut is tight up to this gap.
+    Most problems are solved by ``minimize_intercept``. Several free parameters of
+    losses with kinks are found by the proximal method of multipliers, up to a gap of
+    1e-10 of the risk. The dual variables of the result are balanced, and its cut is
+    tight up to this gap.
     """
     o = point.objective
     if o.n_free < 2 or o.loss.smooth or not o.loss.has_envelope:

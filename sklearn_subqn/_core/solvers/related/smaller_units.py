@@ -105,7 +105,7 @@ class _SmallerUnits:
         self._free = self.objective.with_regularizer(
             PartlyFree(penalty, self._units[: penalty.n_penalized] > 1.0)
         )
-        # Passes over the data for proofs.
+        # Passes over the data to compute lower bounds.
         self._passes = 0.0
 
     def coordinates(self, w: Floats) -> Floats:
