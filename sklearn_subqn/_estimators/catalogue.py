@@ -152,7 +152,8 @@ class BundleEstimator(LinearEstimator):
     def _penalty_sizes(self) -> Floats | None:
         if self.penalty not in GROUPS:
             return super()._penalty_sizes()
-        # Features without a penalty get units in which theirs is tiny.
+        # Features without a penalty have a tiny one, so that their units are chosen to
+        # make it negligible.
         return None if self._free_features() is None else np.ones(self.n_features_in_)
 
     def _strength(self, problems: Any, y: Any, sample_weight: Any) -> Any:

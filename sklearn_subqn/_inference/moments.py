@@ -209,7 +209,8 @@ def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     found = terms.quantile(targets - scores, level, width)
     if not spec.common_density:
         return found
-    # A common density is a factor that is computed after all rows.
+    # With a common density of the residuals, second derivatives are multiplied by it
+    # later, when it is known from all rows.
     return found._replace(
         curvatures=np.ones_like(found.curvatures),
         chi_squares=found.curvatures[:, 0, 0],

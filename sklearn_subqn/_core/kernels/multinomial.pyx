@@ -115,8 +115,8 @@ cdef struct Problem:
     double* diagonal
     # Factors of the columns, one for the intercept.
     double* factors
-    # Householder reflectors of Q and their factors, T beside the diagonal, and pivots
-    # of systems with (3), or NULL.
+    # Householder reflectors of Q with their factors, the off-diagonal of the
+    # tridiagonal T, and the pivots of linear systems with (3); or NULL.
     double* Q
     double* tau
     double* beside

@@ -35,8 +35,8 @@ from .objective import Cut, Dual, Point
 # to the bound.
 _INWARD = (0.0, 1e-8)
 
-# Below a relative gap of 1e-6 the rounding errors of sums reduce the bound more than
-# the move inward, which reduces the bound by a hundredth of this gap.
+# Below a relative gap of 1e-6, rounding errors of sums reduce the bound more than the
+# move to the inside of the domain, which reduces it by a hundredth of this gap.
 _CLOSE = 1e-6
 
 # The multipliers of coefficient bounds may reduce the lower bound by at most a tenth of

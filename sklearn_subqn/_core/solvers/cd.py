@@ -389,7 +389,8 @@ class _Predictions:
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Expect no last model and, unless ``good``, no accurate dual points."""
+        """Reset the expected error; without ``good``, also expect inaccurate dual
+        points."""
         # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 

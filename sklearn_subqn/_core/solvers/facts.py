@@ -169,7 +169,7 @@ class Facts:
 
     @cached_property
     def alpha_share(self) -> float:
-        """Alpha as a share of the smallest one for which an L1 penalty makes w zero."""
+        """Alpha divided by the smallest alpha for which an L1 penalty makes w zero."""
         o = self.objective
         gradient = self._origin.risk_gradient[: o.regularizer.n_penalized]
         largest = float(np.abs(gradient).max(initial=0.0))

@@ -114,7 +114,7 @@ OF_ALPHA_MAX = 0.03
 # units: wine with C = 1e7 at 8.2 instead of 6.15.
 _TINY_OF_ALPHA_MAX = 1e-8
 
-# With an L1 penalty at most six larger alphas are solved first: for smaller ones, rows
+# With an L1 penalty at most six larger alphas are solved first. Below the sixth, rows
 # are separated or the penalty is negligible.
 MOST_LARGER = 6
 
