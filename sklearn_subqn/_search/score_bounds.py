@@ -217,7 +217,7 @@ class HeldOutBounds:
     def solved(
         self, alpha: float, coef: Floats, intercept: float, solution: Solution
     ) -> Solved:
-        """Return a solution with its products.
+        """Return a solution with products of X and its coefficients and dual point.
 
         Solvers of smooth losses may return no dual point; then the gradient at the
         scores is used. Without a conjugate of the loss, v is -a w, as at the optimum.

@@ -269,7 +269,7 @@ def run(
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether to improve the bound after the first cut and ``n_later`` more."""
+    """Whether to improve the bound now, given the number of cuts after the first."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 

@@ -126,9 +126,9 @@ cdef struct Problem:
     double value, gap
     bint curved, by_classes, independent
     Pairs pairs
-    # Number of steps; the step at which B is due; the smallest gap and the step since
-    # which it has hardly decreased; the gap at the last change of the model and passes
-    # since then.
+    # Number of steps, and the step at which B is computed again. The smallest gap, and
+    # the step since which it has hardly decreased. The gap at the last change of the
+    # model, and the passes since then.
     Py_ssize_t n_steps, due, best_step, n_paid
     double best, first
 

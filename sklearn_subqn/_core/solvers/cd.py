@@ -389,8 +389,7 @@ class _Predictions:
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Reset the expected error; without ``good``, also expect inaccurate dual
-        points."""
+        """Forget the expected error, and set whether dual points are accurate."""
         # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 

@@ -167,8 +167,8 @@ def _settle_by_cuts(point: Point) -> Point:
     minimal.mixture = mixture = Dual.mixed(o.risk, share, *duals)
     minimal.dual = mixture.u
     if not o.loss.ranks:
-        # A little more of the opposite end of the bracket compensates rounding errors
-        # of the sum.
+        # The weight of the opposite end of the bracket is increased slightly, to
+        # compensate the rounding error of the sum.
         left = float(mixture.u.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
         points = mixture, *duals

@@ -73,7 +73,8 @@ def smaller_units(objective: Objective, stopping: Stopping) -> Related:
             return None
         return related.lift(iterate, last)
 
-    # Part of the allowed gap is reserved for the error of the proof.
+    # Half of the allowed gap is reserved for the difference between the bounds of this
+    # problem and of the original one.
     return related._replace(
         lift=lift,
         is_solved=lambda best: best.gap <= 0.5 * stopping.allowed_gap(best.point.value),
