@@ -155,7 +155,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
 
 
 def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> Floats:
-    """Return about H^-1 sums, by conjugate gradients scaled by the columns' sizes.
+    """Approximate H^-1 sums by conjugate gradients scaled by the columns' sizes.
 
     Solutions are determined up to a constant, so their mean is subtracted.
     """

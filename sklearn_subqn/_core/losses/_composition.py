@@ -37,7 +37,7 @@ class DualSet(ABC):
         return None
 
     def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
-        """Return the maximum as one over variables that are separable by rows.
+        """Return the maximum in a form whose variables are separable by rows.
 
         In intervals, which contain zero, variables v correspond to u = -weights * v; in
         simplices b corresponds to weights * (b - e_y); in sets of labels b corresponds

@@ -125,7 +125,7 @@ class EventTimes(NamedTuple):
 
     @property
     def rows(self) -> tuple[Floats, Rows, Rows, Rows]:
-        """The arguments of kernels that follow the scores."""
+        """The arguments that kernels take after the scores."""
         return self.weights, self.entries, self.starts, self.origins
 
 
@@ -328,7 +328,7 @@ class AtRisk:
 
     @cached_property
     def hazards(self) -> tuple[Floats, Floats]:
-        """A times the hazard at each time: for rows at risk, and for events.
+        """The hazard at each time, multiplied by A: for rows at risk, and for events.
 
         The hazards are Breslow's estimates with the weights of the events.
         """

@@ -77,7 +77,7 @@ class MultivariateSquared(Loss):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return the share by which u and R* change if all residuals shift."""
+        """Return the relative change of u and R* by the shift that balances u."""
         if not sums.any():
             return 0.0
         squares = np.square(dual).sum(axis=1) / np.maximum(weights, TINY)

@@ -221,7 +221,7 @@ class KinkedRowLoss(RowLoss):
 
 
 class SmoothRowLoss(RowLoss):
-    """Losses whose h makes them differentiable."""
+    """Losses that the smoothing h makes differentiable."""
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

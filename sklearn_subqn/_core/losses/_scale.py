@@ -32,7 +32,7 @@ _BOX, _SCALED = 0, 4
 
 
 class ScaledHuber(RowLoss):
-    """Huber's loss minimized over its scale, or the envelope of that around a center.
+    """Huber's loss minimized over its scale, or its envelope around a center.
 
     With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
 

@@ -282,6 +282,6 @@ class Bounds:
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:
-        """Return offset - alpha * conjugate, less a bound of the rounding error."""
+        """Return offset - alpha * conjugate, minus a bound of the rounding error."""
         penalty = self.alpha * conjugate
         return offset - penalty - rounding(self.n_params) * (abs(offset) + abs(penalty))

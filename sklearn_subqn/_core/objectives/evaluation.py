@@ -261,7 +261,7 @@ class Evaluation:
 
     @property
     def gap(self) -> float:
-        """By how much J may be above its minimum, at most."""
+        """An upper bound of the difference between J and its minimum."""
         return self.value - self.lower_bound
 
     def steepest(self, p: Floats) -> Floats:
@@ -319,7 +319,7 @@ class Evaluation:
 
     @cached_property
     def score_size(self) -> float:
-        """About the largest norm of the terms of a score, whose terms may cancel.
+        """Approximately the largest norm of the terms of a score, which may cancel.
 
         The maximum of the largest score and the root mean square of the norm of the
         terms. The root mean square is computed only if it may be larger than the

@@ -258,7 +258,7 @@ class Risk(DualsOfRisk):
 
     @cached_property
     def dual_scale(self) -> float:
-        """About the largest sum of absolute dual variables."""
+        """Approximately the largest sum of absolute dual variables."""
         return self.oracle.dual_scale(self.targets, self.weights) or 1.0
 
     def has_equal_targets(self) -> bool:

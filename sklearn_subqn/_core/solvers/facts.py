@@ -163,7 +163,7 @@ class Facts:
 
     @cached_property
     def curved_rows(self) -> float:
-        """Number of rows with curvature at w = 0, for each parameter."""
+        """Number of rows with nonzero second derivatives at w = 0, per parameter."""
         curvature = self._origin.curvature
         return self.objective.risk.n_curved(curvature) / self.objective.n_params
 
