@@ -214,8 +214,8 @@ cdef inline double leave_truth(Visit* v, const Parameters* p, double* reach) noe
         if not wrong > 0.0:
             return 0.0
         slope = B * wrong - v.c
-        # The slope B m - c vanishes at the maximum; half of the larger term is close
-        # enough.
+        # The slope B m - c vanishes at the maximum. A slope of at most half of the
+        # larger of its two terms is accepted.
         if v.gain >= 0.0 and fabs(slope) <= 0.5 * max(B * wrong, v.c):
             break
         if slope > 0.0:

@@ -28,11 +28,11 @@ from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
 
-# A dual variable on the boundary of its interval can move in one direction only, and
-# all rows of a category level may be there. Where a dual point proves nothing, it is
-# moved 1e-8 of the way to the middle of the domain. This fraction is about the root of
-# EPS, so that the rounding error relative to the leeway equals about the move relative
-# to the bound.
+# A dual variable at an end of its interval can move in one direction only, and all rows
+# of a category level may be there. If a dual point gives no lower bound, it is moved
+# 1e-8 of the way to the middle of the domain. This fraction is about the square root of
+# EPS, so that the rounding error of the dual variables and the loss in the bound have
+# about the same relative size.
 _INWARD = (0.0, 1e-8)
 
 # Below a relative gap of 1e-6, rounding errors of sums reduce the bound more than the
