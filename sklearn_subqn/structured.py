@@ -384,7 +384,7 @@ class ConditionalRandomField(StructuredEstimator):
 
     @property
     def _solvers(self) -> Mapping[str, SolverSpec]:  # type: ignore[override]
-        # The first one is that of "auto".
+        # The first entry is the method of "auto".
         unfit = "owlqn" if self.penalty == "l2" else "lbfgs"
         return {k: v for k, v in SMOOTH_STRUCTURED_SOLVERS.items() if k != unfit}
 

@@ -29,7 +29,7 @@ from .survival import CoxRegression, concordance
 # coefficients are a tenth of those without a penalty.
 _LARGEST = 10.0
 
-# It ends a million times lower, as the grids of BMRMRegressorCV do.
+# The smallest alpha of the grid is a millionth of the largest, as for BMRMRegressorCV.
 _SMALLEST_SHARE = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Fits to data in blocks of rows, which stay in their places.
+"""Fits to data in blocks of rows, which stay in the processes that hold them.
 
 In this process, a few representative rows replace all rows: one for each class, with
 the weight of the class, or two numbers with the mean and variance of the targets. From
@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 _Result = TypeVar("_Result")
 
-# A fit resumes after three losses of places, and fails at the fourth.
+# A fit resumes after three losses of workers, and fails at the fourth.
 _MOST_LOSSES = 3
 
 
@@ -347,12 +347,12 @@ class Collection:
     def solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        """Return the solutions; resume from the best points after a loss of places."""
+        """Return the solutions; resume from the best points after a loss of workers."""
         problems.watch = _KeepBest()
         return self.asked(lambda: self._solve(problems, alpha, task))
 
     def asked(self, step: Callable[[], _Result]) -> _Result:
-        """Return the result of a step, which is repeated after a loss of places."""
+        """Return the result of a step, which is repeated after a loss of workers."""
 
         def again() -> None:
             problems = self.problems
@@ -381,7 +381,7 @@ class Collection:
 def while_places_last(
     step: Callable[[], _Result], again: Callable[[], None]
 ) -> _Result:
-    """Return the result of a step; after a loss, open places again and repeat it."""
+    """Return the result of a step; after a loss, connect again and repeat it."""
     for _ in range(_MOST_LOSSES):
         try:
             return step()

@@ -1,4 +1,4 @@
-"""Blocks of Dask collections on the workers that hold them, as places of a session."""
+"""Blocks of Dask collections, as actors on the workers that hold the blocks."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class BlocksOnWorkers:
     stack : ExitStack
         Context managers that are closed with the blocks.
     kind : type
-        Class of places, constructed from lists of blocks of X, y and weights.
+        Class of the actors, constructed from lists of blocks of X, y and weights.
     """
 
     holds_rows = True
@@ -187,7 +187,7 @@ class BlocksOnWorkers:
         return _session([w for w, _ in used], [n for _, n in used])
 
     def _place(self) -> None:
-        """Start places on the workers that hold the blocks of X."""
+        """Start actors on the workers that hold the blocks of X."""
         weights, n = self._blocks[2], len(self._blocks[0])
         futures = self._computed()
         where = self._client.who_has(futures[:n])
@@ -231,7 +231,7 @@ class BlocksOnWorkers:
         try:
             return bool(kind.result())
         except (OSError, *CANCELLED):
-            # Lost blocks are detected when places are started.
+            # Lost blocks are detected when actors are started on the workers.
             return False
 
     def _computed(self) -> list[Any]:

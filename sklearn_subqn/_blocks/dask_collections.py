@@ -1,4 +1,4 @@
-"""Dask collections: fits in place, and lazy predictions.
+"""Dask collections: fits on the workers that hold them, and lazy predictions.
 
 Only this file and the other files named after Dask import Dask. They are imported when
 the user passes a Dask collection.
@@ -238,7 +238,7 @@ def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> S
     sample_weight : as y, dask.array.Array or None
         One number for each sequence.
     kind : type
-        Class of the places that hold the sequences.
+        Class of the actors that hold the sequences.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Blocks that workers of Dask read for each use, as places of a session."""
+"""Blocks that Dask actors read anew for each use."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
         self._names = names
 
     def _place(self) -> None:
-        """Start places on all workers."""
+        """Start actors on all workers."""
         alive = sorted(last_seen(self._client).keys() - self._lost)
         if not alive:
             raise without_workers("read")

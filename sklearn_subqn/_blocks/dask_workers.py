@@ -39,16 +39,16 @@ _SILENCE = 20.0
 
 
 class Worker:
-    """The connection to a place on a worker.
+    """The connection to an actor on a Dask worker, which holds rows.
 
     Dask considers a worker that only has actors as idle, and adaptive clusters close
-    idle workers. A task therefore runs on the worker as long as the place exists.
+    idle workers. A task therefore runs on the worker as long as the actor exists.
 
     Parameters
     ----------
     client : distributed.Client
     future : distributed.Future
-        Future of the place, an actor.
+        Future of the actor.
     address : str
     lost : set of str
         Addresses of lost workers, extended if this worker is lost.
@@ -63,7 +63,7 @@ class Worker:
         )
 
     def open(self) -> int:
-        """Wait for the place, and return its number of blocks."""
+        """Wait for the actor, and return its number of blocks."""
         # Handles of actors use the current client, which may be another one.
         with self._client.as_current():
             self._place = self._awaited(self._opened)
@@ -79,8 +79,8 @@ class Worker:
             raise TimeoutError from None
 
     def close(self) -> None:
-        """Release the place."""
-        # Handles of actors are in reference cycles, and would keep the place alive.
+        """Release the actor."""
+        # Handles of actors are in reference cycles, which would keep the actor alive.
         if self._client.status == "running":
             self._client.cancel([self._stay, self._future])
         self._place = None
@@ -159,7 +159,7 @@ def import_there(
 
 
 def _stay(place: Any) -> None:
-    """Run until the place is released, without occupying a thread of the pool."""
+    """Run until the actor is released, without occupying a thread of the pool."""
     released = threading.Event()
     actor = distributed.get_worker().state.actors[place.key]
     weakref.finalize(actor, released.set)

@@ -1,4 +1,4 @@
-"""Fits to queries in blocks of rows: sums over blocks, or all scores in one place."""
+"""Fits to queries in blocks of rows: sums over blocks, or all scores in one process."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class QueriesInBlocks(Collection):
     """Rows in blocks, with a loss that compares rows within each query.
 
     If every query is within a block, the loss is a sum over blocks, and row-wise
-    quantities stay in their places (Teo et al. 2010, A.3.4). Otherwise the rows of X
-    stay in their places, and scores, targets and weights are single arrays.
+    quantities stay in the processes of the blocks (Teo et al. 2010, A.3.4). Otherwise
+    only the rows of X stay there, and scores, targets and weights are single arrays.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class QueriesInBlocks(Collection):
         return np.ones(1)
 
     def _weigh(self) -> None:
-        # After a loss, blocks may be in other places, and so in another order.
+        # After a loss, blocks may be on other workers, and so in another order.
         numbers = self._blocks.results("targets")
         order = np.concatenate(numbers).astype(np.intp)
         queries = self._queries.take(order)

@@ -1,8 +1,8 @@
 """Runs in another process that has all rows, with reports to this process.
 
 A run makes too many calls to send each of them as a message. The whole run is therefore
-made in a thread of the process with the rows, which this process polls for news. If
-there are listeners, iterations wait for their answer. A run that is no longer polled
+made in a thread of the process with the rows, and this process polls its state. If
+there are callbacks, iterations wait for their answer. A run that is no longer polled
 ends.
 """
 
@@ -22,7 +22,7 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Progress, Solution
 
-# The caller waits for news for one second at a time.
+# Timeout in seconds of each request for the state of a run.
 _WAIT = 1.0
 
 # A run that is not polled for 60 seconds is abandoned.
@@ -79,7 +79,7 @@ class RunHere:
         threading.Thread(target=self._run, args=args, daemon=True).start()
 
     def news(self, answer: bool | None) -> News:
-        """Return the news, after passing on the answer to the last progress."""
+        """Pass on the answer to the last progress, and return the state of the run."""
         self._heard = time.monotonic()
         if answer is not None:
             self._answers.put(answer)

@@ -95,7 +95,7 @@ def _same_parameters(kind: Any) -> Callable[..., Any]:
 def _logistic_cv(model: Any, y: Any, sample_weight: Any) -> Any:
     """Return the objective for the strength that LogisticRegressionCV selected."""
     strengths = np.unique(model.C_)
-    # The ratios are None, one for each class, if no ratio was selected.
+    # If no ratio was selected, ``l1_ratio_`` has None for each class.
     ratios = {each for each in np.ravel(model.l1_ratio_).tolist() if each is not None}
     if len(strengths) > 1 or len(ratios) > 1:
         return None

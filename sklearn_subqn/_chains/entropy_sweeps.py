@@ -12,7 +12,7 @@ from .._core.rounding import rounding
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps
 
-# First step size after a warm start: the share of the step from the potentials to the
+# First step size after a warm start. With step size 1, the potentials become the
 # current scores.
 _FIRST_RATE = 0.5
 

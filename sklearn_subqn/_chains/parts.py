@@ -148,9 +148,9 @@ class BlockOfSequences:
         return Risk(design, loss, self._labeled.targets, self._counts / weight)
 
     def seen(self, w: Floats, factor: float) -> Seen:
-        """Return the stream's statistics of the block for a model w.
+        """Return the statistics of the block for a stream, at parameters w.
 
-        The curvature has its weights multiplied by ``factor``.
+        In the curvature, the weights are multiplied by ``factor``.
         """
         data = self._data
         columns = np.arange(data.X.shape[1])
@@ -168,7 +168,7 @@ class PlaceOfSequences(Place):
     X, y, weights : list
         One entry for each block; weights may be None.
     is_all : bool
-        Whether the place has all blocks of the fit.
+        Whether this process has all blocks of the fit.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class SequencesElsewhere:
     estimator : LinearChainCRF
         Estimator that is fitted; its attributes for names, labels and rules are set.
     source : Source
-        Source of the places that have the blocks.
+        Source of the processes that hold the blocks.
     """
 
     def __init__(self, estimator: Any, source: Source) -> None:

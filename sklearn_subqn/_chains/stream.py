@@ -266,8 +266,8 @@ def learn(
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
     start = sums / l2 / scales**2 * units
-    # The sweeps use one threshold for all parameters. The start is shifted so that each
-    # parameter exceeds this threshold by as much as its own.
+    # The sweeps use one soft threshold for all parameters. The start is shifted so that
+    # this threshold gives the same parameters as the threshold of each parameter.
     start += np.sign(start) * (l1 - strengths.thresholds / scales * units) / l2
     sweeps.recenter(start)
     order = np.flatnonzero(weights)

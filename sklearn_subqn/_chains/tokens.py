@@ -103,7 +103,7 @@ class AttributeReader:
                     try:
                         found += [names[name][value] for name, value in token.items()]
                     except TypeError:
-                        # The value is a collection, or not acceptable.
+                        # The value is a collection, or its type is not supported.
                         found += self._nested(token)
                 else:
                     found += self._alone(token)
@@ -204,7 +204,7 @@ class AttributeReader:
             names = self._inner[name]
             return [names[inner][v] for inner, v in value.items()]
         except TypeError:
-            # The value is a collection, or not acceptable.
+            # The value is a collection, or its type is not supported.
             whole = {f"{self.text(name)}:{self.text(n)}": value[n] for n in value}
             return self._nested(whole)
 

@@ -27,7 +27,7 @@ _KIND = "sklearn_subqn kind"
 
 
 def plain(value: Any) -> Any:
-    """Return a value without records of this package, with lists packed into arrays."""
+    """Return a value with dicts in place of this package's records, lists as arrays."""
     kind = type(value)
     if kind is dict:
         if value and _is_enumeration(value):

@@ -1,4 +1,4 @@
-"""The user's view of drop-in problems: sums of losses, constants, no penalty."""
+"""Conversion to objectives of scikit-learn: sums of losses, constants, no penalty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._solving.solution import Floats, Settings, Solution
 
 @dataclass
 class SumOfLosses(Reading):
-    """The user's view with a factor C on the sum of the losses.
+    """Conversion to objectives with a factor C on the sum of the losses.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class SumOfLosses(Reading):
 
 @dataclass
 class SumAndSquares(Reading):
-    """The user's view with a factor alpha on squares and the sum of the losses.
+    """Conversion to the sum of the losses plus alpha times the sum of squares.
 
     Parameters
     ----------
     total : float
-        Weight of the rows.
+        Sum of the row weights.
     """
 
     total: float
@@ -61,7 +61,7 @@ class SumAndSquares(Reading):
 
 @dataclass
 class LessConstant(Reading):
-    """The user's view with a constant that the solver's losses omit.
+    """Conversion to objectives with a constant that the solver's losses omit.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ class LessConstant(Reading):
 
 @dataclass
 class NoPenalty(Reading):
-    """The user's view without a penalty, if the solved problems have a tiny penalty.
+    """Conversion to objectives without the tiny penalty of the solver's objectives.
 
     Parameters
     ----------
     bend : float
-        About the second derivative of the loss.
+        Approximate second derivative of the loss.
     totals : list of float, optional
         Sum of the row weights of each problem, for sums of losses.
     constant : float
@@ -135,7 +135,7 @@ def _moved(solution: Solution, shift: float, bounds: list[float]) -> Solution:
 def without_penalty(
     X: Any, weights: Floats, fit_intercept: bool, **reading: Any
 ) -> dict[str, Any]:
-    """Return the arguments of problems without a penalty besides their data.
+    """Return the arguments for problems without a penalty, except their data.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ class BundleEstimator(LinearEstimator):
         labels, factors = groups
         share = float(self.l1_ratio)
         free = (factors == 0.0)[labels]
-        # Features without a penalty have a tiny one each while they are solved for.
+        # While problems are solved, each feature without a penalty has a tiny one.
         names = np.where(free, len(factors) + np.arange(len(labels)), labels)
         kept, labels = np.unique(names, return_inverse=True)
         f = np.append(factors, np.ones(len(names)))[kept]
@@ -152,7 +152,8 @@ class BundleEstimator(LinearEstimator):
     def _penalty_sizes(self) -> Floats | None:
         if self.penalty not in GROUPS:
             return super()._penalty_sizes()
-        # Features without a penalty get units in which theirs is tiny.
+        # The units of features without a penalty are chosen so that their tiny penalty
+        # is negligible.
         return None if self._free_features() is None else np.ones(self.n_features_in_)
 
     def _strength(self, problems: Any, y: Any, sample_weight: Any) -> Any:

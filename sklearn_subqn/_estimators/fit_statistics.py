@@ -20,7 +20,7 @@ from .._solving.solution import Floats
 from .fitted_model import FittedModel
 from .model_covariances import dual_terms, is_penalized, likelihood_terms
 
-# Two fits to rounding may differ by a billionth of their log-likelihood.
+# Log-likelihoods that are equal up to rounding have at most this relative difference.
 _ROUNDED = 1e-9
 
 

@@ -112,7 +112,7 @@ def parameters_of(given: dict[str, Any]) -> tuple[Floats, Floats]:
         return coef, np.broadcast_to(intercept, len(coef))
     order = np.searchsorted(given["classes_"], given["ordered_classes_"])
     if len(coef) == 1:
-        # The single score of two classes is that of the second in sorted order.
+        # With two classes, the only score belongs to the second class in sorted order.
         coef, intercept = (
             np.append(0.0 * each, each, axis=0) for each in (coef, intercept)
         )

@@ -110,7 +110,7 @@ class LinearEstimator(Estimator):
         )
 
     def _check_collection(self) -> None:
-        """Raise if the parameters need all samples in one place."""
+        """Raise if the parameters need all samples in one process."""
         free = self.penalty_factor is not None and not np.all(self._factors_given())
         if getattr(self, "alpha", None) == 0.0 or free:
             raise ValueError(

@@ -12,7 +12,7 @@ from .._checks import check_unmasked
 from .._core.names import Axis, in_order, named
 from .by_feature import by_feature, penalty_factors
 
-#: The word for groups of the dummies of each category.
+#: The value of ``groups`` that makes the dummies of each category a group.
 CATEGORIES = "categories"
 
 

@@ -79,7 +79,7 @@ class Shift(NamedTuple):
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
 
     def subtracted(self, X: Any) -> Any:
-        """Return a copy of X less the numbers of the shift."""
+        """Return a copy of X minus the numbers of the shift."""
         by = self.by.astype(X.dtype)
         if not sparse.issparse(X):
             X = np.array(X, order="K")

@@ -56,10 +56,10 @@ def theta(spec: Spec, problem: int) -> Floats:
 
 
 def between_classes(spec: Spec) -> Floats:
-    """Return the penalty's factors of pairs of scores of a problem.
+    """Return the matrix by which the penalty couples the scores of a problem.
 
     Coefficients that sum to zero over classes are M times their differences from the
-    coefficients of the first class: the factors are Mᵀ M.
+    coefficients of the first class, so their squared norm has the matrix Mᵀ M.
     """
     if not spec.joint:
         return np.ones((1, 1))
@@ -130,8 +130,9 @@ def without_variance(
 def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     """Return the dummies of each factor by its name, which precedes an underscore.
 
-    These are all features whose names begin so, if their sums and products are those of
-    zeros and ones with at most one in a row. Sums are known with an intercept.
+    These are all features whose names start with the factor's name. Their sums and
+    products must agree with features of zeros and ones, at most one of them in a row;
+    sums are only known with an intercept.
     """
     d, shift, n = spec.coef.shape[1], spec.shift, spec.n_intercepts
     if not n:

@@ -190,7 +190,8 @@ def covariances(
     recombine = np.diag(determined.astype(np.float64))
     others, kept = np.flatnonzero(~determined), np.flatnonzero(determined)
     if others.size:
-        # The Gram matrix of the columns of X gives the combinations.
+        # Each dependent column is a linear combination of the kept columns. Its
+        # coefficients are computed by least squares, from the Gram matrix.
         of_kept = linalg.cho_factor(values[np.ix_(kept, kept)])
         shares = linalg.cho_solve(of_kept, values[np.ix_(kept, others)])
         recombine[np.ix_(kept, others)] = shares * sizes[others] / sizes[kept][:, None]

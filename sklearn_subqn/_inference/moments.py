@@ -41,7 +41,7 @@ class Spec:
     common_density : bool
         Whether residuals of a quantile have the same density in all rows.
     expected : bool
-        Whether second derivatives are the expected ones.
+        Whether second derivatives are replaced by their expectations.
     counts : bool
         Whether weights are frequencies of equal rows.
     shift : ndarray of shape (d,)
@@ -122,7 +122,8 @@ class RowMoments(NamedTuple):
     ----------
     hessian, squares : ndarray of shape (m * q, m * q)
         Sums of second derivatives, and of products of first derivatives. The latter are
-        zeros if rows have clusters, and if second derivatives are expected ones.
+        zero if rows have clusters, or if second derivatives are replaced by their
+        expectations.
     gram : ndarray of shape (q, q)
         Gram matrix of the features; for ordered classes of all parameters.
     gradient : ndarray of shape (m * q,)
@@ -208,7 +209,8 @@ def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     found = terms.quantile(targets - scores, level, width)
     if not spec.common_density:
         return found
-    # A common density is a factor that is computed after all rows.
+    # With a common density of the residuals, second derivatives are multiplied by it
+    # later, when it is known from all rows.
     return found._replace(
         curvatures=np.ones_like(found.curvatures),
         chi_squares=found.curvatures[:, 0, 0],

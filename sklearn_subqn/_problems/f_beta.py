@@ -1,4 +1,4 @@
-"""Classifiers of large F-beta, by a weight for the class and a threshold of the scores.
+"""Classifiers with a large F-beta, from class weights and thresholds of the scores.
 
 Some cost-sensitive classifier with a threshold attains the largest F-beta (Parambath,
 Usunier, Grandvalet 2014), since one minus F-beta is a quotient of linear functions of
@@ -26,9 +26,10 @@ from .maps import Pair
 #: Attributes of a fitted model, one value for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
-# Weights of the class that are tried in this order, each fit starting at the previous
-# solution; the first of equally good weights is chosen. Small weights are best on rcv1
-# topics of less than 1 % of the rows, large weights on covtype's class 5.
+# Weights of the positive class, in the order in which they are tried. Each fit starts
+# at the previous solution, and the first of equally good weights is chosen. Small
+# weights are best on rcv1 topics of less than 1 % of the rows, large weights on
+# covtype's class 5.
 _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
 
 
@@ -58,7 +59,7 @@ def best_threshold(
     ends = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
     best = ends[np.argmax(values[ends] >= values[ends].max() * (1.0 - ROUNDED))]
     if best + 1 == len(ranked):
-        # To accept all rows, the threshold is a little below the smallest score.
+        # The threshold that accepts all rows is a little below the smallest score.
         return float(ranked[-1] - (np.ptp(ranked) or 1.0)), float(values[best])
     return float(0.5 * (ranked[best] + ranked[best + 1])), float(values[best])
 
@@ -85,7 +86,7 @@ def folds_of_rows(
 
 
 class FBetaProblems(LinearProblems):
-    """Problems of the squared hinge, with class weights and thresholds of large F-beta.
+    """Problems of the squared hinge, with class weights and thresholds for F-beta.
 
     Parameters
     ----------
@@ -124,11 +125,11 @@ class FBetaProblems(LinearProblems):
         self._first_start = self.starts[0]
 
     def objective(self, index: int, alpha: float) -> Objective:
-        """Return the objective for the present weight of the class."""
+        """Return the objective for the present weight of the positive class."""
         return self._weighted(index, alpha, self.weights)
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:
-        """Return the objective for row weights, times the weight of the class."""
+        """Return the objective for row weights times the positive class's weight."""
         positive = self.targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)
@@ -161,7 +162,7 @@ class FBetaProblems(LinearProblems):
         _, self._positive_weights[index], self.starts[index] = best
 
     def _held_out_scores(self, index: int, alpha: float, solution: Solution) -> Floats:
-        """Return scores from fits to the other folds, if there are several."""
+        """Return cross-validated scores; with one fold, the scores of the solution."""
         positive = self.targets[index] > 0.0
         folds = folds_of_rows(self.design, positive, n_folds=5)
         if not folds.any():
@@ -184,7 +185,7 @@ class FBetaProblems(LinearProblems):
 
     def _solve_quietly(self, index: int, objective: Objective) -> Solution:
         """Solve a problem less accurately, without reports to the user."""
-        # Dual points for other weights are useless as a start.
+        # A dual point for other weights is a poor start.
         self.starts[index] = self.starts[index]._replace(dual=None)
         return self._solve(index, objective, self._quiet, FitTask.silent())
 
@@ -200,7 +201,8 @@ class FBetaProblems(LinearProblems):
 
     def attributes(self) -> dict[str, Any]:
         attributes = super().attributes()
-        # Rounded intercepts plus these thresholds equal the intercepts of the problems.
+        # The stored, rounded intercepts plus these thresholds equal the intercepts of
+        # the problems.
         _, intercepts = self._reported(self._rows(start.w) for start in self.starts)
         thresholds = intercepts.astype(np.float64) - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas

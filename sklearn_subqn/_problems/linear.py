@@ -54,12 +54,12 @@ from .solving import Problems
 from .thresholds import OpenIntercepts
 from .without_penalty import FreeFeatures
 
-# Unpenalized features are copied to other units only if their scales differ by more
+# If no feature has a penalty, features are rescaled only if their scales differ by more
 # than a factor of 16. docs/constants.md has the figures.
 _NEAR = 16.0
 
-# Features are combined for a quadratic penalty, which makes them dense, where they then
-# have at most 2^26 entries, or half a gigabyte.
+# For a quadratic penalty, X is replaced by a dense matrix of linear combinations of
+# features if it has at most 2^26 entries, or half a gigabyte.
 _MOST_TURNED = 1 << 26
 
 
@@ -90,7 +90,7 @@ class LinearProblems(Problems):
         Constant that was subtracted from the targets, and is added to the user's
         intercepts.
     reading : Reading, optional
-        The user's view of the problems, if they are solved in another form.
+        Conversion to the user's objectives, if the solver's objectives differ.
     outputs : sequence, optional
         The output of each of several problems, such as a class.
     output : str
@@ -118,8 +118,8 @@ class LinearProblems(Problems):
     sizes : ndarray or None
         Divisors of these features for the solver.
     turned : Turned or None
-        Combinations of features whose squares are a quadratic penalty, if it is one of
-        a single score.
+        Combinations of features in which a quadratic penalty is a sum of squares; None
+        for other penalties and for several scores per row.
     free : FreeFeatures or None
         The features, or combinations of them, without a penalty, if there are any.
     """
@@ -218,10 +218,10 @@ class LinearProblems(Problems):
     def _combined(
         self, model: LinearModel, X: Any, *, centered: bool
     ) -> tuple[Any, Turned | None]:
-        """Return X in the combinations of features that a quadratic penalty asks for.
+        """Return X with features combined so that a quadratic penalty is diagonal.
 
-        Named solvers take a definite form as it is, and so does Newton's method for
-        sparse rows, which stay sparse.
+        If the quadratic form is definite, X is returned unchanged for solvers chosen by
+        name, and for smooth losses on sparse rows, which then stay sparse.
         """
         if model.form is None or np.prod(X.shape) > _MOST_TURNED:
             return X, None
@@ -236,7 +236,7 @@ class LinearProblems(Problems):
     def _in_units(
         self, model: LinearModel, X: Any, units: Floats | None, *, centered: bool
     ) -> tuple[Any, float]:
-        """Return X in the solver's units, and the common unit if none has a penalty.
+        """Return X in the solver's units, and the common unit if none is penalized.
 
         In these units the solver's penalty is the user's penalty.
         """
@@ -290,7 +290,7 @@ class LinearProblems(Problems):
     ) -> tuple[Design, OpenIntercepts | None]:
         """Return the design, and the rule for undetermined intercepts or ``None``."""
         opens = self.loss.ranks
-        # joblib takes a while to count processors, and is not called for small data.
+        # joblib takes long to count processors, so it is not called for small data.
         few = (X.nnz if sparse.issparse(X) else X.size) < 2 * PART_SIZE
         n_threads = 1 if few else threads_of(self._model.n_jobs)
         n_thresholds = scores.n_thresholds if isinstance(scores, Levels) else None
@@ -405,7 +405,7 @@ class LinearProblems(Problems):
         return Objective(self.risk(index), self.regularizer, alpha)
 
     def _curvature(self, index: int) -> float:
-        """Return about the second derivative of a problem's loss."""
+        """Return the approximate second derivative of a problem's loss."""
         return self._model.rule(self.targets[index], self.weights).squares
 
     def risk(self, index: int) -> Risk:
@@ -422,7 +422,7 @@ class LinearProblems(Problems):
         return risk
 
     def start_from(self, previous: dict[str, Any]) -> None:
-        """Start from a previous solution, and from its dual points if they fit.
+        """Start from a previous solution, and from its dual points of the same shape.
 
         The solution must have the same features, classes and shape, and be feasible.
         """
@@ -488,7 +488,7 @@ class LinearProblems(Problems):
             if not allowed or not self.regularizer.contains(w):
                 allowed = False
                 continue
-            # Shares in single precision sum to one only up to rounding.
+            # Weights on the simplex sum to one only up to rounding in single precision.
             self.starts[index] = Start(self.regularizer.nearest(w), dual)
         return allowed
 

@@ -1,9 +1,9 @@
 """Maps between the coefficients of the user and the parameters of the solver.
 
-All maps act on coefficients (k, d) and intercepts (k,). ``inward`` leads to the solver,
-``outward`` back to the user. Linear maps also have the adjoint of ``outward``: a map of
-columns takes features of the user to features of the solver, a map of rows takes dual
-variables to dual variables.
+All maps act on coefficients (k, d) and intercepts (k,). ``inward`` returns the solver's
+representation, ``outward`` the user's. Linear maps also have the adjoint of
+``outward``: for maps of columns it maps the user's features to the solver's, for maps
+of rows it maps dual variables of the user's scores to those of the solver's scores.
 """
 
 from __future__ import annotations
@@ -87,8 +87,9 @@ class Units(NamedTuple):
 class Turned(NamedTuple):
     """Combinations of features in which a quadratic penalty is a sum of squares.
 
-    With the eigenvectors V and eigenvalues of its matrix B, those of V Λ^(-1/2) have
-    the penalty of a squared norm, and those whose eigenvalue is zero have none.
+    If the penalty has the matrix B = V Λ Vᵀ, the coefficients of the combinations in
+    the columns of V Λ^(-1/2) have the squared norm as penalty. Combinations whose
+    eigenvalue is zero have no penalty.
 
     Attributes
     ----------
@@ -106,8 +107,9 @@ class Turned(NamedTuple):
     def of(cls, matrix: Floats, X: Any, weights: Floats, *, centered: bool) -> Turned:
         """Return the combinations for a semidefinite matrix.
 
-        Those without a penalty are uncorrelated in X, about their means if they are
-        centered. One that is then constant is left out: intercepts take its place.
+        Combinations without a penalty are chosen to be uncorrelated in X, after
+        centering if ``centered``. Those that are zero in X are then left out: with
+        centering they are constant, and intercepts replace them.
         """
         values, vectors = lapack.eigh(matrix)
         free = values <= ROUNDED * values.max()
@@ -119,7 +121,7 @@ class Turned(NamedTuple):
             if centered:
                 Z -= weights @ Z
             variances, own = lapack.eigh(Z.T @ (Z * weights[:, np.newaxis]))
-            # The tiny penalty that they get is negligible.
+            # In these units their tiny penalty is negligible.
             scales = np.sqrt(np.maximum(variances, 0.0)) / 1e5
             vectors[:, free] = vectors[:, free] @ own
             constant = variances <= ROUNDED * squares.sum()
@@ -166,7 +168,7 @@ class Moved(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """Targets less a constant, which is added to the intercepts."""
+    """Targets minus a constant, which is added to the intercepts."""
 
     level: float
 
@@ -293,7 +295,7 @@ class Levels:
 
 
 class FewDigits:
-    """Coefficients with so few digits that their multiples are stored exactly.
+    """Coefficients rounded to so few digits that their multiples are stored exactly.
 
     Differences between neighboring classes are then all equal.
 

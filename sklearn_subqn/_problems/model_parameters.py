@@ -31,9 +31,9 @@ class LinearModel(NamedTuple):
     l1_share : float
         Share of the L1 norm in the penalty.
     has_squares : bool
-        Whether the penalty is a sum of squares, in which factors of features may occur.
+        Whether the penalty is a sum of squares, possibly with factors of features.
     has_own_scales : bool
-        Whether the penalty measures features in their own scales.
+        Whether the penalty applies to features divided by their scales.
     sizes : ndarray of shape (d,) or None
         Units of the features that follow from penalty factors.
     free : ndarray of bool, of shape (d,), or None
@@ -44,7 +44,7 @@ class LinearModel(NamedTuple):
         A of shape (m, d) and b of shape (m,) of the inequalities A w <= b. With
         constraints no features are left out.
     rule : callable
-        Returns the rule of the automatic strength for targets and weights.
+        Returns the rule for the automatic alpha, given targets and weights.
     leaves_out : bool
         Whether features without entries are left out of the problems: their optimal
         coefficients are zero and add nothing to the penalty.

@@ -79,7 +79,7 @@ class NuProblem(LinearProblems):
         return self._solve(0, objective, quiet, FitTask.silent())
 
     def best_margin(self, scores: Floats) -> tuple[float, float]:
-        """Return the best rho for given scores, and nu rho less the mean loss."""
+        """Return the best rho for given scores, and nu rho minus the mean loss."""
         margin = weighted_quantile(scores, self.weights, self.nu)
         loss = self.weights @ np.maximum(margin - scores, 0.0)
         return margin, self.nu * margin - float(loss)
@@ -110,8 +110,9 @@ class _Search:
         self._problem, self._alpha = problem, alpha
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
-        # Mean and cut of two dual points: one mean is below nu, the other at least nu.
-        # Initially the dual points are zeros and ones.
+        # Two dual points, each as the mean of its dual variables and its cut: one mean
+        # is below nu, the other at least nu. Initially the dual variables are zeros and
+        # ones.
         self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
         self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))
@@ -187,7 +188,8 @@ class _Search:
         shares = np.array([1.0 - share, share])
         others = np.array([cut[1:] for cut in (below, above)])
         mixed = Cut.mixed(shares, np.array([below.normal, above.normal]), others)
-        # The mean times rho is at least nu rho, which cancels the term of J.
+        # The mean of the dual variables is at least nu, so the infimum over rho >= 0 is
+        # attained at rho = 0.
         return self._objective.dual_value(mixed._replace(offset=0.0))
 
     def _record(self, fit: Solution, gap: float) -> None:
@@ -208,7 +210,7 @@ class _Search:
         self._stopped = self._report.iteration(progress, self._best)
 
     def fitted(self, w: Floats) -> dict[str, Any]:
-        """Return the attributes of an estimator fitted so far."""
+        """Return the attributes of an estimator with parameters w, during the fit."""
         starts = self._problem.starts
         self._problem.starts = [Start(w)]
         attributes = self._problem.attributes()

@@ -1,4 +1,4 @@
-"""The user's view of problems: their strength, objective and lower bound."""
+"""Conversion of the solver's objectives and bounds to the user's objectives."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import ClassVar
 from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
 
-#: Strength of the penalty on unpenalized features, in units of the curvature of the
-#: loss, if no feature has a penalty. Otherwise such features get units that make them
-#: 1e5 times larger, to the same effect. Proofs are without this penalty.
+#: Strength of the tiny penalty on unpenalized features, in units of the curvature of
+#: the loss, if no feature has a penalty. Otherwise such features are made 1e5 times
+#: larger by their units, to the same effect. Lower bounds are for the objective without
+#: this penalty.
 NO_PENALTY = 1e-10
 
-#: Solves a problem in its given form, with settings.
+#: Solves a problem with the solver's objective, given settings.
 Run = Callable[..., Solution]
 
 
 class Reading:
-    """The user's view of objectives that are solved as they are.
+    """Conversion to the user's objectives; here they equal the solver's objectives.
 
     Attributes
     ----------
@@ -30,7 +31,7 @@ class Reading:
     has_free: ClassVar[bool] = False
 
     def strength(self, index: int, alpha: float) -> float:
-        """Return the strength of the solver's penalty against the mean loss."""
+        """Return the strength of the solver's penalty relative to the mean loss."""
         return alpha
 
     def unit(self, index: int, objective: Objective) -> float:
@@ -45,13 +46,13 @@ class Reading:
     def solve(
         self, index: int, objective: Objective, settings: Settings, run: Run
     ) -> Solution:
-        """Return the solution of a problem in the user's view."""
+        """Return the solution of a problem, with values of the user's objective."""
         return run(settings)
 
 
 @dataclass
 class Times(Reading):
-    """The user's view of objectives that are solved up to a factor."""
+    """Conversion to objectives that are a multiple of the solver's objectives."""
 
     number: float
 

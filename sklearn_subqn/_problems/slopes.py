@@ -13,16 +13,16 @@ from .linear import LinearProblems
 
 
 def largest_slope(problems: LinearProblems, index: int) -> float:
-    """Return the largest slope of a problem along a penalized coefficient, at zero.
+    """Return the smallest ``alpha`` at which all penalized coefficients are zero.
 
-    From this ``alpha`` on, an L1 penalty makes all penalized coefficients zero. With
-    norms of groups, whose factors may differ, it is this ``alpha``.
+    For an L1 penalty it is the largest absolute derivative of the risk with respect to
+    a penalized coefficient, at zero. For norms of groups it depends on their factors.
     """
     origin, design = _null_point(problems, index), problems.design
     slopes = -origin.risk_gradient[: design.n_coef]
     if problems.free is not None:
         slopes[problems.free.coef] = 0.0
-    # Sums that cancel up to rounding are zero.
+    # Derivatives below their rounding error are set to zero.
     risk = origin.objective.risk
     total, *squares = risk.sizes_of_sums(origin.dual)
     sizes = np.sqrt(total * np.array(squares[: design.n_coef]))
@@ -33,9 +33,9 @@ def largest_slope(problems: LinearProblems, index: int) -> float:
 
 
 def _null_point(problems: LinearProblems, index: int) -> Point:
-    """Return the best point with nonzero intercepts and unpenalized coefficients only.
+    """Return the minimizer over intercepts and unpenalized coefficients.
 
-    The unpenalized coefficients are fitted with an ``alpha`` that makes the rest zero.
+    It is fitted with an ``alpha`` for which all penalized coefficients are zero.
     """
     objective = problems.objective(index, 1.0)
     point = minimize_intercept(objective.origin())

@@ -43,7 +43,7 @@ class Elsewhere(Protocol):
 
 
 class Problems(ABC):
-    """The problems of one model, solved for one alpha after another.
+    """The problems of one model, which can be solved for several alphas in turn.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class Problems(ABC):
     outputs : sequence or None
         The output of each of several problems, such as a class.
     reading : Reading or None
-        The user's view of the problems, if they are solved in another form.
+        Conversion to the user's objectives, if the solver's objectives differ.
     several : bool
         Whether attributes are arrays with one entry for each problem.
     watch : Watch or None
         Inspects the model after each iteration.
     elsewhere : Elsewhere or None
-        All rows, if they are not in the problems themselves.
+        Access to all rows, if the problems do not contain them.
     """
 
     outputs: Any = None
@@ -105,14 +105,15 @@ class Problems(ABC):
         """Start from the attributes of a previous fit, if its shape is the same."""
 
     def start_at(self, coef: Any, intercept: Any) -> None:
-        """Start from coefficients and intercepts that a user gives."""
+        """Start from coefficients and intercepts given by the user."""
         # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
     def solve(self, alpha: Any, task: FitTask, *, here: bool = False) -> list[Solution]:
         """Solve each problem from its present start, for one alpha or one for each.
 
-        Unless it is to be done ``here``, rows that are elsewhere resume after a loss.
+        If the rows are elsewhere, the fit resumes after a loss of rows; with ``here``
+        it does not.
         """
         if self.elsewhere is not None and not here:
             return self.elsewhere.solve(self, alpha, task)
@@ -150,7 +151,7 @@ class Problems(ABC):
     def _solve(
         self, index: int, objective: Objective, settings: Settings, task: FitTask
     ) -> Solution:
-        """Solve a problem from its present start, and return the user's view."""
+        """Solve a problem from its present start; values are in the user's units."""
         if self.reading is None:
             return self.run_once(index, objective, settings, task)
         run = partial(self.run_once, index, objective, task=task)
@@ -193,7 +194,7 @@ class Problems(ABC):
         return self.reading.as_read(index, point, bound)
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
-        """Return the attributes of an estimator fitted so far."""
+        """Return the attributes of an estimator with parameters w, during the fit."""
         self.starts[index] = self.starts[index]._replace(w=w, scores=None)
         return self.attributes()
 

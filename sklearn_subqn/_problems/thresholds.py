@@ -18,9 +18,9 @@ from .._solving.solution import Floats
 class OpenIntercepts:
     """Intercepts for a loss of differences of scores, which does not depend on them.
 
-    If the measure has a rule for intercepts, this rule determines them. Otherwise
-    intercepts minimize the mean hinge: of one class against the rest, or of the classes
-    above each threshold.
+    If the performance measure has a rule for intercepts, this rule determines them.
+    Otherwise intercepts minimize the mean hinge: of one class against the rest, or of
+    the classes above each threshold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Features without a penalty: fits with a tiny penalty, proofs without it."""
+"""Features without a penalty: a tiny penalty in fits, lower bounds without it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .reading import NO_PENALTY, Reading, Run
 
 
 class FreeFeatures(Reading):
-    """The view of problems in which some features have no penalty.
+    """Conversion to objectives without a penalty on some features.
 
-    Problems are solved with a tiny penalty on these features. Proofs are for the
+    Problems are solved with a tiny penalty on these features. Lower bounds are for the
     objective without this penalty.
 
     Parameters
@@ -32,7 +32,8 @@ class FreeFeatures(Reading):
     n_coef : int
         Number of coefficients of all features.
     curvature : callable
-        Returns about the second derivative of the loss, for the index of a problem.
+        Returns the approximate second derivative of the loss of a problem, given its
+        index.
     labels : list of str
         Names of the problems, for warnings.
     unit : float
@@ -71,7 +72,7 @@ class FreeFeatures(Reading):
         return strength
 
     def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
-        # The difference of both objectives would suffer from cancellation.
+        # Subtracting the tiny penalty would suffer from cancellation.
         return point.under(self._without_free(point.objective)).value, -np.inf
 
     def solve(
@@ -88,7 +89,7 @@ class FreeFeatures(Reading):
         prove = proofs.bound
 
         def prove_during(point: Point) -> float:
-            # A bound without the tiny penalty is also a bound with it.
+            # A lower bound without the tiny penalty is also one with it.
             return prove(point.under(real), point.dual)
 
         # Near the optimum, subgradients of smooth losses are good dual points.
@@ -111,7 +112,7 @@ class FreeFeatures(Reading):
             # A run that missed its tolerance would miss a smaller tolerance, too.
             if more == 1.0 and not solution.proven:
                 return proven
-            # Losses of several scores have no lower bound except their infimum.
+            # For losses of several scores, the only known lower bound is their infimum.
             if point.dual.ndim > 1 or not objective.loss.has_leeway:
                 advice = "Nothing else is known of this loss without a penalty:"
                 break

@@ -164,7 +164,7 @@ class Queries:
         return bounds[0], bounds[1]
 
     def _weights_from(self, keys: Any, least: Any) -> Floats:
-        """Return the weight of the rows in each row's query with keys >= ``least``."""
+        """Return for each row the weight of its query's rows with keys >= ``least``."""
         order = np.argsort(keys)
         sums = np.append(0.0, np.cumsum(self.row_weights[order]))
         lasts = np.cumsum(np.bincount(self.groups.codes))[self.groups.codes]

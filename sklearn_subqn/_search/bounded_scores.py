@@ -75,7 +75,7 @@ def deviance(power: float) -> RowScore:
 
 
 def margins(scores: Floats, classes: Floats) -> Floats:
-    """Return the score of each row's class less the largest of the other scores.
+    """Return the score of each row's class minus the largest of the other scores.
 
     For equal scores the first class is predicted: a margin is positive if the
     prediction is right, and zero or negative otherwise.

@@ -308,7 +308,7 @@ class SearchCV(WarmPaths):
         return others
 
     def _knowing(self, others: tuple[Any, ...]) -> Self:
-        """Return the model for a scorer, with further data of the test samples."""
+        """Return the model for a scorer, with the row data of the test samples."""
         return self
 
     def _fold_path(

@@ -149,7 +149,8 @@ class ProvenSearch:
         self._alphas: list[float] = []
         self._solved: list[list[Any]] = []
         self._scores: list[list[float]] = []
-        # The ratio of neighbors for which each alpha is solved accurately enough.
+        # For each alpha, the ratio of neighboring alphas for which its solution is
+        # accurate enough.
         self._ratios: list[float] = []
         # The index of the alpha that was solved between two neighbors.
         self._number: dict[tuple[int, int], int] = {}

@@ -79,7 +79,7 @@ class ProvenFold:
 
     @property
     def work_of_bounds(self) -> float:
-        """The work to bound one interval, as a share of the mean fit so far."""
+        """The work to bound one interval, relative to the mean work of a fit so far."""
         n_fits, n_problems = len(self.fits), len(self._rows)
         of_fits = _ENTRIES_OF_FIT * n_problems * n_fits
         of_fits += self._problems.design.n_entries * self._n_passes

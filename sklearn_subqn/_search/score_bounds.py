@@ -217,7 +217,7 @@ class HeldOutBounds:
     def solved(
         self, alpha: float, coef: Floats, intercept: float, solution: Solution
     ) -> Solved:
-        """Return a solution with its products.
+        """Return a solution with products of X and its coefficients and dual point.
 
         Solvers of smooth losses may return no dual point; then the gradient at the
         scores is used. Without a conjugate of the loss, v is -a w, as at the optimum.
@@ -275,8 +275,8 @@ class HeldOutBounds:
         part = place - first
         a, b = pair.nodes[first], pair.nodes[first + 1]
         total = (1.0 - part) * a.total + part * b.total
-        # The product of two affine functions is its chord less the product of their
-        # changes.
+        # The product of two affine functions is its linear interpolation minus the
+        # product of their changes.
         product = (1.0 - part) * a.product + part * b.product
         product -= part * (1.0 - part) * pair.change / _NODES**2
         return max(total - product, 0.0) + max(a.lost, b.lost)

@@ -267,7 +267,7 @@ class _Fit(NamedTuple):
 
 
 def _solved(problems: LinearProblems, alpha: float) -> _Fit:
-    """Solve the problems for alpha, and return how that went."""
+    """Solve the problems for alpha; return the largest gap and number of iterations."""
     solutions = problems.solve(alpha, FitTask.silent())
     return _Fit(
         max(solution.relative_gap for solution in solutions),

@@ -165,13 +165,14 @@ class Target(NamedTuple):
 
 
 def _as_stored(problem: Problem, point: Point) -> tuple[Floats, Point]:
-    """Return the parameters of a point as they are stored, with their point."""
+    """Return the parameters of a point as they will be stored, and the point there."""
     objective, point = problem.objective, point.centered()
     if problem.watch is not None and problem.watch.chosen is not None:
         point = objective.at(problem.watch.chosen)
     w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
     w = w.astype(np.float64)
-    # Shares in float32 do not sum to one; the objective is evaluated at shares that do.
+    # Weights on the simplex do not sum to one in float32; the objective is evaluated at
+    # the nearest weights that do.
     inside = objective.regularizer.nearest(w)
     # In other units, the smallest change of a coefficient may change the scores.
     same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())

@@ -80,8 +80,8 @@ class Scale:
         with np.errstate(all="ignore"):
             infimum = objective.risk.infimum
         self.infimum = float(infimum) if np.isfinite(infimum) else 0.0
-        # The last free parameters that were evaluated, with their value: the point has
-        # scores, which take memory.
+        # The last unpenalized parameters for which J was evaluated, and J. The point
+        # itself is not stored, since its scores take memory.
         self._constant: tuple[Floats, float] | None = None
 
     def _without_features(self, w: Floats) -> float:
@@ -116,7 +116,7 @@ class Scale:
         if objective.regularizer.center(len(w)).any():
             return False
         constant = self._without_features(w)
-        # If all targets are equal, features cannot help, and no warning is needed.
+        # If all targets are equal, features cannot reduce J, and no warning is needed.
         vanishes = constant - objective.risk.infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False

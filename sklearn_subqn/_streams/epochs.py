@@ -209,8 +209,8 @@ class OnlineEstimator(StreamEstimator):
                 total += len(rows) * state.value
                 residual = self._residual(state)
                 if started and not self._unit:
-                    # Near the optimum the residual is mostly noise, so the gradient at
-                    # zero is the scale.
+                    # The residual is divided by the norm of the gradient at zero, since
+                    # near the optimum the first residual is mostly sampling noise.
                     own = self._batch(X[rows], targets[rows], weights[rows], loss)
                     at_zero = own.value_and_gradient(np.zeros_like(state.w))[1]
                     self._unit = float(np.linalg.norm(at_zero))

@@ -120,12 +120,12 @@ class Iterate(NamedTuple):
 
 
 #: A solver yields iterates. If it stops by itself it returns the reason, or another
-#: solver that goes on in its place.
+#: solver that continues.
 Solver = Generator[Iterate, None, "Status | Solver | Chosen"]
 
 
 class Chosen(NamedTuple):
-    """The solver that goes on in place of one that has chosen it.
+    """A solver that continues the run of the solver that has chosen it.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Chosen(NamedTuple):
 
 
 def to_the_end(solver: Solver) -> Solver:
-    """Yield the iterates of a solver, and of those that go on in its place."""
+    """Yield the iterates of a solver, and of the solvers that continue its run."""
     end: Status | Solver | Chosen = solver
     while isinstance(end, Generator | Chosen):
         end = yield from (end.solver if isinstance(end, Chosen) else end)

@@ -23,12 +23,13 @@ from .stopping import Status, Stopping
 _BOUND_INTERVAL = 10
 
 #: A run has stalled if within 100 iterations the decrease of the objective plus the
-#: increase of the bound is at most a tenth of the allowed gap, and at most the share
-#: ``_STALLED`` of the present gap.
+#: increase of the bound is at most a tenth of the allowed gap, and at most ``_STALLED``
+#: times the present gap.
 STALL_WINDOW = 100
 
-# A loose tolerance would count a run near its optimum as stalled: its progress is
-# therefore also compared with a thousandth of the present gap.
+# Near the optimum, progress of less than a tenth of a loose tolerance does not mean
+# that a run has stalled, so progress is also compared with a thousandth of the present
+# gap.
 _STALLED = 1e-3
 
 # A run continues below the allowed gap while five iterations halve the gap.
@@ -268,7 +269,7 @@ def run(
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether to improve the bound after the first cut and ``n_later`` more."""
+    """Whether to improve the bound now, given the number of cuts after the first."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 

@@ -176,8 +176,9 @@ cdef inline double take_step(Visit* v, const Parameters* p) noexcept nogil:
             return 0.0
         ratio = gamma + v.c / v.q
         best = gamma * v.q / (gamma * v.q + v.c)
-        # The ratio is one where the slope vanishes; a step near this point is accepted.
-        # For tiny steps the gain is a rounding error, so the slope decides.
+        # ``ratio`` is one where the derivative along the step vanishes; steps with a
+        # ratio near one are accepted. For tiny steps the gain is a rounding error, so
+        # the derivative decides.
         if (v.gain >= 0.0 or ratio <= 1.0) and 0.5 <= ratio <= 1.6:
             break
         if ratio > 1.0:
@@ -213,8 +214,8 @@ cdef inline double leave_truth(Visit* v, const Parameters* p, double* reach) noe
         if not wrong > 0.0:
             return 0.0
         slope = B * wrong - v.c
-        # The slope B m - c vanishes at the maximum; half of the larger term is close
-        # enough.
+        # The slope B m - c vanishes at the maximum. A slope of at most half of the
+        # larger of its two terms is accepted.
         if v.gain >= 0.0 and fabs(slope) <= 0.5 * max(B * wrong, v.c):
             break
         if slope > 0.0:

@@ -117,8 +117,8 @@ def subgradient(
             clear(&out[i, 0], of.k)
             for s in range(SIDES):
                 total = top[s] if separable(&row) else top[0] + top[1]
-                # Where the largest piece is zero, the loss increases only with a rising
-                # piece.
+                # If the largest piece is zero, the loss increases only if this piece
+                # increases.
                 counts[s] = total > tie or (directed and total >= -tie)
                 best[s], fastest[s] = -1, 0.0
             if not counts[0] and (SIDES == 1 or not counts[1]):

@@ -115,8 +115,8 @@ cdef struct Problem:
     double* diagonal
     # Factors of the columns, one for the intercept.
     double* factors
-    # Householder reflectors of Q and their factors, T beside the diagonal, and pivots
-    # of systems with (3), or NULL.
+    # Householder reflectors of Q with their factors, the off-diagonal of the
+    # tridiagonal T, and the pivots of linear systems with (3); or NULL.
     double* Q
     double* tau
     double* beside
@@ -126,9 +126,9 @@ cdef struct Problem:
     double value, gap
     bint curved, by_classes, independent
     Pairs pairs
-    # Number of steps; the step at which B is due; the smallest gap and the step since
-    # which it has hardly decreased; the gap at the last change of the model and passes
-    # since then.
+    # Number of steps, and the step at which B is computed again. The smallest gap, and
+    # the step since which it has hardly decreased. The gap at the last change of the
+    # model, and the passes since then.
     Py_ssize_t n_steps, due, best_step, n_paid
     double best, first
 
@@ -271,7 +271,7 @@ cdef int take_steps(Problem* o, double tol) noexcept nogil:
     cdef double slope, step, value, climb, rounding, scale, price
     cdef int trial
     if o.n_steps == 0:
-        # The diagonal of B is free of charge and good enough for the first steps.
+        # The diagonal of B costs nothing, and is accurate enough for the first steps.
         o.by_classes = True
         evaluate(o, True)
         o.first = o.best = o.gap

@@ -79,7 +79,7 @@ def distinct(
 
 
 cdef struct Sums:
-    # Settings that the metric of all features shares.
+    # Settings of the metric that are the same for all features.
     double n_rows
     double n_batches
     double l2

@@ -102,7 +102,8 @@ cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
 
 cdef enum:
-    # Huber's loss minimized over its scale, otherwise a box.
+    # SCALED is Huber's loss minimized over its scale. The dual set of any other loss is
+    # a box.
     SCALED = 4
 
 # Bends narrower than a thousandth of their first width count as kinks, which are left
@@ -653,9 +654,10 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
         if over != 0.0:
             moved += over * w + fabs(over) * reach / sqrt(o.least[j])
             moved += over * over / o.least[j]
-    # Dual variables of a loss with kinks are scaled down until they sum to zero. For a
-    # smooth loss all variables are shifted, which costs the intercept times the sum and
-    # the squared shift times the curvature of the conjugate.
+    # Intercepts need dual variables that sum to zero. For a loss with kinks the dual
+    # variables are scaled down. For a smooth loss all of them are shifted, which lowers
+    # the bound by the intercept times their sum, and by the squared shift times the
+    # curvature of the conjugate.
     for j in range(o.n_penalized, o.q):
         if rows.loss.width > 0.0 or not bend > 0.0:
             o.left += fabs(o.g[j]) * reach

@@ -36,10 +36,10 @@ class FlowOracle(Loss):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return the share of u by which flows change until columns sum to zero.
+        """Return the fraction of u that has to change for its columns to sum to zero.
 
-        The share is infinite where no change of flows achieves it. ``balanced``
-        constructs the changed point.
+        The fraction is infinite if no such change exists. ``balanced`` constructs the
+        changed point.
         """
         if not sums.any():
             return 0.0
@@ -54,8 +54,8 @@ class FlowOracle(Loss):
             left > 1e-3 * np.abs(sums).max() + rounding(1.0) * laplacian.diagonal()
         ):
             return np.inf
-        # The spread bounds the change of flows twice; a third spread covers the
-        # residual.
+        # Twice the range of x bounds the change of the flows. Another range is added
+        # for the residual.
         return 3.0 * float(x.max() - x.min())
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
@@ -137,8 +137,8 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     """
     k = dual.shape[1]
     before = np.abs(total_of_rows(dual))
-    # Labels without flow in a row get a share of the column sums, unless all flows of
-    # the row are negligible: such flows are dropped.
+    # Rows with flows are mixed with ``neutral``, which has the weight ``seed``. Rows
+    # whose flows are all negligible lose them.
     seed = min(0.01 * float(before.sum()), 0.5)
     p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
     flows.sides(dual, weights, neutral, seed, 1e-50, p, q, none)
@@ -155,7 +155,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
 
 
 def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> Floats:
-    """Return about H^-1 sums, by conjugate gradients scaled by the columns' sizes.
+    """Approximate H^-1 sums by conjugate gradients scaled by the columns' sizes.
 
     Solutions are determined up to a constant, so their mean is subtracted.
     """

@@ -23,7 +23,7 @@ class DualSet(ABC):
 
     @abstractmethod
     def oracle(self, smoothing: Smoothing | None) -> Loss:
-        """Return the oracle of the maximum over b of <b, m> less the smoothing."""
+        """Return the oracle of the maximum over b of <b, m> minus the smoothing."""
 
     def envelope(self, center: Floats, width: float) -> Smoothing:
         """Return the smoothing of the Moreau envelope around dual variables."""
@@ -37,7 +37,7 @@ class DualSet(ABC):
         return None
 
     def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
-        """Return the maximum as one over variables that are separable by rows.
+        """Return the maximum in a form whose variables are separable by rows.
 
         In intervals, which contain zero, variables v correspond to u = -weights * v; in
         simplices b corresponds to weights * (b - e_y); in sets of labels b corresponds
@@ -71,7 +71,7 @@ class ScoreMap:
         return scores
 
     def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
-        """Return scores, targets and weights in the set's rows."""
+        """Return scores, targets and weights, arranged by the rows of the dual set."""
         return scores, targets, weights
 
     def adjoint(self, dual: Floats, scores: Floats) -> Floats:

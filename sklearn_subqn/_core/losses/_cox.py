@@ -125,7 +125,7 @@ class EventTimes(NamedTuple):
 
     @property
     def rows(self) -> tuple[Floats, Rows, Rows, Rows]:
-        """The arguments of kernels that follow the scores."""
+        """The arguments that kernels take after the scores."""
         return self.weights, self.entries, self.starts, self.origins
 
 
@@ -285,8 +285,8 @@ class AtRisk:
         """A bound of the relative rounding errors of sums of positive numbers."""
         largest = max(np.abs(x).max(initial=0.0) for x in (self.z, self.logs))
         share = running_rounding(len(self.z)) + 8.0 * EPS * (largest + 16.0)
-        # Sums over rows at risk that nearly equal the sum over events cancel when the
-        # events leave.
+        # Sums over the rows at risk that nearly equal the sum over events suffer from
+        # cancellation when the rows with events leave the risk set.
         return float(share / self._left.min(initial=1.0))
 
     def _by_times(self, values: Floats) -> Floats:
@@ -328,7 +328,7 @@ class AtRisk:
 
     @cached_property
     def hazards(self) -> tuple[Floats, Floats]:
-        """A times the hazard at each time: for rows at risk, and for events.
+        """The hazard at each time, multiplied by A: for rows at risk, and for events.
 
         The hazards are Breslow's estimates with the weights of the events.
         """

@@ -71,8 +71,9 @@ class DualLoss:
     has_envelope : bool
         Whether the loss has kinks and the oracle an ``envelope``.
     sharpens : bool
-        Whether the loss is smooth, but with bends as narrow as ``score_scale``, which
-        may vanish. Then the oracle has ``kinked`` and ``envelope``.
+        Whether the loss is smooth, but its curved parts are as narrow as
+        ``score_scale``, which may vanish. Then the oracle has ``kinked`` and
+        ``envelope``.
     narrows : bool
         Whether the loss has kinks and the oracle ``narrowed``.
     by_columns : bool
@@ -143,7 +144,7 @@ class DualLoss:
         return DualLoss(self.set, self.set.envelope(center, width), self.map)
 
     def kinked(self) -> DualLoss:
-        """Return the limit of narrow bends, which has kinks, or the loss itself."""
+        """Return the limit with kinks of narrow curved parts, or the loss itself."""
         return DualLoss.of(self.oracle.kinked())
 
     def narrowed(self, width: float) -> DualLoss:

@@ -52,7 +52,7 @@ class JointSet(DualSet):
 
     @abstractmethod
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the b that correspond to u = ``dual``, zero without weight."""
+        """Return the variables b for u = ``dual``; zero for rows without weight."""
 
     @abstractmethod
     def neutral(self, targets: Any) -> Floats:

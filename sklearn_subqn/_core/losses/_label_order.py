@@ -72,7 +72,7 @@ class LabelOrder(FlowOracle):
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float
     ) -> float:
-        """Return a bound of the growth of R* where u shrinks, relative to the share.
+        """Return a bound of the increase of R* if u shrinks, divided by the fraction.
 
         The shrunken u is a convex combination of u and of flows from its negative to
         its positive entries, in proportion to both. The squares of flows that sum to t

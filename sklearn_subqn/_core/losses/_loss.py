@@ -433,7 +433,7 @@ class Loss(OfDuals):
         raise self._lacks("smooth envelope")
 
     def kinked(self) -> Any:
-        """Return the limit of this loss as its bends narrow to kinks."""
+        """Return the limit of this loss as its curved parts shrink to kinks."""
         raise self._lacks("bends of any width")
 
     def narrowed(self, width: float) -> Loss:

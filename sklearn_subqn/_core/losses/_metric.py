@@ -10,7 +10,8 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
-# Largest condition of a metric for block coordinate descent, in place of FISTA.
+# Largest condition number of a metric for which block coordinate descent is used
+# instead of FISTA.
 _MOST_CONDITION = 1e3
 
 
@@ -76,7 +77,7 @@ class MultivariateSquared(Loss):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return the share by which u and R* change if all residuals shift."""
+        """Return the relative change of u and R* by the shift that balances u."""
         if not sums.any():
             return 0.0
         squares = np.square(dual).sum(axis=1) / np.maximum(weights, TINY)

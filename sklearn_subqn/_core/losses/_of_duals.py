@@ -120,7 +120,7 @@ class OfDuals(ABC):
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return the share of u by which it has to change until columns sum to zero.
+        """Return the fraction of u that has to change for its columns to sum to zero.
 
         Within this share of u there is a point of the domain whose columns sum to zero.
         For losses of one score per row the entries of one sign shrink. Without a
@@ -146,7 +146,7 @@ class OfDuals(ABC):
         return 1.0
 
     def determined(self, free: Floats) -> Floats:
-        """Return intercepts of all scores without the component of no effect."""
+        """Return intercepts of all scores without the component that has no effect."""
         return free - free.mean() if self.invariant else free
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:

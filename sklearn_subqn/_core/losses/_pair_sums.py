@@ -29,7 +29,7 @@ class PairSums:
 
     @cached_property
     def _moments(self) -> list[tuple[Floats, Floats]]:
-        """For each part of the window sums of (1, m, m²), for either side."""
+        """Sums of 1, m and m² over the partners of each row, by parts of the window."""
         margins = [margin for margin, _ in self._window.squares]
         return [self._sorted.moments(margin) for margin in margins]
 

@@ -78,7 +78,7 @@ class RowLoss(Loss):
         return out
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return one for labels, and otherwise the width of a bend.
+        """Return the unit of scores: one for labels, else the width of the curved part.
 
         For piecewise linear losses it is the mean distance of the residuals from their
         median, at least a small share of the targets; if the box has an end at zero, it
@@ -221,12 +221,12 @@ class KinkedRowLoss(RowLoss):
 
 
 class SmoothRowLoss(RowLoss):
-    """Losses whose h makes them differentiable."""
+    """Losses that the smoothing h makes differentiable."""
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return second derivatives; rows at the end of a bend count as inside.
+        """Return second derivatives; rows at the end of a curved part count as inside.
 
         Both one-sided values are generalized second derivatives there. With those
         outside, a line search that ended at this point would end there again.

@@ -32,7 +32,7 @@ _BOX, _SCALED = 0, 4
 
 
 class ScaledHuber(RowLoss):
-    """Huber's loss minimized over its scale, or the envelope of that around a center.
+    """Huber's loss minimized over its scale, or its envelope around a center.
 
     With an envelope, width / 2 * sum_i s_i (v_i - c_i)² is subtracted.
 
@@ -130,8 +130,8 @@ class ScaledHuber(RowLoss):
 
         def at(step: float) -> tuple[float, float]:
             scale = self._scale_of(r + step * dr, weights)
-            # The ridge doubled; residuals within epsilon times it are in the quadratic
-            # part.
+            # Twice the ridge of the smooth loss. Residuals of at most epsilon times
+            # this unit are in the quadratic part.
             unit = scale + 2.0 * self._width
             line = r, dr, weights, step, epsilon, unit
             slope, curvature, cross, size = kernel.on_line(*line)

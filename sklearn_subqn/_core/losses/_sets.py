@@ -55,8 +55,9 @@ class Simplex(JointSet):
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
-            # Labels with a rate of zero never attain the maximum, because a dual point
-            # would not show their share: their violation is very negative.
+            # Labels with a rate of zero get a very negative violation, so that they
+            # never attain the maximum: their dual variables do not change u, and could
+            # not be recovered from it.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = -1e100
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
@@ -102,7 +103,7 @@ class Simplex(JointSet):
         )
 
     def _rowwise(self, targets: Any) -> Simplices | None:
-        """Return the simplices, if all rates are one."""
+        """Return the dual variables as simplices if all rates are one, else None."""
         return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:

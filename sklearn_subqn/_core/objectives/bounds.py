@@ -15,8 +15,8 @@ from ..rounding import EPS, rounding
 from ..rows.design import Design
 from .risk import Risk
 
-# A dual point proves nothing if more than a thousandth of it has to change for its
-# products with the unpenalized columns to vanish.
+# A dual point gives no lower bound if more than a thousandth of it has to change for
+# its products with the unpenalized columns to vanish.
 MOST_IMBALANCED = 1e-3
 
 # A rounding error below 1e-10 of a bound is negligible: it does not justify the pass
@@ -282,6 +282,6 @@ class Bounds:
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:
-        """Return offset - alpha * conjugate, less a bound of the rounding error."""
+        """Return offset - alpha * conjugate, minus a bound of the rounding error."""
         penalty = self.alpha * conjugate
         return offset - penalty - rounding(self.n_params) * (abs(offset) + abs(penalty))

@@ -210,7 +210,7 @@ class Evaluation:
         """
         o = self.objective
         if not (o.loss.has_conjugate or self.n_kinks):
-            # Values of such a loss may have errors larger than a share of themselves.
+            # The rounding error of such a loss may be large relative to its value.
             return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty
@@ -261,7 +261,7 @@ class Evaluation:
 
     @property
     def gap(self) -> float:
-        """By how much J may be above its minimum, at most."""
+        """An upper bound of the difference between J and its minimum."""
         return self.value - self.lower_bound
 
     def steepest(self, p: Floats) -> Floats:
@@ -319,7 +319,7 @@ class Evaluation:
 
     @cached_property
     def score_size(self) -> float:
-        """About the largest norm of the terms of a score, whose terms may cancel.
+        """Approximately the largest norm of the terms of a score, which may cancel.
 
         The maximum of the largest score and the root mean square of the norm of the
         terms. The root mean square is computed only if it may be larger than the

@@ -28,15 +28,15 @@ from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
 
-# A dual variable on the boundary of its interval can move in one direction only, and
-# all rows of a category level may be there. Where a dual point proves nothing, it is
-# moved 1e-8 of the way to the middle of the domain. This fraction is about the root of
-# EPS, so that the rounding error relative to the leeway equals about the move relative
-# to the bound.
+# A dual variable at an end of its interval can move in one direction only, and all rows
+# of a category level may be there. If a dual point gives no lower bound, it is moved
+# 1e-8 of the way to the middle of the domain. This fraction is about the square root of
+# EPS, so that the rounding error of the dual variables and the loss in the bound have
+# about the same relative size.
 _INWARD = (0.0, 1e-8)
 
-# Below a relative gap of 1e-6 the rounding errors of sums reduce the bound more than
-# the move inward, which reduces the bound by a hundredth of this gap.
+# Below a relative gap of 1e-6, rounding errors of sums reduce the bound more than the
+# move to the inside of the domain, which reduces it by a hundredth of this gap.
 _CLOSE = 1e-6
 
 # The multipliers of coefficient bounds may reduce the lower bound by at most a tenth of
@@ -356,7 +356,8 @@ def _bound_near(
     cut.normal[np.flatnonzero(settled)] = 0.0
     if columns.hold_costly(cut):
         return None
-    # Zeros in the free parameters of a cut are exact.
+    # The entries of the cut's normal for settled columns were set to exactly zero, so
+    # these columns may be free.
     limited = PartlyFree(objective.regularizer, settled)
     return objective.with_regularizer(limited).dual_value(cut)
 

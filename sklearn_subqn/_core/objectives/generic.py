@@ -94,7 +94,7 @@ class TwiceDifferentiable(Function):
 
 
 class _Unpenalized(Objective):
-    """A function without a penalty, of which cuts prove nothing."""
+    """A function without a penalty, for which cuts give no lower bound."""
 
     def dual_value(self, cut: Cut) -> float:
         return float(self.risk.oracle.infimum)

@@ -79,7 +79,7 @@ class Objective(Bounds):
         return self.alpha * ratio, self.alpha * (1.0 - ratio)
 
     def sample(self, rows: Rows) -> Objective | None:
-        """Return the objective of a subset of the rows, ascending, in one place.
+        """Return the objective of a subset of the rows, ascending, in this process.
 
         None if the subset has no weight.
         """

@@ -1,8 +1,8 @@
 """The risk of rows, R(w) = sum_i s_i loss_i(z_i) of scores z = Xw.
 
-``Risk`` is the only class that works on rows. Where all rows are in one place, row-wise
-quantities such as scores and dual variables are arrays. Otherwise they stay in the
-places of the rows, and callers only pass them from one method to the next; the
+``Risk`` is the only class that works on rows. If the rows are not divided into parts,
+row-wise quantities such as scores and dual variables are arrays. Otherwise they stay in
+the processes of the parts, and callers only pass them from one method to the next; the
 decorators of the methods define how ``RiskOfParts`` combines the results of the parts.
 """
 
@@ -25,7 +25,7 @@ from .risk_hessian import RiskHessian
 
 
 class Evaluated:
-    """The risk and a dual of some rows, held in the place of these rows.
+    """The risk and dual variables of some rows, in the process of these rows.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Risk(DualsOfRisk):
     Attributes
     ----------
     parts : Parts or None
-        The risks of the parts, where the rows are in several places.
+        The risks of the parts, if the rows are divided into parts.
     """
 
     parts: Parts | None = None
@@ -85,15 +85,15 @@ class Risk(DualsOfRisk):
         return other
 
     def with_weights(self, weights: Floats) -> Risk:
-        """Return the risk of the same rows, in one place, with other weights."""
+        """Return the risk of the same rows, not in parts, with other weights."""
         return Risk(self.design, self.loss, self.targets, weights)
 
     def gathered(self, rows: Rows) -> Risk:
-        """Return the risk of a subset of the rows, ascending, in one place."""
+        """Return the risk of a subset of the rows, ascending, in this process."""
         return self._of_rows(self.design.kept_rows(rows), rows)
 
     def of_rows(self, rows: Rows) -> Risk:
-        """Return the risk of a subset of the rows, in their places; weights remain."""
+        """Return the risk of a subset of the rows, in their processes, same weights."""
         return self._of_rows(self.design.rows(rows), rows)
 
     def _of_rows(self, design: Design, rows: Rows) -> Risk:
@@ -167,7 +167,7 @@ class Risk(DualsOfRisk):
         return self.oracle.evaluate(scores, self.targets, self.weights)
 
     def evaluated(self, scores: Floats) -> Evaluated:
-        """Return the result of ``evaluate`` in the places of the rows."""
+        """Return the result of ``evaluate`` in the processes of the rows."""
         return Evaluated(*self.evaluate(scores))
 
     @summed
@@ -258,7 +258,7 @@ class Risk(DualsOfRisk):
 
     @cached_property
     def dual_scale(self) -> float:
-        """About the largest sum of absolute dual variables."""
+        """Approximately the largest sum of absolute dual variables."""
         return self.oracle.dual_scale(self.targets, self.weights) or 1.0
 
     def has_equal_targets(self) -> bool:

@@ -19,7 +19,7 @@ from ..rows.sampling import thinned
 
 
 class RowNumbers:
-    """Arithmetic on row-wise quantities, which stay in the places of the rows.
+    """Arithmetic on row-wise quantities, which stay in the processes of the rows.
 
     Results are row-wise quantities again, or sums and maxima over all rows. The
     decorator of each method defines how results of several parts are combined.
@@ -101,7 +101,7 @@ class RowNumbers:
 
     @summed
     def surplus(self, x: Floats, y: Floats) -> int:
-        """Return the number of nonzero entries of x less the number of y."""
+        """Return the number of nonzero entries of x minus the number of y."""
         return int(np.count_nonzero(x)) - int(np.count_nonzero(y))
 
     @summed

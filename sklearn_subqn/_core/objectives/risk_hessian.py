@@ -30,7 +30,7 @@ class RiskHessian:
         Number of rows with nonzero second derivatives.
     has_rows : bool
         Whether ``row_system`` is available: second derivatives couple no rows and have
-        known roots, and all rows are in one place.
+        known roots, and the rows are not divided into parts.
     """
 
     def __init__(self, design: Design, curvature: Curvature) -> None:
@@ -92,7 +92,7 @@ class RiskHessian:
     def bordered(self) -> Bordered:
         """Return the whole matrix, with the block of a category as its diagonal.
 
-        For one score per row, and rows in one place.
+        For one score per row, and rows that are not divided into parts.
         """
         return self._whole.bordered_gram(self._of_all.diagonal())
 

@@ -1,4 +1,4 @@
-"""Online methods: a picklable state and one step for each batch, one file a method.
+"""Online methods, each in a file: a picklable state, and one step for each batch.
 
 ``ONLINE_METHODS`` lists the methods by name; the hyperparameters of a method are the
 fields of its class. To add a method, write its file, import the class here and add an
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
-    # Needs more than the ``Batch`` protocol: scores, and the curvature at the scores.
+    # Takes a ``LinearBatch``, which has more methods than the ``Batch`` protocol.
     "auto": ColumnwiseLBFGS,  # type: ignore[dict-item]
     "olbfgs": OLBFGS,
     "obfgs": OBFGS,

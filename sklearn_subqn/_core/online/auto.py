@@ -68,7 +68,7 @@ class AutoState(State):
     smooth_gradient : ndarray of shape (q,) or None
         With an L1 penalty, the average of the gradients of the smooth part.
     length : float
-        Size of the last step, in units of its direction.
+        Last step size, as a multiple of the direction.
     size : float
         The largest batch objective so far, including the first batch's at zero scores.
         Rounding errors are relative to this size.
@@ -99,7 +99,7 @@ class AutoState(State):
         return replace(self, average=average)
 
     def __post_init__(self) -> None:
-        # All other arrays enter the iterate, so they are finite if the iterate is.
+        # The iterate depends on all other arrays, so they are finite if the iterate is.
         check_finite("the objective of the batch", self.value if self.n_steps else 0.0)
         check_finite("the iterate", self.iterate)
         check_finite("the gradient", self.gradient)
@@ -113,7 +113,8 @@ class AdaptiveLBFGS:
     Attributes
     ----------
     eta0 : float
-        First step size, as a share of the step to the minimizer of the batch's model.
+        First step size, as a fraction of the step to the minimizer of the batch's
+        quadratic model.
     tau : float
         Number of batches after which the steps begin to decrease; inf keeps the steps
         constant.
@@ -217,7 +218,7 @@ class AdaptiveLBFGS:
         memory = min(self.memory, work // max(len(w), 1))
         model, smooth = average.mean, state.smooth_gradient
         if penalty.l1:
-            # Pairs do not apply to proximal steps, which set coefficients to zero.
+            # Proximal steps, which set coefficients to zero, use no curvature pairs.
             memory = 0
             if smooth is None:
                 smooth = gradient
@@ -287,7 +288,7 @@ class AdaptiveLBFGS:
         return replace(average, level=level).then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
-        """Return the optimality conditions' residual, estimated on the last batch.
+        """Return the residual of the optimality conditions on the last batch.
 
         The residual is the step of the diagonal metric, in coordinates in which the
         metric is the identity, so its norm does not depend on the scales of features.
@@ -317,7 +318,7 @@ class AdaptiveLBFGS:
 
         The step size is zero if no step decreases the batch objective. The slope is of
         second order in the gradient. A slope below the squared rounding error of the
-        gradient is noise, as at the optimum of batches of one class.
+        gradient counts as zero, as at the optimum of batches of one class.
         """
         if not slope < -(ROUNDED**2) * size:
             return 0.0, state.stiffness
@@ -355,7 +356,7 @@ def _direction(metric: Metric, gradient: Floats) -> tuple[Floats, float]:
     p = metric.apply(-gradient)
     slope = float(gradient @ p)
     if not slope < 0.0:
-        # Nearly dependent pairs can turn p uphill by rounding errors.
+        # With nearly dependent pairs, rounding errors can make p an ascent direction.
         p = metric.diagonal(-gradient)
         slope = float(gradient @ p)
     return p, slope

@@ -40,7 +40,7 @@ class Level:
 
     @property
     def alarms(self) -> bool:
-        """Whether the losses have risen permanently: the stream has changed."""
+        """Whether the losses have increased permanently, so the stream has changed."""
         return self.excess >= SETTINGS.alarm
 
     def then(self, loss: float, n_rows: int) -> Level:

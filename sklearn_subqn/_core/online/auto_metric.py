@@ -99,7 +99,7 @@ class Metric:
         return v
 
     def _at_center(self, coef: Floats) -> Floats:
-        """Return the scores of coefficients at the center, of shape (k,)."""
+        """Return the scores of a row at the center, without intercepts."""
         return (self.center * coef).reshape(-1, len(self.free)).sum(axis=0)
 
     @cached_property
@@ -115,7 +115,7 @@ class Metric:
     def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
         """Return the proximal step argmin_p <g, p> + l1 ||w + p||_1 + |p|² / 2.
 
-        The norm |p| is the diagonal metric's. With the intercept at the center of the
+        |p| is the norm of the diagonal metric. With the intercept at the center of the
         features, the problem separates into one for each coefficient.
         """
         c = len(self.scale)
@@ -162,7 +162,8 @@ def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
         old = Moments(0.0, 0.0 * total, np.zeros(c), np.zeros(c), n_batches=0)
     present = None
     if batch.penalty.l1:
-        # Earlier rows without an L1 penalty are counted as if all had entries.
+        # Entries are counted only with an L1 penalty. For rows before that, all
+        # features count as nonzero.
         present = np.resize(old.h, c) if old.present is None else old.present.copy()
         batch.adjoint(h, present, 0)
     return Moments(
@@ -178,7 +179,7 @@ def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
 def make_metric(
     moments: Moments, centered: bool, l2: float, least_share: float = 0.0
 ) -> Metric:
-    """Return the metric of the moments, without pairs.
+    """Return the metric for given moments, without curvature pairs.
 
     Centers are the curvature-weighted means of features, but zero where the squared
     mean is at most ``least_share`` of the mean square. If ``present`` is given, a

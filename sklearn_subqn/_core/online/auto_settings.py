@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class AutoSettings:
     """The constants of the online solver "auto".
 
-    A "factor" below is the growth of the log loss's excess over its optimum with
-    another value of the constant, after one or four epochs in batches of 256.
+    A "factor" below is the excess of the log loss over its optimum with another value
+    of the constant, relative to the excess with the value here, after one or four
+    epochs in batches of 256.
 
     Attributes
     ----------
@@ -33,32 +34,34 @@ class AutoSettings:
         tenth the factor is 1.7 on rcv1; with each batch fits take up to 1.3 times as
         long.
     work_per_entry : int
-        The pairs' vectors hold at most two numbers for each entry of a batch, so that
-        vector work stays in proportion to products with the batch. Without pairs the
-        factor is 3.2 on letter; without the limit rcv1 takes 1.9 times as long.
+        The curvature pairs have at most two numbers for each entry of a batch, so that
+        their cost is proportional to the cost of products with the batch. Without pairs
+        the factor is 3.2 on letter; without the limit rcv1 takes 1.9 times as long.
     least_work : int
-        The pairs' vectors may hold 20,000 numbers even for smaller batches.
+        The curvature pairs may have 20,000 numbers even for smaller batches.
     forgetting : float
         Weight of the past in running means, which average about ten batches.
     lead : float
-        The lead of the iterate over the average is significant where its squared mean
+        The lead of the iterate over the average is significant if its squared mean
         exceeds this multiple of its mean square, about three standard errors.
     regrowth : float
-        A significant lead multiplies the clock of the step size by this factor.
+        A significant lead multiplies ``Average.clock``, from which step sizes decrease,
+        by this factor.
     noise : float
-        Steps are too long for the noise of batches where the average leads the iterate
-        by more than this share of the objective.
+        Steps are too long for the sampling noise of batches if the objective at the
+        average is lower than at the iterate by more than this fraction of the
+        objective.
     brake : float
-        Too long steps multiply the clock of the step size by this factor.
+        If steps are too long, ``Average.clock`` is multiplied by this factor.
     fastest : int
-        The clock is at most this multiple of the number of batches.
+        ``Average.clock`` is at most this multiple of the number of batches.
     slack : float
         Number of standard errors subtracted from the standardized loss of each block.
     most_errors : float
         A block adds at most this many standard errors to the cumulative sum.
     alarm : float
-        The stream has changed where the cumulative sum of standardized losses, each
-        minus ``slack``, reaches this limit, which takes at least two blocks.
+        The stream has changed if the cumulative sum of standardized losses, each minus
+        ``slack``, reaches this limit, which takes at least two blocks.
     level_blocks : int
         Mean and variance of the losses average about this many blocks.
     least_blocks : int

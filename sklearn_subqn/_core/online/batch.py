@@ -45,7 +45,7 @@ class Penalty:
         return value + self.l1 * float(np.abs(coef).sum()) if self.l1 else value
 
     def gradient(self, coef: Floats) -> Floats:
-        """Return a subgradient, of shape (c,), whose L1 part is zero at zero."""
+        """Return a subgradient, of shape (c,); that of |w_j| at zero is zero."""
         gradient = self.l2 * coef
         return gradient + self.l1 * np.sign(coef) if self.l1 else gradient
 
@@ -218,7 +218,7 @@ class LinearBatch:
     def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
         """Return the coefficients of a sparse batch, and the batch restricted to them.
 
-        The columns are the ones with entries and the columns ``others``; coefficients
+        The columns are those with entries in the batch, and ``others``; coefficients
         are ascending. The parameters of the restricted batch are these coefficients,
         followed by the intercepts, and its penalty covers only these coefficients.
         """

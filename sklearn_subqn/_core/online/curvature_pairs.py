@@ -51,7 +51,7 @@ def damped_pair(
     damping: float,
     length: float,
 ) -> Pair | None:
-    """Return ``consistent_pair`` damped by a share of B⁻¹ dw (Yu 2009, eq. 5.15).
+    """Return ``consistent_pair`` damped by a multiple of B⁻¹ dw (Yu 2009, eq. 5.15).
 
     The step is dw = -``length`` * B g, so B⁻¹ dw = -``length`` * g. The change of the
     gradient has the weight ``damping``, in (0, 1].

@@ -25,16 +25,17 @@ from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
 from ..rounding import CLOSE, ROUNDED, TINY
 
-# A logistic or Poisson loss is nearly linear far on the wrong side, with almost zero
+# Far on the wrong side, a logistic or Poisson loss is nearly linear, with almost zero
 # curvature. The curvature is raised so that the Newton step of a single row changes its
-# score by at most max(6, 2 t), where t is the distance to the bend of the loss; for
-# counts by at most max(1, t). docs/constants.md has the figures.
+# score by at most max(6, 2 t), where t is the distance of the score from the point of
+# largest curvature; for counts by at most max(1, t), where t is the distance from the
+# logarithm of the count. docs/constants.md has the figures.
 _REACH = 6.0
 
-# Minimum curvature of a row, as a multiple of its weight. On the right side, slope and
-# curvature vanish at the same rate, so each batch of one class would move the intercept
-# by one unit. With a minimum curvature the intercept grows only like the logarithm of
-# the number of batches. docs/constants.md has the figures.
+# Minimum curvature of a row, as a multiple of its weight. Far on the right side of the
+# margin, slope and curvature vanish at the same rate, so each batch of one class would
+# change the intercept by one unit. With a minimum curvature the intercept grows only
+# like the logarithm of the number of batches. docs/constants.md has the figures.
 _FLAT = 1e-4
 
 # Minimum mean of counts under a logarithm, because the first counts of a stream can all
@@ -62,7 +63,7 @@ class OnlineLoss(Protocol):
         ...
 
     def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
-        """Return the second derivatives of a smooth loss, without a lower bound."""
+        """Return the second derivatives of a smooth loss, without a minimum."""
         ...
 
 
@@ -84,11 +85,12 @@ class OfScores(Composed):
     ) -> DiagonalCurvature:
         """Return the curvature of quadratic majorizers with their minimum at t = 0.
 
-        For a loss with a kink, the curvature is half the slope jump divided by |t|,
-        where |t| is at least its mean. For a loss smoothed by a ridge, the curvature is
-        the bound of the dual variable on the side of t divided by |t|, at most 1 /
-        ridge. Where t is a rounding error, as for all rows after a first batch of one
-        class, the curvature is 1 / ridge.
+        The argument t of the loss is the distance from its kink. For a loss with a
+        kink, the curvature is half the jump of the slope divided by |t|, raised to at
+        least its mean. For a loss smoothed by a ridge, it is the largest absolute slope
+        on the side of t divided by |t|, at most 1 / ridge. Where |t| is of the order of
+        rounding errors, as for all rows after a first batch of one class, the curvature
+        is 1 / ridge.
         """
         box, smoothing = self.box, self.loss.smoothing
         t = box.map.argument(scores, targets)
@@ -119,7 +121,7 @@ class OfScores(Composed):
     def _damped(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return the second derivatives, raised far on the wrong side.
+        """Return the second derivatives, raised far on the wrong side of the margin.
 
         The curvature of labels is at least |u_i| / max(6, 2 t_i) and s_i / 10000; the
         curvature of counts is at least |u_i| / max(1, ln y_i - z_i).

@@ -227,7 +227,7 @@ class LimitedRES:
 def corrected_pair(
     batch: Batch, w: Floats, gradient: Floats, new_w: Floats, delta: float
 ) -> Pair | None:
-    """Return the pair of dw and the corrected variation (8), or None if not convex."""
+    """Return the pair of dw and the corrected variation (8); None if <dw, dg> <= 0."""
     pair = consistent_pair(batch, w, gradient, new_w, -delta)
     if pair is None:
         return None

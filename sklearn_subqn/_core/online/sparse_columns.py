@@ -84,7 +84,7 @@ class Columns:
         return self._length
 
     def catch_up(self, rows: Rows, *settings: Any) -> None:
-        """Write the rows with their pending updates to the last of the settings."""
+        """Write rows, with their pending updates, to the last array of ``settings``."""
         with self._lock:
             own_columns.catch_up(self._own(), rows, *settings)
 
@@ -146,7 +146,7 @@ class Columns:
 
 
 def _nothing() -> None:
-    """Return None, the weak reference of a first version to its predecessor."""
+    """Return None, in place of a weak reference to a previous version."""
 
 
 @stored
@@ -163,7 +163,7 @@ class ColumnState:
     last : AutoState
         State after the last batch, restricted to its columns and the intercepts.
     rows : ndarray of shape (r,)
-        The coefficients in ``last``.
+        Indices of the coefficients in ``last``.
     length : float
         Sum of all step sizes.
     penalty : Penalty
@@ -265,7 +265,7 @@ class ColumnState:
         return _with_columns(self.last, len(self.rows), values, self.penalty)
 
     def _up_to_date(self, rows: Rows) -> Floats:
-        """Return updated coefficients for ``_with_columns``."""
+        """Return ``values`` for ``_with_columns``, with pending updates of the rows."""
         last, moments = self.last, self.last.moments
         q, n_old = len(last.iterate), len(self.rows)
         curvature = free = _NO_NUMBERS

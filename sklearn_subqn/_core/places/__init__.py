@@ -1,4 +1,6 @@
-"""Rows in several places: parts, messages to them, and row-wise data that stays there.
+"""Rows in several places, which are processes: their parts, and messages to them.
+
+Row-wise data stay in the process of their rows.
 
 This subpackage may import rows, types of losses, and kernels.
 """

@@ -1,9 +1,9 @@
-"""Exact line searches over rows in several parts, with few kinks sent to one place.
+"""Exact line searches over rows in several parts, of which few kinks are collected.
 
 The slopes at some pivots, summed over all parts, bracket the minimizer. Pivots among
-the kinks in the bracket narrow it until few kinks remain. These are sent to one place,
-and all other kinks only as sums. The search takes three requests, whatever the number
-of rows is.
+the kinks in the bracket narrow it until few kinks remain. These are sent to one
+process, and all other kinks only as sums. The search takes three requests for any
+number of rows.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Parts:
         return Parts(objects)
 
     def each(self, name: str, *args: Any) -> Any:
-        """Return row-wise results, which stay in the places of the rows."""
+        """Return row-wise results, which stay in the processes of the rows."""
         return OfParts(self.results(name, *args))
 
     def results(self, name: str, *args: Any) -> list[Any]:
@@ -87,7 +87,7 @@ class Parts:
     def passed_on(self, name: str, x: Floats, *args: Any) -> list[Floats]:
         """Return the changes of x by a method of the parts, called one after the other.
 
-        Each place starts with the same x.
+        Each process starts with the same x.
         """
         return [passed_on(self.objects, name, x, *args) - x]
 
@@ -105,7 +105,7 @@ class Parts:
 
 
 def passed_on(objects: Iterable[Any], name: str, x: Floats, *args: Any) -> Floats:
-    """Return x after successive changes by the objects of one place."""
+    """Return x after successive changes by the objects of one process."""
     x = x.copy()
     for part in objects:
         getattr(part, name)(x, *args)
@@ -127,8 +127,9 @@ def _marked(how: str) -> Callable[[_Method], _Method]:
     return mark
 
 
-#: Decorators of methods: results of the parts are row-wise and stay in their places, or
-#: are summed, as numbers or as functions, or combined by a norm or a maximum.
+#: Decorators of methods. Results of the parts are row-wise and stay in the process of
+#: the rows, or they are summed, as numbers or as functions, or combined by a norm or a
+#: maximum.
 rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 
@@ -155,8 +156,8 @@ class DesignOfParts(Design):
     """The linear map of several designs, stacked.
 
     Its scores are arrays over all rows, for losses that compare rows of different
-    parts. For other losses it only provides shape and density, and scores stay in their
-    places.
+    parts. For other losses it only provides shape and density, and scores stay in the
+    processes of their rows.
 
     Parameters
     ----------

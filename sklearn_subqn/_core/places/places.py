@@ -1,8 +1,9 @@
 """Remote parts: places that hold them, and calls that are sent there as messages.
 
-A place numbers the objects of its parts. Results of ``each`` stay there: this process
-only gets a ``Handle``, and the call is queued. Queued calls are sent together with the
-next call whose result is needed, so that many row-wise calls need one message.
+A place is a process with some parts of the rows, and numbers the objects that it holds.
+Results of ``each`` stay there: this process only gets a ``Handle``, and the call is
+queued. Queued calls are sent together with the next call whose result is needed, so
+that many row-wise calls need one message.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from .parts import OfParts, Parts, passed_on
 
 
 class PlaceLost(RuntimeError):
-    """A place, such as a worker, cannot be reached any more."""
+    """A process with rows, such as a worker, cannot be reached any more."""
 
 
 class Reference(NamedTuple):
-    """The number of objects that a place holds."""
+    """A number that refers to objects in a process with rows."""
 
     number: int
 
@@ -71,7 +72,7 @@ class Message(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of a place to a message.
+    """The answer of a process to a message.
 
     Attributes
     ----------
@@ -156,14 +157,14 @@ _WHOLE: dict[str, Callable[[list[Any]], Any]] = {
 
 
 class Connection(Protocol):
-    """The connection to a place."""
+    """The connection to a process with rows."""
 
     def send(self, message: Message) -> Callable[[], Answer]:
         """Send a message, and return a function that waits for the answer."""
 
 
 class Here:
-    """The connection to a place in this process.
+    """The connection to parts in this process itself.
 
     Parameters
     ----------
@@ -174,13 +175,13 @@ class Here:
         self._place = place
 
     def send(self, message: Message) -> Callable[[], Answer]:
-        """Get the answer from the place at once."""
+        """Get the answer at once."""
         answer = self._place.answer(message)
         return lambda: answer
 
 
 class Handle:
-    """A result that stays in all places, under a number, while it is needed."""
+    """A result that stays in all processes, under a number, while it is needed."""
 
     __slots__ = ("_session", "number")
 
@@ -192,22 +193,22 @@ class Handle:
 
 
 class Session:
-    """The connections to several places.
+    """The connections to several processes with rows.
 
     Parameters
     ----------
     connections : sequence of Connection
     n_parts : sequence of int
-        Number of parts of each place.
+        Number of parts in each process.
 
     Attributes
     ----------
     parts : Parts
-        The parts of the first objects of the places.
+        The parts of the first objects in the processes.
     n_parts : int
         Number of parts.
     n_places : int
-        Number of places.
+        Number of processes.
     n_messages : int
         Number of messages so far.
     """
@@ -227,7 +228,7 @@ class Session:
         self.parts = PartsElsewhere(self, Handle(self, 0))
 
     def drop(self, number: int) -> None:
-        """Remove objects in the places, with the next message."""
+        """Remove objects in the processes, with the next message."""
         self._dropped.append(number)
 
     def note(self, objects: Handle, name: str, args: Sequence[Any]) -> Handle:
@@ -242,7 +243,7 @@ class Session:
     def ask(
         self, how: str, objects: Handle, name: str, args: Sequence[Any]
     ) -> list[Any]:
-        """Return the result of each place for a method of its parts."""
+        """Return the results of a method of the parts, one for each process."""
         dropped, self._dropped = self._dropped, []
         calls = [*self._noted, self._call(how, objects.number, name, args)]
         self._noted = []
@@ -272,14 +273,14 @@ class Session:
         return Call(how, objects, name, tuple(sent), {**np.geterr()})
 
     def _own(self, call: Call, i: int) -> Call:
-        """Return a call with the arguments for the parts of one place."""
+        """Return a call with the arguments for the parts in one process."""
         parts = slice(*self._ends[i : i + 2])
         own = [OfParts(a[parts]) if isinstance(a, OfParts) else a for a in call.args]
         return call._replace(args=tuple(own))
 
 
 class PartsElsewhere(Parts):
-    """Remote objects with common methods, in the places of a session.
+    """Remote objects with common methods, in the processes of a session.
 
     Parameters
     ----------

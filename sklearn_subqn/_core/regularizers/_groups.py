@@ -172,7 +172,7 @@ class GroupPenalty(Regularizer):
         largest = float(np.abs(self.thresholded(v, 0.0)).max(initial=0.0))
         if largest == 0.0:
             return 0.0
-        # Every group of this multiple violates its constraint.
+        # The multiple unit * v violates the dual constraint of some group by far.
         unit = _FAR * float((self.l1 + self.norm).max()) / largest
         return 1.0 / (unit * self.scaling(unit * v))
 

@@ -107,7 +107,7 @@ class Regularizer(ABC):
     def curvature(self, w: Floats) -> Floats:
         """Return the diagonal of the Hessian of Omega, zero for free parameters.
 
-        Where it is not diagonal, all of it, of shape (q, q).
+        If the Hessian is not diagonal, return the whole matrix, of shape (q, q).
         """
         raise TypeError(f"{type(self).__name__} has no diagonal Hessian.")
 

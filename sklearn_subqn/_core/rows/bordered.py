@@ -108,7 +108,8 @@ def largest_category(X: Any) -> Rows:
         return starts
     for rows in (slice(0, min(n, _FIRST_ROWS)), slice(0, n)):
         some = row_view(X, rows)
-        # The last column before each column in a row: a run with both is too long.
+        # For each entry, the column of the previous entry in its row, or -1. A run that
+        # contains both columns has two entries in this row, so it is too long.
         last = np.full(some.nnz + 1, -1, some.indices.dtype)
         last[1:] = some.indices
         last[some.indptr] = -1

@@ -170,7 +170,7 @@ class MatrixColumns:
             yield rows, dense_rows(columns_of(X[rows], self._columns))
 
     def write_transpose(self, scales: Floats, center: Floats, out: Floats) -> None:
-        """Write Aᵀ times scales of the rows, for a dense A, less the center."""
+        """Write Aᵀ times scales of the rows, for a dense A, minus the center."""
 
         def write(part: slice) -> None:
             for rows in self._cached(part):

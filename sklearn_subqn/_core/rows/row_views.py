@@ -20,7 +20,7 @@ _MOST_STORED = 0.1
 # the figures.
 _FEWEST_ENTRIES = 1 << 20
 
-# A thousand rows show what share of the entries is not zero.
+# The fraction of nonzero entries is estimated from a thousand rows.
 _SAMPLED_ROWS = 1000
 
 

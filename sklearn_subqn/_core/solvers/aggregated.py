@@ -46,7 +46,7 @@ def aggregated_bmrm(
         square = float(change @ change)
         if not square > 0.0:
             return Status.NO_PROGRESS
-        # The step is that of equation (14), with w = -normal / alpha.
+        # The step size of equation (14), with w = -normal / alpha.
         slope = float(w[:n] @ change) + point.cut.offset - cut.offset
         eta = min(max(alpha * slope / square, 0.0), 1.0)
         normals = np.array([cut.normal, point.cut.normal])

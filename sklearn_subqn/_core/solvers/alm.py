@@ -20,7 +20,7 @@ from .widths import newton_in_turn
 # the figures.
 CG_ACCURACY = 0.3
 
-# Factor of each width relative to the one before, for losses of pairs.
+# Factor of each width relative to the previous width, for losses of pairs.
 _NARROWER = 0.1
 
 
@@ -48,8 +48,8 @@ def alm(
         "no_progress": the gap no longer decreases; it is a rounding error.
     """
     # Several intercepts are part of the directions instead of being minimized over. For
-    # separable classes that minimization does not converge, and balanced dual variables
-    # are not those of a gradient.
+    # separable classes that minimization does not converge, and dual variables after
+    # balancing are not a gradient of the loss.
     follows = objective.n_free <= 1
     steps = NewtonSteps(exact=False, rtol=CG_ACCURACY, follows_intercept=follows)
     return newton_in_turn(objective, start, steps, width, "alm")

@@ -30,8 +30,9 @@ ROUGH = 0.1
 # sweeps over it are cheap.
 _SAMPLED = 0.03
 
-# Once predictions are good, a model is minimized to a thousandth of the violations,
-# because a dual point has to be nearly feasible.
+# Once the dual points predicted by models are accurate, models are minimized until
+# violations decrease to a thousandth, so that the next predicted dual point is nearly
+# feasible.
 _FINE = 1e-3
 
 # With several scores per row, inexact minimization of a model may cost 5 % of the gap.
@@ -41,10 +42,10 @@ _SHARE_OF_GAP = 0.05
 # Inexact minimization may also cost four fifths of the gap at which the run stops.
 _SHARE_OF_TOL = 0.8
 
-# Limit on the sweeps over the working set before predictions are good.
+# Limit on the sweeps over the working set before predicted dual points are accurate.
 _MAX_ROUGH = 20
 
-# Limit on the sweeps over the working set once predictions are good.
+# Limit on the sweeps over the working set once predicted dual points are accurate.
 _MAX_FINE = 2000
 
 # A model is expected to be the last one if the predicted error of its dual point is at
@@ -57,10 +58,10 @@ _LAST_ERROR = 0.3
 # 0 and 1, and dual points without these rows are infeasible.
 _LAST_MOVE = 3.0
 
-# A prediction is good if its error is at most 0.3 times the gap.
+# A predicted dual point is accurate if its error is at most 0.3 times the gap.
 _GOOD = 0.3
 
-# A good prediction also has an error of at most 3e-4 times the objective.
+# Its error must also be at most 3e-4 times the objective.
 _SMALL = 3e-4
 
 #: Initial limit on the change of a score caused by its own row, in units of the loss,
@@ -71,9 +72,9 @@ LONGEST = 6.0
 # decrease to ``_SLOW`` of their minimum nor J decreases by ``_STEEP``.
 _LONGER = 4.0
 
-# Models by columns may leave out rows with a hundredth of all second derivatives. The
-# share is divided by ten whenever a step is shortened or J no longer decreases.
-# docs/constants.md has the figures.
+# Models by columns may leave out rows with a hundredth of the sum of second
+# derivatives. This fraction is divided by ten whenever a step is shortened or J no
+# longer decreases. docs/constants.md has the figures.
 _NEGLIGIBLE = 0.01
 
 # Smallest limit on the coordinates that are added to a working set.
@@ -97,10 +98,11 @@ _MOST_STRIDE = 25.0
 _LEAST_ENTRIES = 1.0 / 3.0
 
 # A sample for the Hessian has at least 20 rows for each nonzero parameter. The sample
-# is doubled if violations do not decrease to ``_SLOW`` of those before.
+# is doubled if violations do not decrease to ``_SLOW`` times the previous violations.
 _ROWS_PER_USED = 20
 
-# Violations decrease slowly if more than half of them remains after an iteration.
+# Violations decrease slowly if more than half of the largest violation remains after an
+# iteration.
 _SLOW = 0.5
 
 # The objective decreases steeply if an iteration lowers it by at least a tenth.
@@ -320,9 +322,9 @@ class _Predictions:
     Attributes
     ----------
     good : bool
-        Whether predictions are good, so that models should be minimized accurately.
+        Whether predicted dual points are accurate, so that models should be, too.
     last : bool
-        Whether the next prediction should be good enough to stop the run.
+        Whether the next predicted dual point is expected to end the run.
     """
 
     def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
@@ -350,10 +352,10 @@ class _Predictions:
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
-        # Violations of the constraints reduce the bound. The reduction may be as large
-        # as the error of the last prediction, which is larger than that of the next
-        # one. With several scores per row sweeps are expensive, and a share of the gap
-        # or most of the tolerance is enough.
+        # Violations of the dual constraints reduce the bound. The reduction may be as
+        # large as the error of the last predicted dual point, since the next error is
+        # smaller. With several scores per row sweeps are expensive, and a fraction of
+        # the gap or most of the tolerance is enough.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
         left = _SHARE_OF_TOL * self._stopping.allowed_gap(point.value)
@@ -387,7 +389,7 @@ class _Predictions:
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Expect no last model; unless ``good``, expect no good predictions either."""
+        """Forget the expected error, and set whether dual points are accurate."""
         # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 
@@ -447,8 +449,8 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows that estimate the Hessian.
 
     The relative error of the estimate is about the square root of the ratio of nonzero
-    parameters to rows. A sample pays if models by columns of one score per row contain
-    many of the entries of X. For text they contain few.
+    parameters to rows. A sample saves time if models by columns of one score per row
+    contain many of the entries of X. For text they contain few.
     """
     design = objective.design
     if design.several_scores or not by_columns_at_last(objective):

@@ -28,8 +28,8 @@ from .sweeps_of_parts import sweeps_of
 # relative gap the bound is computed from parameters recomputed from the dual variables.
 _DRIFT = 1e-6
 
-# The method continues while each round reduces the gap to less than 0.7 of the one
-# before.
+# The method continues while each round reduces the gap to less than 0.7 times the
+# previous gap.
 SHRINKING = 0.7
 
 # The proximal term changes the mean curvature of the dual along one variable to this

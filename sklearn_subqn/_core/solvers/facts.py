@@ -163,13 +163,13 @@ class Facts:
 
     @cached_property
     def curved_rows(self) -> float:
-        """Number of rows with curvature at w = 0, for each parameter."""
+        """Number of rows with nonzero second derivatives at w = 0, per parameter."""
         curvature = self._origin.curvature
         return self.objective.risk.n_curved(curvature) / self.objective.n_params
 
     @cached_property
     def alpha_share(self) -> float:
-        """Alpha as a share of the smallest one for which an L1 penalty makes w zero."""
+        """Alpha divided by the smallest alpha for which an L1 penalty makes w zero."""
         o = self.objective
         gradient = self._origin.risk_gradient[: o.regularizer.n_penalized]
         largest = float(np.abs(gradient).max(initial=0.0))

@@ -14,18 +14,18 @@ from ..objectives.risk_by_oracle import Candidates, OracleObjective
 from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
 
-# The problem over the candidates is solved to a fifth of the whole gap, or nearly to
-# the required gap. With a half, the examples of segmentation and of base NP need twice
-# the calls of the oracle; with a tenth, as many or a fifth fewer calls, and more time
-# between them.
+# The problem over the candidates is solved to a fifth of the total gap, or nearly to
+# the required gap. With a half instead, the examples of segmentation and of base NP
+# need twice as many calls of the oracle. With a tenth they need up to a fifth fewer
+# calls, but more time between them.
 _SHARE = 0.2
 
 # Limit on the iterations between calls of the oracle.
 _MAX_INNER = 300
 
 # The method stops after 50 calls of the oracle without progress. It also stops if the
-# gap of the candidates' problem stalls and is most of the whole gap: the next run would
-# start at the same point with the same cuts.
+# bundle method stalls on the present candidates and the gap decreased by less than 5 %:
+# the next call would start at the same point with the same cuts.
 _MAX_STUCK = 50
 
 

@@ -1,4 +1,4 @@
-"""Conditions of rows of the table of plans, by facts of a problem.
+"""Conditions in the table of plans, as functions of the properties of a problem.
 
 The first line of the docstring of a condition is the sentence that ``verbose=2`` and
 the page of the documentation show.
@@ -16,10 +16,10 @@ from ..steps.quadratic import forms_matrix
 from .facts import Facts
 from .related.smaller_units import LARGEST, excess
 
-#: A condition is a function that says whether something holds for given facts.
+#: A condition is a function that returns whether a property holds, given ``Facts``.
 Condition = Callable[[Facts], bool]
 
-# Conditions that are facts.
+# Conditions that are attributes of ``Facts``.
 has_squares: Condition = attrgetter("l2")
 has_bounds: Condition = attrgetter("box")
 has_l1: Condition = attrgetter("l1")
@@ -48,22 +48,24 @@ SENTENCES = {
 # docs/constants.md has the figures.
 _LARGEST_OF_ONE_SCORE = 1e10
 
-# With an L1 norm, slopes of up to ten times the slopes in smaller units cause no
+# With an L1 norm, gradients of up to ten times the gradient in smaller units cause no
 # difficulties.
 _TOO_STEEP = 10.0
 
-# A basis of the span of rows costs about a sixth of the rows in products for each
-# score, and as much memory as X, so it is limited to 2000 rows.
+# An orthogonal basis of the rows costs, for each score, about as many products with X
+# as a sixth of the number of rows, and as much memory as X, so it is limited to 2000
+# rows.
 _MAX_ROWS = 2000
 
-# A basis of the span of rows pays if there are at least two features for each row.
+# An orthogonal basis of the rows is worth its cost with at least two features for each
+# row.
 _FEATURES_PER_ROW = 2
 
 # A sample has a sixteenth of the rows. docs/constants.md has the figures.
 _SHARE = 1.0 / 16.0
 
-# With several scores per row, iterations are many and expensive, and a sample has an
-# eighth of the rows.
+# With several scores per row, there are more iterations and each is expensive, so a
+# sample has an eighth of the rows.
 _SHARE_SEVERAL = 1.0 / 8.0
 
 # A sample has at least 64 rows for each parameter of a score.
@@ -73,16 +75,16 @@ _ROWS_PER_PARAMETER = 64
 # score, unless dual ascent is a good alternative.
 _ROWS_PER_PARAMETER_SEVERAL = 8
 
-# Samples of rows in several places are sent to one place, so they have at most 350,000
-# entries, about 4 MB.
+# If no process has all rows in memory, a sample is sent to one process. It then has at
+# most 350,000 entries, about 4 MB.
 _MOST_MOVED = 350_000
 
-# If the curvature exceeds 2e4, hinges are solved for larger alphas first, starting at a
-# curvature of about 1e4.
+# If the curvature of the dual exceeds 2e4, problems with hinges are first solved for
+# larger alphas, beginning with an alpha at which the curvature is about 1e4.
 _LARGEST_CURVATURE = (2e4, 1e4)
 
-# On text, larger alphas come first if the curvature exceeds 1e3, starting at about 100.
-# docs/constants.md has the figures.
+# On text, larger alphas come first if the curvature exceeds 1e3, beginning with an
+# alpha at which the curvature is about 100. docs/constants.md has the figures.
 _LARGEST_CURVATURE_TEXT = (1e3, 1e2)
 
 # Data are tall if they have at least 100 rows for each parameter: with one score per
@@ -90,36 +92,39 @@ _LARGEST_CURVATURE_TEXT = (1e3, 1e2)
 _TALL = 100
 
 # On tall data with one score per row, larger alphas come first only if the curvature
-# exceeds 1e10, starting at about 1e4.
+# exceeds 1e10, beginning with an alpha at which the curvature is about 1e4.
 _LARGEST_CURVATURE_TALL = (1e10, 1e4)
 
-# If the curvature exceeds 1e3, problems of smooth losses with kinks in their slopes are
-# solved for larger alphas first. docs/constants.md has the figures.
+# If the curvature of the dual exceeds 1e3, problems whose loss has a continuous
+# derivative with kinks are first solved for larger alphas. docs/constants.md has the
+# figures.
 LARGE_CURVATURE = 1e3
 
-# On wide data whose curvature exceeds 1, losses with kinks start with an envelope as
-# soft as the penalty.
+# If the curvature of the dual exceeds 1 on wide data, losses with kinks are first
+# replaced by a wide Moreau envelope.
 _LOOSE = 1.0
 
-# With an L1 penalty, larger alphas start at about 3 % of the smallest alpha with w = 0.
+# With an L1 penalty, the first of the larger alphas is about 3 % of the smallest alpha
+# for which w is zero.
 OF_ALPHA_MAX = 0.03
 
-# On data that are not wide, squared hinges with an L1 penalty are solved for larger
-# alphas first if alpha is below 1e-8 of the smallest one with w = 0. Otherwise columns
-# in very different units stop far from the optimum: wine with C = 1e7 at 8.2 instead of
-# 6.15.
+# On data that are not wide, problems of the squared hinge with an L1 penalty are first
+# solved for larger alphas if alpha is below 1e-8 of the smallest one for which w is
+# zero. Otherwise the method stops far from the optimum if columns have very different
+# units: wine with C = 1e7 at 8.2 instead of 6.15.
 _TINY_OF_ALPHA_MAX = 1e-8
 
-# With an L1 penalty there are at most six larger alphas: after them rows are separated,
-# or the penalty is negligible.
+# With an L1 penalty at most six larger alphas are solved first. Below the sixth, rows
+# are separated or the penalty is negligible.
 MOST_LARGER = 6
 
-# Below this curvature, dual variables of a loss with kinks rarely leave the interval
-# ends that they have at w = 0, which subLBFGS finds in its first step.
-# docs/constants.md has the figures.
+# Below this curvature of the dual, dual variables of a loss with kinks are mostly at
+# the same ends of their intervals as at w = 0, and subLBFGS finds them in its first
+# step. docs/constants.md has the figures.
 _LOOSEST = 1e-2
 
-# With fewer than four curved rows for each parameter, losses count as linear.
+# A loss is replaced by its linear asymptote if fewer than four rows for each parameter
+# have nonzero second derivatives.
 _FEW_CURVED = 4.0
 
 
@@ -158,7 +163,7 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = few or o.design.rows_in_memory() is not None
         fits = fits and f.l2 and o.targets.ndim == 1
-        # In large units the loop's proof would not hold for the original penalty.
+        # In large units the bound of the loop would not hold for the original penalty.
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
         return False
@@ -166,15 +171,15 @@ def is_small(f: Facts) -> bool:
     if f.l2:
         most = _MOST_COLUMNS if f.kinks else f.n_rows // _ROWS_PER_COLUMN
         return fits and f.n_params <= (max(most, 101) if few else most)
-    # With an L1 norm, losses without initial curvature are solved by their asymptote,
-    # and tiny alphas by larger ones.
+    # With an L1 norm, problems of losses without initial curvature start at the
+    # solution for their asymptote, and tiny alphas at the solution for larger alphas.
     most = _MOST_COLUMNS_KINKS_L1 if f.kinks else _MOST_COLUMNS_L1
     fits = fits and f.l1 and f.n_params <= most + 1
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
-# With such a small curvature of the dual along variables of one row, rows are nearly
-# independent, and dual ascent needs only a few sweeps, fewer than a sample would.
+# With such a small curvature of the dual along the variables of one row, rows are
+# nearly orthogonal, and dual ascent needs only a few sweeps, fewer than a sample would.
 # docs/constants.md has the figures.
 _LOW_CURVATURE = 5.0
 
@@ -182,27 +187,27 @@ _LOW_CURVATURE = 5.0
 # has the figures.
 _SHORT_ROWS = 100
 
-# Narrow kinks are resolved to a relative gap of 1e-9. Small problems that need more
-# digits are solved by the bundle method.
+# Smooth approximations of kinks are accurate to a relative gap of 1e-9. Small problems
+# with a smaller tolerance are solved by the bundle method.
 _DIGITS_OF_NARROWING = 1e-9
 
 
 def n_sampled(f: Facts) -> int:
-    """Return the number of rows in a sample, zero if a sample does not pay."""
+    """Return the number of rows in a sample, zero if no sample is worth its cost."""
     share, needed = _SHARE, _ROWS_PER_PARAMETER
     if f.several:
         share = _SHARE_SEVERAL
         if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
     size = min(int(share * f.n_rows), _most_moved(f))
-    # The cost of systems of all parameters exceeds the saving in rows for smaller
-    # samples.
+    # In smaller samples, the cost of linear systems in all parameters exceeds the
+    # savings.
     least = max(needed * f.n_params, f.objective.n_params)
     return size if size >= least else 0
 
 
 def _most_moved(f: Facts) -> int:
-    """Return a limit on the rows of a sample, if they are sent to one place."""
+    """Return a limit on the rows of a sample that is sent to one process."""
     if f.in_one_place:
         return f.n_rows
     return int(_MOST_MOVED / max(f.row_size, 1.0))
@@ -302,7 +307,7 @@ def has_sample(f: Facts) -> bool:
         return False
     if f.in_one_place and not f.several:
         return True
-    # Nearly independent rows are solved by dual ascent.
+    # If rows are nearly orthogonal, dual ascent is faster than a sample.
     return not (has_small_alpha(f) or (f.separable and f.curvature <= _LOW_CURVATURE))
 
 

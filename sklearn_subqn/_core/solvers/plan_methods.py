@@ -1,4 +1,4 @@
-"""Methods of the table of plans: functions from facts and a start to iterates."""
+"""Methods in the table of plans: functions that return iterates for a problem."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _SAMPLE_WIDTH = 0.3
 # figures.
 _PATIENCE = 2
 
-# On text-like data and for sets of labels dual ascent may take 20 rounds to decrease
-# the gap, because the systems of ``alm`` are large and ill-conditioned there.
+# On text-like data and for sets of labels, dual ascent may take 20 rounds to decrease
+# the gap, because the linear systems of ``alm`` are large and ill-conditioned there.
 _LONG_PATIENCE = 20
 
-# On text the proximal term of dual ascent is divided by 1, 5 and 25 in turn before
-# another method follows. docs/constants.md has the figures.
+# On text, the proximal term of dual ascent is divided by 1, 5 and 25 in turn; then
+# another method continues. docs/constants.md has the figures.
 _WEAKER = 1.0, 5.0, 25.0
 
-# With several scores per row, ascent on text starts without the proximal term, as long
-# as each round reduces the gap to less than 0.4 of the one before. docs/constants.md
-# has the figures.
+# With several scores per row, dual ascent on text starts without the proximal term, and
+# continues so while each round reduces the gap to less than 0.4 times the previous gap.
+# docs/constants.md has the figures.
 _FAST = 0.4
 
-# Bounds of measures that improve much on w = 0 do so within 180 iterations.
-# docs/constants.md has the figures.
+# If a bound of a performance measure has an optimum much better than w = 0, a better
+# point is found within 180 iterations. docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
 # SubLBFGS stops when the objective decreases by less than a tenth over ``_WINDOW``
@@ -68,7 +68,7 @@ def by_alm(f: Facts) -> Solver:
 
 
 def by_alm_for_penalty(f: Facts) -> Solver:
-    """Return the method for envelopes with the penalty, after one for the start."""
+    """Return the iterates of a method with Moreau envelopes that suits the problem."""
     if not f.l2:
         return (face_alm if f.box else sparse_alm)(f.objective, f.start)
     if f.warm:
@@ -105,7 +105,7 @@ def by_proximal_newton(f: Facts) -> Solver:
 
 
 def by_owlqn(f: Facts) -> Solver:
-    """OWL-QN, then Newton's method once rounding hides a decrease."""
+    """OWL-QN until decreases are below the rounding error, then Newton's method."""
     o, memory = f.objective, f.options.memory
     hessian = LimitedMemoryInverseHessian(o.n_params, memory)
     for iterate in owlqn(o, f.start.w, hessian):
@@ -122,9 +122,10 @@ def by_faces(f: Facts) -> Solver:
 
 
 def by_bundle(f: Facts) -> Solver:
-    """Stop bounds of measures early if no point better than zero is found.
+    """Yield the iterates of the bundle method.
 
-    A proof that zero is optimal may take long and is of no use.
+    For bounds of performance measures it stops early if no point is better than w = 0,
+    since a proof that zero is optimal may take long and is of no use.
     """
     o, size = f.objective, f.options.bundle_size
     iterates = ls_bmrm(o, f.start.w, size=size)
@@ -167,10 +168,11 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
 
 
 def _by_quasi_newton(f: Facts) -> Solver:
-    """SubLBFGS, as long as its steps are long relative to the distances of kinks.
+    """SubLBFGS until its progress slows down, then a method with Moreau envelopes.
 
-    When progress fades, ``alm`` continues from its point and scores, with the mean of
-    its recent dual variables as the first dual center.
+    SubLBFGS is fast while its steps are long relative to the distances between kinks.
+    Then ``alm`` continues from the last point, with the mean of the last subgradients
+    as the first dual center; on text, dual ascent continues.
     """
     o = f.objective
     hessian = LimitedMemoryInverseHessian(o.n_params, f.options.memory)
@@ -192,17 +194,17 @@ def _by_quasi_newton(f: Facts) -> Solver:
 
 
 def _by_soft_alm(f: Facts) -> Solver:
-    """Start with an envelope as soft as the penalty.
+    """Start with a wide Moreau envelope, then continue with one of the usual width.
 
-    A soft envelope hides features of much smaller scales than the others. If it is not
-    sufficient, the method continues with an envelope of the usual width.
+    The second envelope is needed if some features have much smaller scales than the
+    others, since a wide envelope hardly depends on their coefficients.
     """
     o = f.objective
     point = o.at(f.start.w)
     unit = o.risk.score_scale(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
-    # The dual point is scaled down. Dual variables far from the ends of their intervals
-    # remain between them for several steps.
+    # The dual point is scaled down, so that dual variables are far from the ends of
+    # their intervals and remain inside for several steps.
     share = min(0.5, unit / width)
     start = Start.from_point(point, o.risk.scaled(share, point.dual))
     for iterate in alm(o, start, width=width):
@@ -214,7 +216,8 @@ def _by_soft_alm(f: Facts) -> Solver:
 def by_alm_of_sample(f: Facts) -> Solver:
     """Continue from the solution of a sample.
 
-    Dual variables of rows near a kink are between the values on both sides.
+    The first dual point is the gradient of a Moreau envelope. Its entries for rows near
+    a kink lie between the slopes on both sides of the kink.
     """
     o = f.objective
     point = f.start.at(o)

@@ -1,10 +1,10 @@
-"""The table that selects related problems and a method from facts of a problem.
+"""The table that selects a method, and problems to solve first, for a problem.
 
-Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
-stopping criterion based on duality. ``alm`` is fast late and has the criterion. Rows of
-the table select a method that comes before it, or replaces it where it does not apply.
-benchmarks/plans.py has for each row a class of data on which fits without it take at
-least 1.5 times as long.
+Yu (2009, sections 4.2 and 7.2) leaves open a hybrid method that is fast both far from
+the optimum and near it, and a stopping criterion based on duality. ``alm`` is fast near
+the optimum and stops by the duality gap. Rows of the table select a method that runs
+before ``alm``, or replaces it where it does not apply. benchmarks/plans.py has for each
+row a class of data on which fits without it take at least 1.5 times as long.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Plan(NamedTuple):
     name : str
         The value of ``plan_`` of fitted estimators.
     when : tuple of callables
-        Conditions, functions of the facts; the row applies if all hold.
+        Conditions, functions of ``Facts``; the row applies if all of them hold.
     related : callable or None
         Returns related problems for the facts. They are solved first, in turn, by the
         rest of the table without rows with the same related problems.
@@ -108,7 +108,7 @@ def auto(
     options: Options,
     rows: tuple[Plan, ...] | None = None,
 ) -> Solver:
-    """Choose the methods that are fastest for the problem, which go on in its place.
+    """Choose the fastest methods for the problem, and return their iterates.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
 
 
 class _Watched:
-    """Facts that record which numbers a condition reads."""
+    """A proxy of ``Facts`` that records which numbers a condition reads."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts, self.numbers = facts, dict[str, float]()
@@ -233,16 +233,17 @@ def _by_newton(f: Facts) -> Solver:
 
 
 def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
-    """Return iterates, with a method for kinks where bends sharpen."""
+    """Return iterates, continued by a method for kinks if the loss develops kinks."""
     return _until_kinks(f, iterates) if f.objective.loss.sharpens else iterates
 
 
 def _until_kinks(f: Facts, iterates: Solver) -> Solver:
-    """Yield iterates, followed by a method for kinks if the loss's bends become kinks.
+    """Yield iterates, followed by a method for kinks if the loss develops kinks.
 
-    With at most as many rows on bends as parameters, gradients hardly depend on other
-    rows. If the bends of all rows vanish, as for exact targets, or are so narrow that
-    gradients prove nothing, envelopes follow.
+    This is the case if at most as many rows as parameters have nonzero second
+    derivatives. If the curved parts of the loss vanish in all rows, as for exact
+    targets, or are so narrow that gradients give no useful bound, a method with Moreau
+    envelopes follows.
     """
     o, stopping = f.objective, f.options.stopping
     width, is_kinked = 0.0, False

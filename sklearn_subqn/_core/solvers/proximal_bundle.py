@@ -144,8 +144,8 @@ def proximal_bundle(
         if not fixed and serious and (length > 1.0 or gain >= _EXCELLENT * promise):
             zeta *= 0.5
         elif not (fixed or serious):
-            # A cut at the model's minimizer helps more than one at the result of the
-            # line search.
+            # A cut at the model's minimizer improves the model more than one at the
+            # result of the line search.
             point = minimize_intercepts(line.point(1.0))
             n_null += 1
             if n_null >= _MIN_NULL and model.error(point) > promise:

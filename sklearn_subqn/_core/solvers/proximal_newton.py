@@ -1,7 +1,7 @@
 """Proximal Newton method on the whole Hessian (Lee, Sun and Saunders 2014).
 
 For an L1 penalty if ``cd`` is not applicable: each iteration needs a gradient and the
-full Hessian, which are available for rows in several places and for losses of pairs.
+full Hessian, which are available for rows in several processes and for losses of pairs.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
-    # Rows in several places start with the solution of a sample, which may be far from
-    # the optimum. Without damping, log loss with alpha 1e-5 takes 26 passes on a9a and
-    # 25 on covtype instead of 17 and 16.
+    # With rows in several processes, a fit starts at the solution of a sample, which
+    # may be far from the optimum. Without damping, log loss with alpha 1e-5 takes 26
+    # passes on a9a and 25 on covtype instead of 17 and 16.
     damps = not (o.design.in_one_place or o.design.several_scores)
     if damps:
         longest = first = LONGEST * o.risk.score_scale(point.scores)

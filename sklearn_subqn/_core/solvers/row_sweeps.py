@@ -1,4 +1,4 @@
-"""Dual coordinate ascent over the rows: rounds of sweeps, for each set of duals.
+"""Dual coordinate ascent over the rows, for several sets of dual variables.
 
 The losses are maxima over separate dual variables for each row (``rowwise_dual``). A
 sweep maximizes the dual objective over the variables of one row after the other, and
@@ -21,18 +21,18 @@ from ..memory import BLOCK_SIZE
 from ..rounding import TINY
 from ..rows.second_moments import SecondMoments
 
-# For sparse rows, the squared constant that represents the intercept is a tenth of the
-# mean squared norm of rows. A larger constant makes the intercept follow single rows, a
-# smaller constant keeps the intercept too close to its center. docs/constants.md has
-# the figures.
+# The intercept is represented by a constant column. For sparse rows, its squared value
+# is a tenth of the mean squared norm of rows. With a larger value the intercept changes
+# too much at each row, with a smaller value it stays too close to its center.
+# docs/constants.md has the figures.
 INTERCEPT_SHARE = 0.1
 
-# For dense rows the squared constant is a fifth of the mean squared norm, since dense
-# rows are correlated anyway.
+# For dense rows, the squared value of the constant column is a fifth of the mean
+# squared norm, since dense rows are correlated anyway.
 _INTERCEPT_SHARE_DENSE = 0.2
 
-# The first round of ascent on intervals has two sweeps, after which the gap shows which
-# rows are at rest. docs/constants.md has the figures.
+# The first round of ascent on intervals has two sweeps, after which the scores show
+# which dual variables stay at a bound. docs/constants.md has the figures.
 FIRST_SWEEPS = 2
 
 # Each later round of ascent on intervals has five sweeps.
@@ -47,12 +47,12 @@ _MORE_VISITS = 5.0
 # Each round ends after ten sweeps, however few rows they visit.
 _MOST_SWEEPS_OF_ROUND = 10
 
-# A round starts with the rows whose part of the gap is more than 0.3 times the mean.
-# docs/constants.md has the figures.
+# A round starts with the rows whose contribution to the gap is more than 0.3 times the
+# mean contribution. docs/constants.md has the figures.
 _GAP_SHARE = 0.3
 
-# A round continues with the rows whose last visit gained more than 0.2 times the mean.
-# docs/constants.md has the figures.
+# A round continues with the rows whose last update gained more than 0.2 times the mean
+# gain. docs/constants.md has the figures.
 _GAIN_SHARE = 0.2
 
 
@@ -94,7 +94,7 @@ class RowSweeps(ABC):
     conjugate_point : ndarray of shape (d k,)
         -Xᵀu / alpha without intercepts, up to accumulated rounding errors.
     n_rounded : int
-        Number of roundings of the parameters besides the visits of rows.
+        Number of roundings of the parameters other than in updates of rows.
     """
 
     n_rounded = 0
@@ -192,9 +192,9 @@ class IntervalSweeps(RowSweeps):
     def run(self, scores: Floats | None = None) -> None:
         """Make several sweeps, each as costly as two passes over the visited rows.
 
-        The first sweep visits all rows except the rows at rest, at the boundary of
-        their interval, according to ``scores``. Later sweeps visit the rows that moved
-        in the sweep before.
+        The first sweep visits all rows, except rows whose dual variable stays at an end
+        of its interval according to ``scores``. Each later sweep visits the rows whose
+        dual variables changed in the previous sweep.
         """
         self._begin(scores)
         n_sweeps = self._n_sweeps
@@ -308,7 +308,7 @@ class JointSweeps(RowSweeps):
         """Return feasible dual variables b, in one array, near ``dual`` if given."""
 
     def run(self, scores: Floats | None = None) -> None:
-        """Visit rows with a large part of the gap, then rows with a large gain."""
+        """Visit rows that contribute much to the gap, then rows with a large gain."""
         rows, visits = np.arange(len(self._gains)), _FIRST_VISITS
         if scores is not None:
             rows, visits = self._unsolved(scores), _MORE_VISITS
@@ -323,7 +323,7 @@ class JointSweeps(RowSweeps):
         self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
 
     def _unsolved(self, scores: Floats) -> Rows:
-        """Return the rows with a large part of the gap, all rows if there is none."""
+        """Return the rows that contribute much to the gap, or all rows if none does."""
         if self._design.fit_intercept:
             scores = scores + self._shift
         gaps = np.empty(len(self._gains))

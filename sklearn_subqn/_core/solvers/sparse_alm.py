@@ -69,8 +69,8 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     status = yield from in_turn(
         descend, width, "alm", gap=value - bound, share=_SHARE, factors=_FACTORS
     )
-    # With a tiny alpha, dual points have to be scaled down to be feasible and prove
-    # little.
+    # With a tiny alpha, dual points have to be scaled down to be feasible, and give
+    # weak lower bounds.
     point, proof = minimize_intercept(point.under(objective)), Dual(dual)
     bound = lower_bound(point, [dual], point.value)
     yield Iterate(point, None, bound, "alm", proof)

@@ -26,7 +26,7 @@ from ..steps.gram_step import GramStep
 
 
 def is_least_squares(objective: Objective) -> bool:
-    """Whether squares with an elastic net are minimized, with rows in one place."""
+    """Whether the problem is least squares with an elastic net, on undivided rows."""
     return (
         objective.loss.quadratic
         and isinstance(objective.regularizer, (L2, ElasticNet))

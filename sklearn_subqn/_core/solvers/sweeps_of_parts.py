@@ -1,9 +1,9 @@
-"""Dual coordinate ascent over rows in several places, in parallel.
+"""Dual coordinate ascent over rows in several processes, in parallel.
 
 Ma, Smith, Jaggi, Jordan, Richtárik and Takáč (2015), Algorithm 1 with gamma = 1: each
-of K places updates its dual variables as if its step of the parameters were sigma'
+of K processes updates its dual variables as if its step of the parameters were sigma'
 times as large, and all steps are added. The steps p_k that minimize the models of the
-places do not decrease the dual objective for sigma' >= r / 2, where
+processes do not decrease the dual objective for sigma' >= r / 2, where
 
     r = ||sum_k p_k||² / sum_k ||p_k||² <= K.
 
@@ -29,9 +29,10 @@ from .row_sweeps import (
     row_sweeps,
 )
 
-# Places exchange their changes 16 times per sweep. Without an exchange, places
-# overshoot in common directions. An exchange takes a message, which is cheap beside a
-# pass over an X too large for one place. docs/constants.md has the figures.
+# Processes exchange their changes 16 times per sweep. With fewer exchanges, the sum of
+# their steps is too long in directions that they have in common. An exchange takes a
+# message, which is cheap beside a pass over an X too large for one process.
+# docs/constants.md has the figures.
 _EXCHANGES = 16
 
 
@@ -105,7 +106,7 @@ class SweepsOfPart(IntervalSweeps):
 
 
 class SweepsOfParts(RowSweeps):
-    """Sweeps over the rows of all parts, in their places.
+    """Sweeps over the rows of all parts, each in its process.
 
     Parameters
     ----------

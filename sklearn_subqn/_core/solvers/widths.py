@@ -26,8 +26,8 @@ _MAX_INNER = 20
 # After more than four centers without progress the gap counts as a rounding error.
 _MAX_STUCK = 4
 
-# Each center without progress multiplies ``_INNER_SHARE`` by this factor, since
-# objectives may be more sensitive than smooth ones.
+# Each center without progress multiplies ``_INNER_SHARE`` by this factor, since the
+# original objective may change more than the smoothed one.
 _STUCK = 0.1
 
 # The factor of the next width depends on whether the last center took more than one,

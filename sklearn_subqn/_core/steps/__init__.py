@@ -1,5 +1,5 @@
 """Parts of solvers: directions, line searches, models, certificates.
 
-Each is one step of a published method. This room may import objectives and all below,
-but no solver.
+Each is one step of a published method. This subpackage may import objectives and all
+below, but no solver.
 """

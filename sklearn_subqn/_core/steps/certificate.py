@@ -24,7 +24,7 @@ class CutBundle:
     Parameters
     ----------
     objective : Objective
-        L2-regularized. Cuts that are not balanced in its free parameters prove nothing
+        L2-regularized. Cuts that are not balanced in its free parameters give no bound
         and are ignored.
     size : int
         Number of cuts to keep, at least 2.

@@ -14,32 +14,32 @@ from ..rows.column_maps import ColumnMap
 # The constants below were chosen for log loss with an L1 penalty and alpha 1e-5 on
 # news20 (two classes) and rcv1.
 
-# The system of the nonzero coordinates is solved after five sweeps over them.
+# The linear system of the nonzero coordinates is solved after five sweeps over them.
 # docs/constants.md has the figures.
 _ROUND = 5
 
-# If no coordinate changed its sign, the next system may take three times more steps.
-# docs/constants.md has the figures.
+# If no coordinate changed its sign, the limit on conjugate gradient steps is multiplied
+# by three for the next system. docs/constants.md has the figures.
 _LONGER = 3
 
 # Conjugate gradients stop if more than 5 % of the coordinates would change signs: the
 # zeros are not identified yet. docs/constants.md has the figures.
 _CROSSINGS = 0.05
 
-# Shares of a step that are tried before the largest share that changes no sign.
+# Fractions of a step that are tried before the largest fraction that changes no sign.
 # docs/constants.md has the figures.
 SHARES = (1.0, 0.3)
 
 
 class Face(NamedTuple):
-    """The columns with coefficients that are not zero.
+    """The columns with nonzero coefficients.
 
     Attributes
     ----------
     used : ndarray of shape (n_used,)
         Indices of these columns.
     places : ndarray
-        Indices of these rows of coefficients and of the free ones.
+        Indices of the nonzero and the unpenalized coefficients.
     columns : ColumnMap
         The columns.
     """
@@ -52,9 +52,9 @@ class Face(NamedTuple):
 class ByColumns(ABC):
     """Coordinate descent on columns, without the matrix H of the model.
 
-    Sweeps over all coordinates identify the nonzero ones. Sweeps over these converge
-    linearly, and alternate with conjugate gradients on their linear system. Coordinates
-    whose signs would change are set to zero.
+    Sweeps over all coordinates identify the nonzero ones. Sweeps over the nonzero
+    coordinates converge linearly, and alternate with conjugate gradients on the linear
+    system of these coordinates. Coordinates whose signs would change are set to zero.
 
     Parameters
     ----------
@@ -107,16 +107,16 @@ class ByColumns(ABC):
         """Return the given columns as a ``ColumnMap``."""
 
     def _product(self, columns: Any, x: Floats) -> Floats:
-        """Return H times coefficients of the columns and the free ones."""
+        """Return H times coefficients of the columns and unpenalized coefficients."""
         return self._adjoint(columns, self._image(self._scores(columns, x)))
 
     @abstractmethod
     def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
-        """Return the scores for coefficients of the columns and the free ones."""
+        """Return the scores for coefficients of the columns and unpenalized ones."""
 
     @abstractmethod
     def _image(self, scores: Floats) -> Floats:
-        """Return the image of coefficients, given their scores."""
+        """Return the image (see ``image``) of coefficients, given their scores."""
 
     @abstractmethod
     def _slopes(self, image: Floats) -> Floats:
@@ -225,10 +225,11 @@ class ByColumns(ABC):
     def _try(
         self, face: Face, steps: list[Floats], gradient: Floats, v: Floats
     ) -> bool:
-        """Take the last step or a share of it, or else go to the first zero.
+        """Take the last step, or a fraction of it that decreases the model.
 
-        Returns whether the model decreased. One sweep adapts the other coordinates
-        where some are set to zero instead of changing their signs.
+        The last fraction tried is the largest one that changes no sign. With other
+        fractions, coordinates whose signs would change are set to zero, and one sweep
+        adapts the other coordinates. Returns whether the model decreased.
         """
         vanishing = self._vanishing(v, steps[0])
         share = float((-v[vanishing] / steps[0][vanishing]).min(initial=1.0))

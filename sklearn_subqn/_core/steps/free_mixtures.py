@@ -46,7 +46,7 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
         A point near the solution.
     """
     free, n = _free(objective), objective.regularizer.n_penalized
-    # Free columns are copied; a bound does not justify larger copies.
+    # The unpenalized columns are copied; if the copy would be large, there is no bound.
     n_copied = objective.design.n_rows * len(free)
     if n_copied > 8 * COPY_SIZE or not cut.is_balanced(n):
         return -np.inf

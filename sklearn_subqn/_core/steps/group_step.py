@@ -90,7 +90,7 @@ class GroupStep:
             if left <= max(tol, self._rounding(v)):
                 break
             if image is None:
-                # Steps that do not help are tried ever less often.
+                # Steps that do not decrease the model are tried less and less often.
                 patience *= 1 if self._newton(slopes, v) else 2
             else:
                 slopes += image @ self._rows.T

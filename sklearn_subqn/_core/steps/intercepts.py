@@ -33,7 +33,7 @@ _MAX_CENTERS = 60
 #: relative to the risk.
 SETTLED_GAP = 1e-10
 
-# Factor of the width of each envelope relative to the one before.
+# Factor of the width of each envelope relative to the previous one.
 _NARROWER = 0.5
 
 # Smallest width of an envelope in units of the loss; moving centers give the accuracy.
@@ -87,9 +87,10 @@ def minimize_intercept(point: Point) -> Point:
 def minimize_intercepts(point: Point) -> Point:
     """Return the point after minimization over one or several free parameters.
 
-    Like ``minimize_intercept``, and for several free parameters of losses with kinks by
-    the proximal method of multipliers, up to a gap of 1e-10 of the risk. The dual
-    variables of the result are balanced, and its cut is tight up to this gap.
+    Most problems are solved by ``minimize_intercept``. Several free parameters of
+    losses with kinks are found by the proximal method of multipliers, up to a gap of
+    1e-10 of the risk. The dual variables of the result are balanced, and its cut is
+    tight up to this gap.
     """
     o = point.objective
     if o.n_free < 2 or o.loss.smooth or not o.loss.has_envelope:
@@ -166,8 +167,8 @@ def _settle_by_cuts(point: Point) -> Point:
     minimal.mixture = mixture = Dual.mixed(o.risk, share, *duals)
     minimal.dual = mixture.u
     if not o.loss.ranks:
-        # A little more of the opposite end of the bracket compensates rounding errors
-        # of the sum.
+        # The weight of the opposite end of the bracket is increased slightly, to
+        # compensate the rounding error of the sum.
         left = float(mixture.u.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
         points = mixture, *duals

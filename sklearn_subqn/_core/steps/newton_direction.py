@@ -25,13 +25,14 @@ _MAX_DENSE = 2000
 _WIDE = 4
 
 # After a step shorter than this on wide data, the intercept is part of the direction
-# instead of being minimized over. Minimization over it moves all rows, so that other
-# rows than those of the direction's Hessian get curvature. docs/constants.md has the
-# figures.
+# instead of being minimized over. Minimizing over the intercept changes all scores, so
+# that the Hessian of the direction lacks rows that then have curvature.
+# docs/constants.md has the figures.
 _SHORT = 0.05
 
-# A system of at most 200 parameters is as cheap as one of rows. With systems of rows,
-# wide data whose features have very different scales were not solved to a proof.
+# A linear system in at most 200 parameters costs no more than the system in dual
+# variables of the rows. With the latter, wide data whose features have very different
+# scales did not reach the required gap.
 _FEW_PARAMS = 200
 
 # Limit on the features whose eigenvectors precondition problems of several scores.

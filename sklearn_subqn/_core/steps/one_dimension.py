@@ -14,11 +14,12 @@ from ..rounding import EPS, MOST_STEPS, ROUNDED
 # Slopes below 1e-14 of the first slope count as zero.
 EXACT = 1e-14
 
-# Relative accuracy, as a share of a bracket, of a kink that is located by values alone.
+# Accuracy, as a fraction of the bracket, of a kink that is located by function values
+# alone.
 _AT_KINK = 1e-12
 
-# Distance from a minimizer, as a share of the bracket, at which a flat part is searched
-# for.
+# Distance from a minimizer, as a fraction of the bracket, at which a flat part is
+# searched for.
 _AT_SIDE = 1e-6
 
 # A step is near the minimizer if the next Newton step would change it by less than a

@@ -230,7 +230,7 @@ class QuadraticModel:
         return rows
 
     def along(self, point: Point, p: Floats) -> Line:
-        """Return the line from a point, by the model's columns if it has any."""
+        """Return the line from a point along p, from the model's columns if copied."""
         design = point.objective.design
         if design is not self._design or not self._columns.are_copied:
             return point.along(p)

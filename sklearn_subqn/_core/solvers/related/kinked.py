@@ -1,4 +1,4 @@
-"""The loss with kinks that is the limit of a smooth one with narrow bends.
+"""The loss with kinks that is the limit of a smooth loss with narrow curved parts.
 
 The optimal scale of residuals vanishes if a model fits most rows exactly. The problem
 then becomes least absolute errors, for which there are better methods than for a nearly

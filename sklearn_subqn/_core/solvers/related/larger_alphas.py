@@ -131,7 +131,8 @@ class _Proving:
         self.dual = _for_a_smaller_alpha(o, iterate.point, dual)
         duals = [Dual(u) for u in (dual, o.risk.scaled(1.0 / self._factor, dual))]
         bounds = [o.dual_value(o.cut(u)) for u in duals]
-        # The dual point is kept with the bound, which may be computed anew elsewhere.
+        # The dual point is returned with its bound, so that the bound can be computed
+        # anew.
         best = int(np.argmax(bounds))
         point = scaled(point.refreshed())
         return Iterate(point, None, bounds[best], _PHASE, duals[best], preparing=True)

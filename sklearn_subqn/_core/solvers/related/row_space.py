@@ -64,9 +64,9 @@ class _RowSpace:
         """Return a point of the reduced objective as a point of the original one."""
         coef, free = self._parts(point.w, self.objective.design)
         w = np.concatenate([(self._basis @ coef).ravel(), free])
-        # The basis is as large as X.
+        # A product with the basis costs as much as one with X.
         self._whole.design.passes += 1.0
-        # Its scores count as inaccurate, since they were not computed with X.
+        # The scores count as inaccurate, since they were not computed with X.
         return self._whole.at(w, point.scores, drift=np.inf)
 
     def dual(self, dual: Dual) -> Dual:

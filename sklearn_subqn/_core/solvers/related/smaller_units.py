@@ -73,7 +73,8 @@ def smaller_units(objective: Objective, stopping: Stopping) -> Related:
             return None
         return related.lift(iterate, last)
 
-    # Part of the allowed gap is reserved for the error of the proof.
+    # Half of the allowed gap is reserved for the difference between the bounds of this
+    # problem and of the original one.
     return related._replace(
         lift=lift,
         is_solved=lambda best: best.gap <= 0.5 * stopping.allowed_gap(best.point.value),
@@ -105,7 +106,7 @@ class _SmallerUnits:
         self._free = self.objective.with_regularizer(
             PartlyFree(penalty, self._units[: penalty.n_penalized] > 1.0)
         )
-        # Passes over the data for proofs.
+        # Passes over the data to compute lower bounds.
         self._passes = 0.0
 
     def coordinates(self, w: Floats) -> Floats:
