@@ -86,7 +86,8 @@ class Facts:
     wide : bool
         Whether there are at most a few rows for each feature.
     text : bool
-        Whether data are like text and dual ascent by rows is possible.
+        Whether data are like text, with rows that store less than a hundredth of the
+        features on average, and dual ascent by rows is possible.
     columnwise : bool
         Whether the loss has a curvature for coordinate descent on columns.
     warm : bool

@@ -312,7 +312,7 @@ def has_sample(f: Facts) -> bool:
 
 
 def suits_ascent(f: Facts) -> bool:
-    """The dual is separable by rows, and data are text-like or have several scores."""
+    """Rows are separate in the dual, and have under 1 % entries or several scores."""
     if f.text:
         return f.smooth or (
             f.kinks and (f.several or not f.from_zero or f.curvature > _LOOSEST)
