@@ -559,10 +559,10 @@ def test_preconditioned_vectors_are_products_with_the_centered_metric(k):
 
 
 def test_exchanged_rows_are_others():
-    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3)
+    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3).T.copy()
     own_columns.exchange(table, np.array([4, 0, 2]), values)
     assert_array_equal(table, [[1, 4], [0, 0], [2, 5], [0, 0], [0, 3]])
-    assert_array_equal(values, np.zeros((2, 3)))
+    assert_array_equal(values, np.zeros((3, 2)))
     with pytest.raises(ValueError, match="differ in shape"):
         own_columns.exchange(table, np.array([4, 0]), values)
     with pytest.raises(ValueError, match="is none of"):

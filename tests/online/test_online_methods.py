@@ -277,13 +277,13 @@ def test_convergence_is_that_of_the_averaged_gradient():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(500, Q))
     test = ConvergenceTest(tol=0.8, patience=5, window=50.0)
-    state = test.start(Q)
+    state = test.start()
     assert not test.passed(state)
     for gradient in noise:
         state = test.step(state, gradient)
     assert test.passed(state)
     assert np.linalg.norm(noise, axis=1).min() > 0.1
-    state = test.start(Q)
+    state = test.start()
     for gradient in noise + 1.0:
         state = test.step(state, gradient)
     assert not test.passed(state)

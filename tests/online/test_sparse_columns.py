@@ -20,7 +20,7 @@ from sklearn_subqn import (
 from sklearn_subqn._core.online import sparse_columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_metric import make_metric
-from sklearn_subqn._core.online.batch import LinearBatch, Penalty
+from sklearn_subqn._core.online.batch import LinearBatch, Penalty, SparseRows
 from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
 from sklearn_subqn._core.online.sparse_columns import (
     Columns,
@@ -92,7 +92,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
         values = rng.standard_normal((len(rows), 3))
         if i % 7 == seed:
             kept.append((table, plain.copy()))
-        table = table.put(rows, values.T.copy())
+        table = table.put(rows, values.copy())
         plain[rows] = values
         asked = np.flatnonzero(rng.random(100) < 0.5)
         assert_array_equal(table.whole()[asked], plain[asked])
@@ -100,7 +100,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
     for earlier, content in kept[::-1]:
         assert_array_equal(earlier.whole(), content)
         rows = np.array([3, 5])
-        other = earlier.put(rows, np.zeros((3, 2)))
+        other = earlier.put(rows, np.zeros((2, 3)))
         assert_array_equal(earlier.whole(), content)
         content[rows] = 0.0
         assert_array_equal(other.whole(), content)
@@ -111,7 +111,7 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     table = first = Columns(np.zeros((100, 3)))
     rows = np.arange(10)
     for _ in range(30):
-        table = table.put(rows, np.ones((3, 10)))
+        table = table.put(rows, np.ones((10, 3)))
     noted, later = 0, first
     while later._next is not None:
         later, changed, _ = later._next
@@ -119,20 +119,14 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     assert 0 < noted <= 100
 
 
-@pytest.mark.parametrize("k", [None, 3])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_a_batch_of_its_own_columns_is_the_same(k, intercept):
+def test_entries_of_own_columns_make_the_batch():
     rng = np.random.default_rng(0)
-    batch = batch_of(rng, n=5, k=k, intercept=intercept, alpha=0.0)
-    rows, own = batch.own_columns(np.empty(0, dtype=np.intp))
-    c = batch.n_coef
-    w = rng.standard_normal(c + (k or 1) * intercept)
-    short = np.concatenate([w[rows], w[c:]])
-    value, gradient = batch.value_and_gradient(w)
-    assert_allclose(own.value_and_gradient(short)[0], value)
-    assert len(rows) < c
-    assert_allclose(own.gradient(short), gradient[np.r_[rows, c : len(w)]])
-    assert np.all(np.delete(gradient[:c], rows) == 0.0)
+    X = sparse.random_array((5, 12), density=0.2, format="csr", rng=rng)
+    others = np.array([2, 7])
+    columns, (starts, rows, values) = SparseRows.of(X).own_columns(others)
+    assert_array_equal(columns, np.union1d(X.indices, others))
+    own = sparse.csc_array((values, rows, starts), (5, len(columns)))
+    assert_array_equal(own.toarray(), X.toarray()[:, columns])
 
 
 @pytest.mark.parametrize("k", [None, 3])
@@ -205,8 +199,9 @@ def test_thresholds_of_columns_without_entries_are_made_up_for(k, l1_ratio):
         # Absent columns take the way of all steps at once, with the metric of its end.
         assert_allclose(whole.iterate, state.iterate, atol=0.02 if t > 5 else 0.2)
         n_zero += np.count_nonzero(whole.w == 0.0)
-        rows = np.arange(12 * (k or 1))
-        assert_array_equal(by_columns.coefficients(rows), whole.w[rows])
+        coef = by_columns.coefficients(np.arange(12)).ravel()
+        assert_array_equal(coef, whole.w[: len(coef)])
+        assert_array_equal(by_columns.w, whole.w)
     assert n_zero > 60
 
 
@@ -390,7 +385,7 @@ def test_failures_leave_wide_models_as_they_were(monkeypatch):
     X, y = texts(600)
     model = OnlineLBFGSClassifier(batch_size=100).partial_fit(X, y, [0, 1])
     coef, t = model.coef_, model.t_
-    step = AdaptiveLBFGS.step
+    step = ColumnwiseLBFGS.step
 
     def fails(method, batch, state):
         # The first five batches succeed.
@@ -398,7 +393,7 @@ def test_failures_leave_wide_models_as_they_were(monkeypatch):
             raise FloatingPointError("so it is")
         return step(method, batch, state)
 
-    monkeypatch.setattr(AdaptiveLBFGS, "step", fails)
+    monkeypatch.setattr(ColumnwiseLBFGS, "step", fails)
     with pytest.raises(ValueError, match=r"diverged at batch 12: so it is"):
         model.partial_fit(X, y)
     assert model.t_ == t
