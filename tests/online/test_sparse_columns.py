@@ -26,6 +26,7 @@ from sklearn_subqn._core.online.sparse_columns import (
     Columns,
     ColumnState,
     ColumnwiseLBFGS,
+    FittedByColumns,
 )
 
 
@@ -307,6 +308,45 @@ def test_fit_and_warm_starts_of_wide_data():
     numbers.partial_fit(X, y)
     assert numbers.coef_.shape == (40_000,)
     assert numbers.score(X, y) > 0.1
+
+
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_projected_gradients_have_the_same_norm(k, intercept):
+    rng = np.random.default_rng(0)
+    one, other = AsColumnwise(memory=0), FittedByColumns()
+    w0 = np.zeros(12 * (k or 1) + (k or 1) * intercept)
+    state, by_columns = one.start(w0), other.start(w0)
+    options = {"k": k, "alpha": 0.1, "intercept": intercept}
+    for _ in range(4):
+        batch = batch_of(rng, density=1.0, **options)
+        state, by_columns = one.step(batch, state), other.step(batch, by_columns)
+        norm = np.linalg.norm(one.residual(state, 0.0))
+        assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
+    # The penalty's gradients in two batches without a column are added later.
+    for _ in range(2):
+        by_columns = other.step(batch_of(rng, density=0.0, **options), by_columns)
+    batch, whole = batch_of(rng, density=1.0, **options), by_columns.whole()
+    state, by_columns = one.step(batch, whole), other.step(batch, by_columns)
+    gradient, c = state.gradient.copy(), batch.n_coef
+    gradient[:c] += 2.0 * batch.penalty.l2 * whole.iterate[:c]
+    norm = np.linalg.norm(state.metric.root(state.metric.diagonal(gradient)))
+    assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
+
+
+def test_fits_on_own_columns_come_near_the_optimum():
+    X, y = texts(3000, d=12_000, n_words=8000, n_classes=4)
+    used = np.unique(X.indices)
+    assert len(used) > 12_000 // 4
+    exact = L1LogisticOWLQN(1e-3, l1_ratio=1e-3, tol=1e-2).fit(X[:, used], y)
+    model = OnlineLBFGSClassifier(alpha=1e-3, batch_size=100, tol=0.1).fit(X, y)
+    assert isinstance(model._state, ColumnState)
+    assert model.objective_ < 1.05 * exact.objective_
+    before = model.coef_.copy()
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.coef_, before)
+    model.partial_fit(X[:100], y[:100])
+    assert 0.0 < np.abs(model.coef_ - before).max() < 0.5 * np.abs(before).max()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -57,7 +57,7 @@ _FREQUENT = 0.5
 _NONE = np.empty(0, dtype=np.intp)
 _NO_NUMBERS = np.empty(0)
 
-# Number of columns of which coefficients are computed at a time.
+# Number of columns of which coefficients are computed at a time, to bound the memory.
 _BLOCK = 4096
 
 
