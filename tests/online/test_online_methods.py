@@ -291,7 +291,7 @@ def test_convergence_is_that_of_the_averaged_gradient():
 
 def test_convergence_needs_patience_without_interruption():
     test = ConvergenceTest(tol=1e-3, patience=3, window=1.0)
-    state = test.start(1)
+    state = test.start()
     for size, passed in zip([0, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 0], strict=True):
         state = test.step(state, np.array([float(size)]))
         assert test.passed(state) == bool(passed)
@@ -299,8 +299,8 @@ def test_convergence_needs_patience_without_interruption():
 
 def test_the_average_of_gradients_has_no_bias_from_its_start():
     test = ConvergenceTest(tol=1.0001, patience=1, window=100.0)
-    assert test.passed(test.step(test.start(1), np.array([1.0])))
-    assert not test.passed(test.step(test.start(1), np.array([1.001])))
+    assert test.passed(test.step(test.start(), np.array([1.0])))
+    assert not test.passed(test.step(test.start(), np.array([1.001])))
 
 
 def test_hyperparameters_by_name():
