@@ -333,7 +333,7 @@ def catch_up(
     starts, rows, values : ndarray of shape (c + 1,), (m,), (m,)
         Entries of the features: the arrays of a CSC matrix of b rows.
     own : ndarray of shape (c, 4 k + 2 or 6 k + 2)
-        The rows of the table with all updates but that of the last two numbers.
+        The rows of the table with all updates; the last two numbers stay.
     model : ndarray of shape (c, k) or (0, k)
         The coefficients of the model.
     scores, scores_of_mean : ndarray of shape (b, k)

@@ -325,7 +325,7 @@ class AdaptiveLBFGS:
         """Return the step size along a direction, and the updated stiffness.
 
         ``line`` has the scores of the direction, the slope of the objective, the
-        squared norm of its coefficients, and their product with those of the iterate.
+        squared norm of its coefficients, and their product with the iterate.
 
         The step size is zero if no step decreases the batch objective. The slope is of
         second order in the gradient. A slope below the squared rounding error of the

@@ -394,8 +394,8 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
     def _step_on_columns(self, batch: LinearBatch, state: ColumnState) -> ColumnState:
         """Return the state after a step on the columns of a batch.
 
-        The step is that of ``AdaptiveLBFGS`` without pairs, which would need all
-        columns, on the columns of the batch and the intercepts.
+        ``AdaptiveLBFGS`` takes the same step on these columns and the intercepts. There
+        are no pairs, because they would need all columns.
         """
         n, k, penalty, last = batch.n_rows, batch.n_scores, batch.penalty, state.last
         free = batch.fit_intercept
