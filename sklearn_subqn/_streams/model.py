@@ -131,7 +131,11 @@ class StreamModel(LinearEstimator):
 
     def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         state = self._state
-        if hasattr(self, "_coef") or not isinstance(state, ColumnState):
+        if (
+            hasattr(self, "_coef")
+            or self._columns is not None
+            or not isinstance(state, ColumnState)
+        ):
             coef: npt.NDArray[Any] = super()._coef_at(columns)
             return coef
         return self._coefficients(state.coefficients(columns))

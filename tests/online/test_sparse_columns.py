@@ -334,14 +334,18 @@ def test_projected_gradients_have_the_same_norm(k, intercept):
     assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
 
 
-def test_fits_on_own_columns_come_near_the_optimum():
-    X, y = texts(3000, d=12_000, n_words=8000, n_classes=4)
+@pytest.mark.parametrize(("d", "n_words"), [(12_000, 8000), (80_000, 40_000)])
+def test_fits_on_own_columns_come_near_the_optimum(d, n_words):
+    X, y = texts(3000, d, n_words, n_classes=4)
     used = np.unique(X.indices)
-    assert len(used) > 12_000 // 4
     exact = L1LogisticOWLQN(1e-3, l1_ratio=1e-3, tol=1e-2).fit(X[:, used], y)
     model = OnlineLBFGSClassifier(alpha=1e-3, batch_size=100, tol=0.1).fit(X, y)
     assert isinstance(model._state, ColumnState)
     assert model.objective_ < 1.05 * exact.objective_
+    # The fit leaves out columns without entries where most columns have none.
+    assert (model._columns is None) == (4 * len(used) > d)
+    few, scores = X[:20], model.decision_function(X[:20])
+    assert_allclose(scores, few @ model.coef_.T + model.intercept_, rtol=1e-6)
     before = model.coef_.copy()
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.coef_, before)
