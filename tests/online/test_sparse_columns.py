@@ -334,6 +334,24 @@ def test_projected_gradients_have_the_same_norm(k, intercept):
     assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
 
 
+def test_projections_have_room_for_all_intercepts(monkeypatch):
+    monkeypatch.setattr(FittedByColumns, "projected", 2)
+    method, rng = FittedByColumns(), np.random.default_rng(0)
+    state = method.step(batch_of(rng, k=5), method.start(np.zeros(65)))
+    assert len(state.residual) == 8
+    assert np.linalg.norm(state.residual) > 0.0
+
+
+def test_coefficients_of_earlier_batches_beyond_single_precision():
+    rows = np.arange(400)
+    first = rows < 200
+    entries = np.where(first, 1e-30, 1.0), (rows, np.where(first, 0, rows))
+    X = sparse.csr_array(entries, (400, 40_000), dtype=np.float32)
+    model = OnlineLBFGSRegressor(alpha=0.0, batch_size=10, fit_intercept=False)
+    with pytest.raises(ValueError, match="not finite as float32"):
+        model.partial_fit(X, np.where(first, 1e10, 1.0))
+
+
 @pytest.mark.parametrize(("d", "n_words"), [(12_000, 8000), (80_000, 40_000)])
 def test_fits_on_own_columns_come_near_the_optimum(d, n_words):
     X, y = texts(3000, d, n_words, n_classes=4)

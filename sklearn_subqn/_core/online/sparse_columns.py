@@ -178,7 +178,8 @@ class ColumnState:
     square, absolute : float
         Sums of squares and absolute values of the iterates stored in ``columns``.
     largest : float
-        The largest absolute value in the averages of the last batch's columns.
+        An upper bound of absolute values in the averages: the largest one after any of
+        the batches.
     frequent : ndarray of shape (f,)
         Centered columns of X, ascending.
     residual : ndarray of shape (m,) or (0,)
@@ -433,7 +434,9 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         gradient = np.empty((len(columns) if penalty.l1 else 0, k))
         dscores, at_center = np.zeros((n, k)), np.zeros(k)
         centered = np.empty(len(columns), dtype=np.uint8)
-        residual = np.zeros(self.projected)
+        # The intercepts alone need k numbers.
+        m = max(self.projected, 1 << k.bit_length()) if self.projected else 0
+        residual = np.zeros(m)
         slope, square, product, absolute = own_columns.direction(
             own,
             columns,
@@ -526,7 +529,7 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
             value=value + penalty.of_sums(square, absolute),
             square=square + after[0],
             absolute=absolute + after[1],
-            largest=largest,
+            largest=max(state.largest, largest),
             frequent=columns[centered > 0],
             residual=residual,
         )
