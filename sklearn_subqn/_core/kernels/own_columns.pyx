@@ -150,6 +150,7 @@ cdef extern from *:
         double* decay, double* w, double* mean,
     ) noexcept nogil
 
+
 def metric(
     const double[::1] h,
     const double[::1] hx,
@@ -183,15 +184,16 @@ def metric(
         Whether there are intercepts.
     center, scale : ndarray of shape (c,)
     """
-    cdef Py_ssize_t c = hx.shape[0], k = h.shape[0], m = k * max(256 // k, 1), i, j
+    cdef Py_ssize_t c = hx.shape[0], k = h.shape[0], m, i, j
     cdef bint knows = present is not None
     cdef Sums sums = Sums(n_rows, n_batches, 0.0, l2, least_share, centered, knows)
     cdef const double[::1] known = present if knows else hx
-    if hxx.shape[0] != c or known.shape[0] != c or c % k != 0:
+    if k < 1 or hxx.shape[0] != c or known.shape[0] != c or c % k != 0:
         raise ValueError("moments differ in length.")
     if center.shape[0] != c or scale.shape[0] != c:
         raise ValueError("moments and the metric differ in length.")
     # Many coefficients at once: h over and over.
+    m = k * max(256 // k, 1)
     cdef double* all_h = <double*> allocate(m * sizeof(double))
     with nogil:
         for i in range(m):
@@ -251,12 +253,10 @@ def _check(const Py_ssize_t[::1] rows, Py_ssize_t n):
             raise ValueError(f"row {rows[i]} is none of {n}.")
 
 
-def _check_table(Py_ssize_t width, Py_ssize_t k, bint has_l1, const double[::1] h):
+def _check_table(Py_ssize_t width, Py_ssize_t k, bint has_l1):
     """Raise ValueError unless a table has the width of k scores."""
     if k < 1 or width != (6 if has_l1 else 4) * k + 2:
         raise ValueError("a table has other columns.")
-    if h.shape[0] not in (0, k):
-        raise ValueError("scores and curvature differ in number.")
 
 
 cdef inline void _add(
@@ -354,10 +354,10 @@ def catch_up(
     cdef double whole = max(_weight(n_averaged), 1.0)
     cdef double square = 0.0, absolute = 0.0, own_square = 0.0, own_absolute = 0.0
     cdef double mean_square = 0.0, mean_absolute = 0.0
-    _check_table(width, k, has_l1, h)
+    _check_table(width, k, has_l1)
     if own.shape[0] != c or own.shape[1] != width or model.shape[0] not in (0, c):
         raise ValueError("there is no room for the coefficients.")
-    if free_gradient.shape[0] not in (0, k) or model.shape[1] != k:
+    if model.shape[1] != k or not {h.shape[0], free_gradient.shape[0]} <= {0, k}:
         raise ValueError("scores and intercepts differ in number.")
     if scores_of_mean.shape[0] != b or scores_of_mean.shape[1] != k:
         raise ValueError("scores differ in shape.")
@@ -483,8 +483,8 @@ def direction(
     cdef double x, v, missed
     cdef double slope = 0.0, square = 0.0, product = 0.0, size = 0.0
     cdef unsigned long long code
-    _check_table(width, k, has_l1, h)
-    if h.shape[0] != k or free_gradient.shape[0] != k or at_center.shape[0] != k:
+    _check_table(width, k, has_l1)
+    if {h.shape[0], free_gradient.shape[0], at_center.shape[0]} != {k}:
         raise ValueError("scores and intercepts differ in number.")
     if bends.shape[0] not in (0, b) or dscores.shape[0] != b:
         raise ValueError("scores differ in length.")
@@ -587,14 +587,12 @@ def step(
     cdef Sums sums = Sums(n_rows, n_batches, l1, l2, least_share, centered, has_l1)
     cdef double* at
     cdef double w, target, center, scale, square = 0.0, absolute = 0.0, largest = 0.0
-    _check_table(width, k, has_l1, h)
+    _check_table(width, k, has_l1)
     if p.shape[0] != c:
         raise ValueError("features and their steps differ in number.")
     if gradient.shape[0] != (c if has_l1 else 0) or gradient.shape[1] != k:
         raise ValueError("gradients have another shape.")
-    if h.shape[0] != k or free_gradient.shape[0] != k:
-        raise ValueError("scores and intercepts differ in number.")
-    if moved.shape[0] != k or zeroed.shape[0] != k:
+    if {h.shape[0], free_gradient.shape[0], moved.shape[0], zeroed.shape[0]} != {k}:
         raise ValueError("scores and intercepts differ in number.")
     with nogil:
         for j in range(c):
