@@ -16,7 +16,7 @@ from .._core.losses._base import Rows
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
-from .._core.online.sparse_columns import ColumnwiseLBFGS
+from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
 from .._core.solvers import History, Start, Status, size_of
 from .._estimators.estimator import store_solutions
@@ -97,9 +97,11 @@ class OnlineEstimator(StreamEstimator):
         self._begin(X, n_outputs, w0)
         stream = self._stream
         if isinstance(stream.method, ColumnwiseLBFGS):
-            # The convergence test needs the gradients of all columns anyway.
-            everywhere: Any = stream.method.on_all_columns()
-            self._stream = stream._replace(method=everywhere)
+            k, n_batches = n_outputs or 1, -(-X.shape[0] // self.batch_size)
+            n_entries = X.nnz / n_batches if sparse.issparse(X) else np.inf
+            l1 = self._penalty().l1
+            method: Any = stream.method.in_fit(X.shape[1] * k, n_entries, l1)
+            self._stream = stream._replace(method=method)
         self._columns = columns
         name = type(self).__name__
         report = Report(name, lambda w: self._stored(), None, self, task, by_gap=False)
@@ -107,11 +109,12 @@ class OnlineEstimator(StreamEstimator):
         self._stream = stream
         self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
-        w = self._state.w.astype(self._dtype).astype(np.float64)
+        w = self._state.w.astype(self._dtype, copy=False)
+        w = w.astype(np.float64, copy=False)
         if self._shift is not None:
             coef = np.atleast_2d(self.coef_).astype(np.float64)
             w = np.append(coef.T, self._shift.inward(coef, self.intercept_))
-        value = whole.value_and_gradient(w)[0]
+        value = whole.value(w)
         asked = (
             f"tol={self.tol:g}, a norm of averaged gradients relative to the first one,"
             if held_out is None
@@ -165,6 +168,8 @@ class OnlineEstimator(StreamEstimator):
     def _residual(self, state: State) -> Floats:
         """Return the residual whose running average the convergence test measures."""
         method = self._stream.method
+        if isinstance(state, ColumnState):
+            return state.residual
         if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
             return method.residual(state, float(self.alpha) * float(self.l1_ratio))
         return state.gradient
@@ -187,7 +192,7 @@ class OnlineEstimator(StreamEstimator):
         batches = equal_parts(n, -(-n // self.batch_size))
         patience = max(len(batches), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
-        average = test.start(len(self._state.w))
+        average = test.start()
         status = Status.MAX_ITER
         best, n_worse = (-np.inf, self._state), 0
         most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(batches)))
@@ -197,9 +202,10 @@ class OnlineEstimator(StreamEstimator):
         history, begin = History(), time.perf_counter()
         whole = self._batch(X, targets, weights / n, loss)
         started = bool(np.any(self._state.w[: whole.n_coef]))
+        n_params = len(self._state.w)
         # At a start from another problem's solution, scores may overflow.
         with np.errstate(all="ignore"):
-            self._record(history, whole.value_and_gradient(self._state.w)[0], 0.0)
+            self._record(history, whole.value(self._state.w), 0.0)
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
             total = 0.0
@@ -212,7 +218,7 @@ class OnlineEstimator(StreamEstimator):
                     # The residual is divided by the norm of the gradient at zero, since
                     # near the optimum the first residual is mostly sampling noise.
                     own = self._batch(X[rows], targets[rows], weights[rows], loss)
-                    at_zero = own.value_and_gradient(np.zeros_like(state.w))[1]
+                    at_zero = own.value_and_gradient(np.zeros(n_params))[1]
                     self._unit = float(np.linalg.norm(at_zero))
                 self._unit = self._unit or float(np.linalg.norm(residual))
                 average = test.step(average, residual / (self._unit or 1.0))
@@ -229,7 +235,8 @@ class OnlineEstimator(StreamEstimator):
             lowest, seconds = min(self.loss_curve_), time.perf_counter() - begin
             self._record(history, min(lowest, history.objective[-1]), seconds)
             progress = Progress(epoch, lowest, np.inf, float(epoch), seconds)
-            if report.iteration(progress, state.w):
+            # The report takes coefficients from the estimator, where it needs them.
+            if report.iteration(progress, np.empty(0)):
                 status = Status.CALLBACK
                 break
             if converged:

@@ -67,9 +67,8 @@ class StreamModel(LinearEstimator):
         if isinstance(state, ColumnState):
             if hasattr(self, "_coef"):
                 del self._coef
-            last, n_coef = state.last.w, len(state.rows)
-            self._check_stored(last[:n_coef])
-            self._set_intercept(last[n_coef:])
+            self._check_stored(np.array(state.largest))
+            self._set_intercept(state.last.w)
         else:
             self._coef, intercept = self._of_all_columns(state.w)
             self._check_stored(self._coef)
@@ -132,12 +131,14 @@ class StreamModel(LinearEstimator):
 
     def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         state = self._state
-        if hasattr(self, "_coef") or not isinstance(state, ColumnState):
+        if (
+            hasattr(self, "_coef")
+            or self._columns is not None
+            or not isinstance(state, ColumnState)
+        ):
             coef: npt.NDArray[Any] = super()._coef_at(columns)
             return coef
-        k = self._stream.n_outputs or 1
-        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
-        return self._coefficients(state.coefficients(rows))
+        return self._coefficients(state.coefficients(columns))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the pickled attributes, without the ones that can be recomputed."""

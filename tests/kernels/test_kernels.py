@@ -558,11 +558,76 @@ def test_preconditioned_vectors_are_products_with_the_centered_metric(k):
         own_columns.precondition(center, scale, free, np.append(g, [1, 1]), out)
 
 
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+@pytest.mark.parametrize("k", [1, 3])
+def test_steps_on_own_columns(k, l1, indices):
+    rng = np.random.default_rng(k)
+    c, b, l2, n_steps, length, share, eta = 4, 6, 0.1, 7.0, 2.5, 0.25, 0.5
+    columns = np.array([1, 4, 5, 8])
+    X = sparse.random_array((b, c), density=0.5, format="csc", rng=rng)
+    entries = X.indptr.astype(indices), X.indices.astype(indices), X.data
+    table = rng.random((9, (6 if l1 else 4) * k + 2))
+    table[8, 2 * k : 3 * k] = 9.0
+    table[:, -2:] = length, n_steps
+    h, u, bends = 2.0 + rng.random(k), rng.standard_normal((b, k)), rng.random((b, k))
+    settings = h, 20.0, 3.0, l1, l2, 0.5, True
+    free, own = rng.standard_normal(k), np.empty((c, table.shape[1]))
+    scores, p, residual = np.zeros((2, b, k)), np.empty((c, k)), np.zeros(2**16)
+    args = [table, columns, *settings, free, length, 0.0, n_steps, 4.0, *entries, own]
+    args += [np.empty((c, k)), *scores]
+    calls = [(own_columns.catch_up, args)]
+    sums = own_columns.catch_up(*args)
+    # No update is pending.
+    assert_allclose(own, table[columns])
+    w, mean, hx, hxx = (own[:, i * k : (i + 1) * k].copy() for i in range(4))
+    assert_allclose(scores, [X @ w, X @ mean])
+    assert_allclose([s for s, _ in sums], [np.sum(v**2) for v in (w, w, mean)])
+
+    gradient = np.empty((c if l1 else 0, k))
+    dscores, at_center, is_centered = np.zeros((b, k)), np.zeros(k), np.empty(c, "u1")
+    args = [own, columns, *settings, *entries, u, bends, free, n_steps, gradient, p]
+    args += [dscores, at_center, is_centered, residual]
+    calls.append((own_columns.direction, args))
+    present = (own[:, 4 * k : 5 * k] + (X != 0.0).T @ bends).ravel() if l1 else None
+    slope, *_ = own_columns.direction(*args)
+    center, scale = np.empty((2, c * k))
+    moments = (hx + X.T @ bends).ravel(), (hxx + X.power(2).T @ bends).ravel(), present
+    own_columns.metric(h, *moments, 20.0, 3.0, l2, 0.5, True, center, scale)
+    center, scale = center.reshape(c, k), scale.reshape(c, k)
+    g = l2 * w + X.T @ u
+    assert_allclose(p, -scale * (g - center * free))
+    assert_allclose(dscores, X @ p)
+    assert_allclose(at_center, np.sum(center * p, axis=0))
+    assert_allclose(slope, np.sum(g * p))
+    assert_allclose(np.sum(residual**2), np.sum(scale * (g - center * free) ** 2))
+    assert_array_equal(is_centered, center.any(axis=1))
+    assert is_centered[3]
+
+    moved, zeroed = np.zeros((2, k))
+    args = [own, *settings, gradient, p, eta, share, length, n_steps, False, free]
+    args += [moved, zeroed]
+    calls.append((own_columns.step, args))
+    own_columns.step(*args)
+    new = w + eta * p
+    new = np.sign(new) * np.maximum(np.abs(new) - l1 * eta * scale, 0.0)
+    assert_allclose(own[:, :k], new)
+    assert_allclose(own[:, k : 2 * k], mean + share * (new - mean))
+    assert_allclose(moved, np.sum(center * (new - w), axis=0) * (l1 > 0.0))
+    for kernel, args in calls if k > 1 and l1 else []:
+        for i, arg in enumerate(args):
+            if isinstance(arg, np.ndarray):
+                with pytest.raises(
+                    ValueError, match=r"differ|other|room|shape|none|in \["
+                ):
+                    kernel(*args[:i], arg[:-1], *args[i + 1 :])
+
+
 def test_exchanged_rows_are_others():
-    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3)
+    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3).T.copy()
     own_columns.exchange(table, np.array([4, 0, 2]), values)
     assert_array_equal(table, [[1, 4], [0, 0], [2, 5], [0, 0], [0, 3]])
-    assert_array_equal(values, np.zeros((2, 3)))
+    assert_array_equal(values, np.zeros((3, 2)))
     with pytest.raises(ValueError, match="differ in shape"):
         own_columns.exchange(table, np.array([4, 0]), values)
     with pytest.raises(ValueError, match="is none of"):

@@ -277,13 +277,13 @@ def test_convergence_is_that_of_the_averaged_gradient():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(500, Q))
     test = ConvergenceTest(tol=0.8, patience=5, window=50.0)
-    state = test.start(Q)
+    state = test.start()
     assert not test.passed(state)
     for gradient in noise:
         state = test.step(state, gradient)
     assert test.passed(state)
     assert np.linalg.norm(noise, axis=1).min() > 0.1
-    state = test.start(Q)
+    state = test.start()
     for gradient in noise + 1.0:
         state = test.step(state, gradient)
     assert not test.passed(state)
@@ -291,7 +291,7 @@ def test_convergence_is_that_of_the_averaged_gradient():
 
 def test_convergence_needs_patience_without_interruption():
     test = ConvergenceTest(tol=1e-3, patience=3, window=1.0)
-    state = test.start(1)
+    state = test.start()
     for size, passed in zip([0, 0, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 0], strict=True):
         state = test.step(state, np.array([float(size)]))
         assert test.passed(state) == bool(passed)
@@ -299,8 +299,8 @@ def test_convergence_needs_patience_without_interruption():
 
 def test_the_average_of_gradients_has_no_bias_from_its_start():
     test = ConvergenceTest(tol=1.0001, patience=1, window=100.0)
-    assert test.passed(test.step(test.start(1), np.array([1.0])))
-    assert not test.passed(test.step(test.start(1), np.array([1.001])))
+    assert test.passed(test.step(test.start(), np.array([1.0])))
+    assert not test.passed(test.step(test.start(), np.array([1.001])))
 
 
 def test_hyperparameters_by_name():

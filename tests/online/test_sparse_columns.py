@@ -20,11 +20,13 @@ from sklearn_subqn import (
 from sklearn_subqn._core.online import sparse_columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_metric import make_metric
+from sklearn_subqn._core.online.batch import SparseRows
 from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
 from sklearn_subqn._core.online.sparse_columns import (
     Columns,
     ColumnState,
     ColumnwiseLBFGS,
+    FittedByColumns,
 )
 
 
@@ -91,7 +93,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
         values = rng.standard_normal((len(rows), 3))
         if i % 7 == seed:
             kept.append((table, plain.copy()))
-        table = table.put(rows, values.T.copy())
+        table = table.put(rows, values.copy())
         plain[rows] = values
         asked = np.flatnonzero(rng.random(100) < 0.5)
         assert_array_equal(table.whole()[asked], plain[asked])
@@ -99,7 +101,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
     for earlier, content in kept[::-1]:
         assert_array_equal(earlier.whole(), content)
         rows = np.array([3, 5])
-        other = earlier.put(rows, np.zeros((3, 2)))
+        other = earlier.put(rows, np.zeros((2, 3)))
         assert_array_equal(earlier.whole(), content)
         content[rows] = 0.0
         assert_array_equal(other.whole(), content)
@@ -110,7 +112,7 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     table = first = Columns(np.zeros((100, 3)))
     rows = np.arange(10)
     for _ in range(30):
-        table = table.put(rows, np.ones((3, 10)))
+        table = table.put(rows, np.ones((10, 3)))
     noted, later = 0, first
     while later._next is not None:
         later, changed, _ = later._next
@@ -118,20 +120,14 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     assert 0 < noted <= 100
 
 
-@pytest.mark.parametrize("k", [None, 3])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_a_batch_of_its_own_columns_is_the_same(k, intercept):
+def test_entries_of_own_columns_make_the_batch():
     rng = np.random.default_rng(0)
-    batch = batch_of(rng, n=5, k=k, intercept=intercept, alpha=0.0)
-    rows, own = batch.own_columns(np.empty(0, dtype=np.intp))
-    c = batch.n_coef
-    w = rng.standard_normal(c + (k or 1) * intercept)
-    short = np.concatenate([w[rows], w[c:]])
-    value, gradient = batch.value_and_gradient(w)
-    assert_allclose(own.value_and_gradient(short)[0], value)
-    assert len(rows) < c
-    assert_allclose(own.gradient(short), gradient[np.r_[rows, c : len(w)]])
-    assert np.all(np.delete(gradient[:c], rows) == 0.0)
+    X = sparse.random_array((5, 12), density=0.2, format="csr", rng=rng)
+    others = np.array([2, 7])
+    columns, (starts, rows, values) = SparseRows.of(X).own_columns(others)
+    assert_array_equal(columns, np.union1d(X.indices, others))
+    own = sparse.csc_array((values, rows, starts), (5, len(columns)))
+    assert_array_equal(own.toarray(), X.toarray()[:, columns])
 
 
 @pytest.mark.parametrize("k", [None, 3])
@@ -204,8 +200,9 @@ def test_thresholds_of_columns_without_entries_are_made_up_for(k, l1_ratio):
         # Absent columns take the way of all steps at once, with the metric of its end.
         assert_allclose(whole.iterate, state.iterate, atol=0.02 if t > 5 else 0.2)
         n_zero += np.count_nonzero(whole.w == 0.0)
-        rows = np.arange(12 * (k or 1))
-        assert_array_equal(by_columns.coefficients(rows), whole.w[rows])
+        coef = by_columns.coefficients(np.arange(12)).ravel()
+        assert_array_equal(coef, whole.w[: len(coef)])
+        assert_array_equal(by_columns.w, whole.w)
     assert n_zero > 60
 
 
@@ -313,6 +310,67 @@ def test_fit_and_warm_starts_of_wide_data():
     assert numbers.score(X, y) > 0.1
 
 
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_projected_gradients_have_the_same_norm(k, intercept):
+    rng = np.random.default_rng(0)
+    one, other = AsColumnwise(memory=0), FittedByColumns()
+    w0 = np.zeros(12 * (k or 1) + (k or 1) * intercept)
+    state, by_columns = one.start(w0), other.start(w0)
+    options = {"k": k, "alpha": 0.1, "intercept": intercept}
+    for _ in range(4):
+        batch = batch_of(rng, density=1.0, **options)
+        state, by_columns = one.step(batch, state), other.step(batch, by_columns)
+        norm = np.linalg.norm(one.residual(state, 0.0))
+        assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
+    # The penalty's gradients in two batches without a column are added later.
+    for _ in range(2):
+        by_columns = other.step(batch_of(rng, density=0.0, **options), by_columns)
+    batch, whole = batch_of(rng, density=1.0, **options), by_columns.whole()
+    state, by_columns = one.step(batch, whole), other.step(batch, by_columns)
+    gradient, c = state.gradient.copy(), batch.n_coef
+    gradient[:c] += 2.0 * batch.penalty.l2 * whole.iterate[:c]
+    norm = np.linalg.norm(state.metric.root(state.metric.diagonal(gradient)))
+    assert np.linalg.norm(by_columns.residual) == pytest.approx(norm)
+
+
+def test_projections_have_room_for_all_intercepts(monkeypatch):
+    monkeypatch.setattr(FittedByColumns, "projected", 2)
+    method, rng = FittedByColumns(), np.random.default_rng(0)
+    state = method.step(batch_of(rng, k=5), method.start(np.zeros(65)))
+    assert len(state.residual) == 8
+    assert np.linalg.norm(state.residual) > 0.0
+
+
+def test_coefficients_of_earlier_batches_beyond_single_precision():
+    rows = np.arange(400)
+    first = rows < 200
+    entries = np.where(first, 1e-30, 1.0), (rows, np.where(first, 0, rows))
+    X = sparse.csr_array(entries, (400, 40_000), dtype=np.float32)
+    model = OnlineLBFGSRegressor(alpha=0.0, batch_size=10, fit_intercept=False)
+    with pytest.raises(ValueError, match="not finite as float32"):
+        model.partial_fit(X, np.where(first, 1e10, 1.0))
+
+
+@pytest.mark.parametrize(("d", "n_words"), [(12_000, 8000), (80_000, 40_000)])
+def test_fits_on_own_columns_come_near_the_optimum(d, n_words):
+    X, y = texts(3000, d, n_words, n_classes=4)
+    used = np.unique(X.indices)
+    exact = L1LogisticOWLQN(1e-3, l1_ratio=1e-3, tol=1e-2).fit(X[:, used], y)
+    model = OnlineLBFGSClassifier(alpha=1e-3, batch_size=100, tol=0.1).fit(X, y)
+    assert isinstance(model._state, ColumnState)
+    assert model.objective_ < 1.05 * exact.objective_
+    # The fit leaves out columns without entries where most columns have none.
+    assert (model._columns is None) == (4 * len(used) > d)
+    few, scores = X[:20], model.decision_function(X[:20])
+    assert_allclose(scores, few @ model.coef_.T + model.intercept_, rtol=1e-6)
+    before = model.coef_.copy()
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.coef_, before)
+    model.partial_fit(X[:100], y[:100])
+    assert 0.0 < np.abs(model.coef_ - before).max() < 0.5 * np.abs(before).max()
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
@@ -389,7 +447,7 @@ def test_failures_leave_wide_models_as_they_were(monkeypatch):
     X, y = texts(600)
     model = OnlineLBFGSClassifier(batch_size=100).partial_fit(X, y, [0, 1])
     coef, t = model.coef_, model.t_
-    step = AdaptiveLBFGS.step
+    step = ColumnwiseLBFGS.step
 
     def fails(method, batch, state):
         # The first five batches succeed.
@@ -397,7 +455,7 @@ def test_failures_leave_wide_models_as_they_were(monkeypatch):
             raise FloatingPointError("so it is")
         return step(method, batch, state)
 
-    monkeypatch.setattr(AdaptiveLBFGS, "step", fails)
+    monkeypatch.setattr(ColumnwiseLBFGS, "step", fails)
     with pytest.raises(ValueError, match=r"diverged at batch 12: so it is"):
         model.partial_fit(X, y)
     assert model.t_ == t

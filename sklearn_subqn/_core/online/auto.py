@@ -89,6 +89,12 @@ class AutoState(State):
     size: float = 0.0
     began: int = 0
 
+    @property
+    def measures(self) -> bool:
+        """Whether the next batch measures the curvature."""
+        since = self.n_steps - self.began
+        return since < SETTINGS.block_batches or since % SETTINGS.measured_every == 0
+
     def known(self) -> AutoState:
         """Return the initial state of a stream that starts from a good model.
 
@@ -184,10 +190,7 @@ class AdaptiveLBFGS:
         batch.adjoint(batch.dual(z), gradient)
 
         moments = state.moments
-        since = state.n_steps - state.began
-        measured = (
-            since < SETTINGS.block_batches or since % SETTINGS.measured_every == 0
-        )
+        measured = state.measures
         if moments is None or measured:
             moments = add_moments(batch, curvature.diagonal(), moments)
         metric = state.metric
@@ -204,13 +207,20 @@ class AdaptiveLBFGS:
 
         size = max(state.size, value, 0.0 if state.size else batch.risk(0.0 * z))
         p, slope = _direction(metric, gradient)
-        eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope, size)
+        coef, step = w[: batch.n_coef], p[: batch.n_coef]
+        sums = slope, float(step @ step), float(coef @ step)
+        line = batch.scores(p), *sums
+        eta, stiffness = self._length(batch, state, z, risk, curvature, line, size)
         if penalty.l1:
             new = w + metric.times(eta).proximal(w, gradient, penalty.l1)
         else:
             new = w + eta * p
 
-        average = self._averaged(batch, state.average, new, value, risk)
+        mean, of_model = state.average.mean, (risk, value)
+        if state.average.n:
+            risk = batch.risk(batch.scores(mean))
+            of_model = risk, risk + penalty.value(mean[: batch.n_coef])
+        average = self._averaged(state.average, new, batch.n_rows, value, *of_model)
         if average.level.alarms:
             return self._anew(state, new, value, gradient, eta)
 
@@ -270,18 +280,18 @@ class AdaptiveLBFGS:
 
     def _averaged(
         self,
-        batch: LinearBatch,
         average: Average,
         new: Floats,
+        n_rows: int,
         value: float,
         risk: float,
+        there: float,
     ) -> Average:
-        """Return the average after a step to ``new``, from an objective ``value``."""
-        mean, there = average.mean, value
-        if average.n:
-            risk = batch.risk(batch.scores(mean))
-            there = risk + batch.penalty.value(mean[: batch.n_coef])
-        level = average.level.then(risk, batch.n_rows)
+        """Return the average after a step to ``new``, from an objective ``value``.
+
+        ``risk`` and ``there`` are loss and objective of the batch at the model.
+        """
+        level = average.level.then(risk, n_rows)
         if not self.average:
             n_steps = average.n_steps + 1
             return Average(new, 0, n_steps, average.clock + 1.0, level=level)
@@ -310,22 +320,22 @@ class AdaptiveLBFGS:
         scores: Floats,
         risk: float,
         curvature: Curvature,
-        p: Floats,
-        slope: float,
+        line: tuple[Floats, float, float, float],
         size: float,
     ) -> tuple[float, float]:
-        """Return the step size along p, and the updated stiffness.
+        """Return the step size along a direction, and the updated stiffness.
+
+        ``line`` has the scores of the direction, the slope of the objective, the
+        squared norm of its coefficients, and their product with the iterate.
 
         The step size is zero if no step decreases the batch objective. The slope is of
         second order in the gradient. A slope below the squared rounding error of the
         gradient counts as zero, as at the optimum of batches of one class.
         """
+        dscores, slope, square, product = line
         if not slope < -(ROUNDED**2) * size:
             return 0.0, state.stiffness
-        penalty = batch.penalty
-        coef, step = state.iterate[: batch.n_coef], p[: batch.n_coef]
-        dscores = batch.scores(p)
-        square = penalty.l2 * float(step @ step)
+        square *= batch.penalty.l2
         bend = float(np.vdot(curvature.apply(dscores.copy()), dscores)) + square
         own = bend / -slope
         stiffness = own
@@ -341,7 +351,7 @@ class AdaptiveLBFGS:
             eta /= stiffness
         if own > 0.0:
             eta = min(eta, 1.0 / own)
-        linear = penalty.l2 * float(coef @ step)
+        linear = batch.penalty.l2 * product
         for _ in range(MOST_STEPS):
             rise = batch.risk(scores + eta * dscores) - risk
             rise += eta * (linear + 0.5 * eta * square)

@@ -41,8 +41,13 @@ class Penalty:
 
     def value(self, coef: Floats) -> float:
         """Return the penalty of coefficients of shape (c,)."""
-        value = 0.5 * self.l2 * float(coef @ coef)
-        return value + self.l1 * float(np.abs(coef).sum()) if self.l1 else value
+        absolute = float(np.abs(coef).sum()) if self.l1 else 0.0
+        return self.of_sums(float(coef @ coef), absolute)
+
+    def of_sums(self, square: float, absolute: float) -> float:
+        """Return the penalty from sums of squares and of absolute values."""
+        value = 0.5 * self.l2 * square
+        return value + self.l1 * absolute if self.l1 else value
 
     def gradient(self, coef: Floats) -> Floats:
         """Return a subgradient, of shape (c,); that of |w_j| at zero is zero."""
@@ -97,12 +102,22 @@ class SparseRows:
         arrays = self._indptr, self._indices, self._data
         products.add_adjoint(*arrays, power, u, total.reshape(-1, u.shape[1]))
 
-    def own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
-        """Return the columns with entries or in ``others``, and their rows."""
-        columns, indices = distinct_columns(self._indices, self.shape[1], others)
-        indices = indices.astype(self._indptr.dtype, copy=False)
-        rows = SparseRows(self._data, indices, self._indptr, len(columns))
-        return columns, rows
+    def own_columns(self, others: Rows) -> tuple[Rows, tuple[Any, Any, Any]]:
+        """Return the columns with entries or in ``others``, and their entries.
+
+        The columns ascend. The entries are the arrays of a CSC matrix: first places of
+        the columns with the end, rows, and values.
+        """
+        columns, places = distinct_columns(self._indices, self.shape[1], others)
+        places = places.astype(self._indptr.dtype, copy=False)
+        starts = np.zeros(len(columns) + 1, dtype=places.dtype)
+        products.count(places, starts[:-1])
+        np.cumsum(starts[:-1], out=starts[:-1])
+        starts[-1] = len(places)
+        rows, values = np.empty_like(places), np.empty_like(self._data)
+        matrix = self._indptr, places, self._data
+        products.to_columns(*matrix, 0, starts[:-1], rows, values)
+        return columns, (starts, rows, values)
 
 
 class LinearBatch:
@@ -126,6 +141,8 @@ class LinearBatch:
     ----------
     n_rows, n_coef, n_scores : int
         Numbers of rows, of coefficients, and of scores per row.
+    shape : tuple of int
+        The shape of scores, (b,) or (b, k).
     n_entries : int
         Number of stored entries of X.
     is_sparse : bool
@@ -154,7 +171,12 @@ class LinearBatch:
         self._loss = loss
         self._n_outputs = n_outputs
         self.n_scores = n_outputs or 1
+        self.shape = (self.n_rows,) if n_outputs is None else (self.n_rows, n_outputs)
         self.n_coef = X.shape[1] * self.n_scores
+
+    def value(self, w: Floats) -> float:
+        """Return J(w, X_t)."""
+        return self.risk(self.scores(w)) + self.penalty.value(w[: self.n_coef])
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return J(w, X_t) and its gradient of shape (q,)."""
@@ -215,25 +237,10 @@ class LinearBatch:
             total[c:] += u.sum(axis=0)
         return total
 
-    def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
-        """Return the coefficients of a sparse batch, and the batch restricted to them.
-
-        The columns are those with entries in the batch, and ``others``; coefficients
-        are ascending. The parameters of the restricted batch are these coefficients,
-        followed by the intercepts, and its penalty covers only these coefficients.
-        """
-        k = self.n_scores
-        columns, own = self._X.own_columns(others)
-        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
-        return rows, LinearBatch(
-            own,
-            self._targets,
-            self._weights,
-            self._loss,
-            self.penalty,
-            self.fit_intercept,
-            self._n_outputs,
-        )
+    def own_columns(self, others: Rows) -> tuple[Rows, tuple[Any, Any, Any]]:
+        """Return the columns of a sparse batch and their entries, as ``SparseRows``."""
+        columns, entries = self._X.own_columns(others)
+        return columns, entries
 
     def risk(self, scores: Floats) -> float:
         """Return the weighted loss at scores."""

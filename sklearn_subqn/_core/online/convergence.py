@@ -49,9 +49,9 @@ class ConvergenceTest:
     patience: int = 10
     window: float = 10.0
 
-    def start(self, n_params: int) -> GradientAverage:
+    def start(self) -> GradientAverage:
         """Return the state before the first batch."""
-        return GradientAverage(np.zeros(n_params))
+        return GradientAverage(np.zeros(1))
 
     def step(self, state: GradientAverage, gradient: Floats) -> GradientAverage:
         """Return the state after the gradient of one more batch."""
