@@ -233,21 +233,28 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
 def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
     """Return the rule for a loss of numbers, in the unit of the numbers.
 
+    Objects with bounded slopes have the rule of Huber's loss, or of the absolute error if
+    they have kinks, and other objects the rule of squares.
+
     Parameters
     ----------
-    loss : str or Loss
+    loss : str, DualLoss or Loss
     y : ndarray of shape (n,) or (n, m)
     weights : ndarray of shape (n,)
         Weights that sum to one.
     epsilon : float
         The absolute residual above which "huber" is linear.
     """
-    squares, norm = _K.get(loss if isinstance(loss, str) else "", _K["squared_error"])
-    if loss in ("absolute_error", "quantile", "epsilon_insensitive"):
-        return Rule(squares / target_deviation(y, weights), norm)
+    steepest, name = epsilon if loss == "huber" else 1.0, loss
+    if not isinstance(loss, str):
+        steepest = getattr(getattr(loss, "set", None), "largest", np.inf)
+        bounded = "huber" if getattr(loss, "smooth", True) else "absolute_error"
+        name = bounded if steepest < np.inf and y.ndim == 1 else "squared_error"
+    squares, norm = _K.get(name, _K["squared_error"])
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
-    if loss == "huber":
-        # Slopes are at most epsilon, so the loss resembles epsilon times the absolute
-        # error.
-        return Rule(squares * min(1.0, epsilon / unit), norm * min(unit, epsilon))
+    if name in ("absolute_error", "quantile", "epsilon_insensitive"):
+        return Rule(squares * steepest / unit, norm * steepest)
+    if name == "huber":
+        # The loss resembles epsilon times the absolute error.
+        return Rule(squares * min(1.0, steepest / unit), norm * min(unit, steepest))
     return Rule(squares, norm * unit)

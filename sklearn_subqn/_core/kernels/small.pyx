@@ -44,11 +44,11 @@ from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
 from .sums cimport Sum, add_all, result
 
 cdef enum:
-    # Limits on the centers, on the steps for each center, and on the trials of a line
-    # search.
+    # Limits on the centers, and on the trials of a line search.
     MOST_CENTERS = 60
-    MOST_STEPS = 100
     MOST_TRIALS = 60
+    # Limit on the steps for each center. docs/constants.md has the figures.
+    MOST_STEPS = 100
     # Limit on the columns of the first working set.
     MOST_FIRST = 200
     # Limit on the steps with a Hessian at a given scale that do not halve the gap.
@@ -64,7 +64,7 @@ cdef enum:
 cdef double LEFT = 1e-2, LEFT_SMOOTH = 0.3
 
 # The slope at a unit step of a smooth loss, relative to the slope at its start, is at
-# most this (Nocedal and Wright 2006, eq. 3.6b).
+# most this (Nocedal and Wright 2006, eq. 3.7b). docs/constants.md has the figures.
 cdef double LEFT_UNIT = 0.5
 
 # Inner problems are solved to a twentieth of the outer gap.
