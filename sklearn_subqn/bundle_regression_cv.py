@@ -53,11 +53,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     cv : int, "loo", cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
         consecutive samples. "loo" or ``LeaveOneOut()`` leaves out one sample of
-        positive weight after the other. With ``loss="squared_error"``,
-        ``penalty="l2"``, ``solver="auto"``, ``refit=True`` and the scores
-        "neg_mean_squared_error", "neg_mean_absolute_error" and
-        "neg_root_mean_squared_error" all of these fits take one singular value
-        decomposition [1]_.
+        positive weight after the other; all of them count the same in the mean
+        score. With ``loss="squared_error"``, ``penalty="l2"``, ``solver="auto"``,
+        ``refit=True`` and the scores "neg_mean_squared_error",
+        "neg_mean_absolute_error" and "neg_root_mean_squared_error" all of these fits
+        take one singular value decomposition [1]_.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
         for ``loss="quantile"``, averaged over several quantiles, and otherwise

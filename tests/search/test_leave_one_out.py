@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import LeaveOneOut
 
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
+from sklearn_subqn._search.each_row import EachRow
 
 MEAN_SQUARES = "neg_mean_squared_error"
 SCORES = (MEAN_SQUARES, "neg_mean_absolute_error", "neg_root_mean_squared_error")
@@ -88,6 +89,13 @@ def test_scikit_learns_splitter_and_rows_without_weight():
     one = np.eye(30)[0]
     with pytest.raises(ValueError, match="at least two rows of positive weight"):
         BMRMRegressorCV(4, cv="loo").fit(X, y, sample_weight=one)
+
+
+def test_folds_are_a_sequence():
+    folds = EachRow(np.array([2, 5, 7]))
+    expected = [([5, 7], [2]), ([2, 7], [5]), ([2, 5], [7])]
+    assert [(a.tolist(), b.tolist()) for a, b in folds] == expected
+    assert [each.tolist() for each in folds[-1]] == [[2, 5], [7]]
 
 
 def test_without_a_proof_each_fold_is_fitted():
