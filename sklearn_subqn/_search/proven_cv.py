@@ -90,8 +90,8 @@ def _has_probabilities(estimator: Any) -> bool:
 
 def _score_name(estimator: Any) -> Any:
     """Return the name of the score, or of the default score."""
-    if estimator.scoring is not None:
-        return estimator.scoring
+    if (scoring := estimator._scored_by()) is not None:
+        return scoring
     if is_classifier(estimator):
         return "accuracy"
     loss = estimator.loss

@@ -91,6 +91,16 @@ def test_scikit_learns_splitter_and_rows_without_weight():
         BMRMRegressorCV(4, cv="loo").fit(X, y, sample_weight=one)
 
 
+def test_intervals_are_searched_by_mean_squares_too():
+    X, y, _ = data(8, 2)
+    default, named = (
+        BMRMRegressorCV((1e-2, 1.0), cv="loo", scoring=scoring, search_tol=0.2)
+        for scoring in (None, MEAN_SQUARES)
+    )
+    assert default.fit(X, y).alpha_ == named.fit(X, y).alpha_
+    assert np.array_equal(default.score_bounds_, named.score_bounds_)
+
+
 def test_folds_are_a_sequence():
     folds = EachRow(np.array([2, 5, 7]))
     expected = [([5, 7], [2]), ([2, 7], [5]), ([2, 5], [7])]
