@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -53,11 +52,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     cv : int, "loo", cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
         consecutive samples. "loo" or ``LeaveOneOut()`` leaves out one sample of
-        positive weight after the other. With ``loss="squared_error"``,
-        ``penalty="l2"``, ``solver="auto"``, ``refit=True`` and the scores
-        "neg_mean_squared_error", "neg_mean_absolute_error" and
-        "neg_root_mean_squared_error" all of these fits take one singular value
-        decomposition [1]_.
+        positive weight after the other; all of them count the same in the mean
+        score. With ``loss="squared_error"``, ``penalty="l2"``, ``solver="auto"``,
+        ``refit=True`` and the scores "neg_mean_squared_error",
+        "neg_mean_absolute_error" and "neg_root_mean_squared_error" all of these fits
+        take one singular value decomposition [1]_.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
         for ``loss="quantile"``, averaged over several quantiles, and otherwise
@@ -364,19 +363,15 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         return LeaveOneOut() if self._leaves_one_out() else super()._splitter(y)
 
     def _scored_by(self) -> Any:
-        """Return ``scoring``, or a score of one sample where R² is not defined."""
+        # R² is not defined for one sample.
         has_r2 = self.loss != "quantile" and variance_power(self) is None
         if self.scoring is None and has_r2 and self._leaves_one_out():
             return "neg_mean_squared_error"
         return self.scoring
 
     def _scorer(self, classes: Any) -> Any:
-        scoring = self._scored_by()
-        if scoring is None:
-            return _default_score
-        if self.scoring is None:
-            return get_scorer(scoring)
-        return super()._scorer(classes)
+        has_name = self._scored_by() is not None
+        return super()._scorer(classes) if has_name else _default_score
 
     def _searched(
         self,

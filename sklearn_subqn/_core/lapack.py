@@ -38,10 +38,10 @@ svd = _of_finite(np.linalg.svd)
 
 @_of_finite
 def is_definite(matrix: Any, share: float = 0.0) -> bool:
-    """Whether a Cholesky factor proves a matrix positive definite.
+    """Whether a Cholesky factor proves that a symmetric matrix is positive definite.
 
-    It also proves that the least eigenvalue is above a fraction of the largest one, in
-    a fifth of the time of computing eigenvalues.
+    True means that its least eigenvalue is above ``share`` times the largest one. The
+    factor takes a fifth of the time of eigenvalues.
     """
     # The largest column sum bounds the largest eigenvalue.
     shift = share * float(np.abs(matrix).sum(axis=0).max(initial=0.0))

@@ -64,18 +64,20 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
         copied = not X.flags.c_contiguous or X.dtype != np.float64
         step = max(1, BLOCK_SIZE // (max(d, 1) if several or copied else 16))
     for i in range(0, n, step):
-        rows, found = X[i : i + step], scores[i : i + step]
+        found = scores[i : i + step]
         if is_sparse:
             plain = safe_sparse_dot(X, coef.T, dense_output=True)
             found[:] = plain.reshape(found.shape)
             sizes = np.asarray(absolute(X) @ largest)
         else:
-            rows, sizes = np.ascontiguousarray(rows, np.float64), np.empty(len(rows))
+            rows = np.ascontiguousarray(X[i : i + step], np.float64)
+            plain, sizes = np.empty((2, len(rows)))
+            factors = largest if several else dense[0]
+            products.multiply_with_sizes(rows, factors, plain, sizes)
             if several:
                 np.matmul(rows, dense.T, out=found)
-                products.multiply_with_sizes(rows, largest, None, sizes)
             else:
-                products.multiply_with_sizes(rows, dense[0], found[:, 0], sizes)
+                found[:, 0] = plain
         found += intercept
         products.round_rows(sizes, least, 2.0 * ROUNDED, found)
     return scores.reshape(n, *coef.shape[:-1])

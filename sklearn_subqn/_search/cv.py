@@ -263,10 +263,15 @@ class SearchCV(WarmPaths):
         """Return the splitter of rows into folds."""
         return check_cv(self.cv, y, classifier=is_classifier(self))
 
+    def _scored_by(self) -> Any:
+        """Return ``scoring``, or the score that takes its place."""
+        return self.scoring
+
     def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
         """Return the scorer of models on folds, for the classes of all samples."""
-        own = own_scorer(self.scoring, is_classifier(self))
-        scorer = check_scoring(self, scoring=own or self.scoring)
+        scoring = self._scored_by()
+        own = own_scorer(scoring, is_classifier(self))
+        scorer = check_scoring(self, scoring=own or scoring)
         return scorer if classes is None else with_classes(scorer, classes)
 
     def _search_interval(

@@ -49,6 +49,7 @@ class EachRow(Sequence[Split]):
         return len(self.rows)
 
     def __getitem__(self, fold: Any) -> Any:
+        fold = range(len(self))[fold]
         return np.delete(self.rows, fold), self.rows[fold : fold + 1]
 
 

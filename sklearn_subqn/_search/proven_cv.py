@@ -97,8 +97,8 @@ def check_score(estimator: Any) -> None:
 
 def _score_name(estimator: Any) -> Any:
     """Return the name of the score, or of the default score."""
-    if estimator.scoring is not None:
-        return estimator.scoring
+    if (scoring := estimator._scored_by()) is not None:
+        return scoring
     if is_classifier(estimator):
         return "accuracy"
     loss = estimator.loss

@@ -6,6 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import LeaveOneOut
 
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
+from sklearn_subqn._search.each_row import EachRow
 
 MEAN_SQUARES = "neg_mean_squared_error"
 SCORES = (MEAN_SQUARES, "neg_mean_absolute_error", "neg_root_mean_squared_error")
@@ -88,6 +89,23 @@ def test_scikit_learns_splitter_and_rows_without_weight():
     one = np.eye(30)[0]
     with pytest.raises(ValueError, match="at least two rows of positive weight"):
         BMRMRegressorCV(4, cv="loo").fit(X, y, sample_weight=one)
+
+
+def test_intervals_are_searched_by_mean_squares_too():
+    X, y, _ = data(8, 2)
+    default, named = (
+        BMRMRegressorCV((1e-2, 1.0), cv="loo", scoring=scoring, search_tol=0.2)
+        for scoring in (None, MEAN_SQUARES)
+    )
+    assert default.fit(X, y).alpha_ == named.fit(X, y).alpha_
+    assert np.array_equal(default.score_bounds_, named.score_bounds_)
+
+
+def test_folds_are_a_sequence():
+    folds = EachRow(np.array([2, 5, 7]))
+    expected = [([5, 7], [2]), ([2, 7], [5]), ([2, 5], [7])]
+    assert [(a.tolist(), b.tolist()) for a, b in folds] == expected
+    assert [each.tolist() for each in folds[-1]] == [[2, 5], [7]]
 
 
 def test_without_a_proof_each_fold_is_fitted():

@@ -4,7 +4,7 @@ SciPy would copy a sparse float32 matrix to float64 for each product.
 """
 
 from .compressed cimport check_all, check_lines, check_some
-from .dense_rows cimport dense_forward, dense_round, dense_sizes
+from .dense_rows cimport dense_round, dense_with_sizes
 from .rows cimport (
     add_sparse_row,
     index,
@@ -18,10 +18,6 @@ from .standard cimport memset, sqrt
 
 # Minimum number of terms of a partial sum.
 cdef Py_ssize_t _SUMMED = 256
-
-# Numbers of 16 KB, half of the first cache of most processors: scores of 200,000 x 50
-# take .6 of the time of two passes (everyday.py).
-cdef Py_ssize_t _CACHED = 2048
 
 
 def multiply(
@@ -75,24 +71,16 @@ def multiply_several(
 def multiply_with_sizes(
     const double[:, ::1] X, const double[::1] coef, double[::1] out, double[::1] sizes
 ):
-    """Write |X| times |coef| to ``sizes``, and X times ``coef`` to ``out`` if given."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i = 0, m
-    cdef bint wanted = out is not None
-    if sizes.shape[0] != n or coef.shape[0] != d or (wanted and out.shape[0] != n):
+    """Write X times ``coef`` to ``out``, and |X| times |coef| to ``sizes``."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
+    if sizes.shape[0] != n or coef.shape[0] != d or out.shape[0] != n:
         raise ValueError("rows, coefficients and products differ in length.")
     if d == 0:
         sizes[:] = 0.0
-        if wanted:
-            out[:] = 0.0
-        return
-    with nogil:
-        while i < n:
-            # These rows are in the first cache when they are read again.
-            m = min(n - i, max(1, _CACHED // d))
-            if wanted:
-                dense_forward(&X[i, 0], m, d, d, &coef[0], &out[i], 1)
-            dense_sizes(&X[i, 0], m, d, &coef[0], &sizes[i])
-            i += m
+        out[:] = 0.0
+    elif n:
+        with nogil:
+            dense_with_sizes(&X[0, 0], n, d, &coef[0], &out[0], &sizes[0])
 
 
 def round_rows(

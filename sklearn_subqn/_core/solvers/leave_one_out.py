@@ -34,8 +34,8 @@ from ..rounding import EPS, rounding
 from ..rows.row_views import dense_rows
 from .squares_path import is_least_squares
 
-# Sparse features become dense for the decomposition, where they have at most 2^26
-# entries, or half a gigabyte.
+# Sparse features become dense for the decomposition if they then have at most 2^26
+# entries, or half a gigabyte. docs/constants.md has the figures.
 _MOST_ENTRIES = 1 << 26
 
 
