@@ -238,7 +238,7 @@ class ConditionalRandomField(StructuredEstimator):
         joint_feature(x, y)>)`` over all structures y that x may have, and its gradient
         by w: the mean of ``joint_feature(x, y)`` by the probabilities of y, in a form
         that ``joint_feature`` may return. w is a read-only array of shape (d,). Both
-        have to be exact, since the bounds depend on them.
+        have to be exact up to rounding in float64, since the bounds depend on them.
     argmax : callable or None, default=None
         ``argmax(x, w)`` returns the structure with the largest ``<w, joint_feature(x,
         y)>``. Only ``predict`` and ``score`` use it.

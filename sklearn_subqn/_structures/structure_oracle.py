@@ -311,17 +311,17 @@ class LogPartitionOracle(StructureOracle):
                 f"{name} must return a tuple of value and gradient, got {found!r} for "
                 f"sample {index}."
             )
-        value, mean = found
-        if not isinstance(value, numbers.Real) or not (
-            -LARGEST_VALUE <= float(value) <= LARGEST_VALUE
-        ):
+        # Libraries that differentiate return arrays without dimensions.
+        number = np.asarray(found[0])
+        is_real = number.ndim == 0 and number.dtype.kind in "iuf"
+        if not is_real or not abs(float(number)) <= LARGEST_VALUE:
             raise ValueError(
-                f"{name} must return a finite number and its gradient, got {value!r} "
-                f"for sample {index}."
+                f"{name} must return a finite number and its gradient, got "
+                f"{found[0]!r} for sample {index}."
             )
-        columns, values = self._entries(name, index, mean)
+        columns, values = self._entries(name, index, found[1])
         v = w if columns is None else w[columns]
-        value = float(value)
+        value = float(number)
         size = abs(value) + float(np.abs(values) @ np.abs(v))
         return FoundStructure(columns, values, value - float(values @ v), 1.0, size)
 

@@ -110,6 +110,18 @@ def test_weights_are_repetitions_and_predictions_are_the_best():
     assert crf.score(table.X, table.truths) == pytest.approx(np.mean(equal))
 
 
+def test_values_may_be_arrays_without_dimensions():
+    table, other = Logs(), Logs()
+    right = other.log_partition
+
+    def log_partition(x, w):
+        value, mean = right(x, w)
+        return np.asarray(value), mean
+
+    other.log_partition = log_partition
+    assert np.array_equal(fitted(table).coef_, fitted(other).coef_)
+
+
 WRONG = {
     "value below the truth": (
         lambda value, mean: (value - 5.0, mean),
@@ -118,6 +130,7 @@ WRONG = {
     "gradient": (lambda value, mean: (value, -3.0 * mean), "returned before proves"),
     "no tuple": (lambda value, mean: [value, mean], "must return a tuple"),
     "no gradient": (lambda value, mean: (mean, value), "must return a finite number"),
+    "text": (lambda value, mean: (str(value), mean), "must return a finite number"),
     "nan": (lambda value, mean: (np.nan, mean), "must return a finite number"),
     "shape": (lambda value, mean: (value, mean[:3]), r"log_partition.*\(3,\)"),
     "mean": (lambda value, mean: (value, mean * np.inf), "log_partition of sample 0"),
