@@ -30,7 +30,13 @@ from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
-from ._estimators.regression_losses import EPSILON, check_domain, check_power, made_loss
+from ._estimators.regression_losses import (
+    EPSILON,
+    check_domain,
+    check_power,
+    loss_of,
+    made_loss,
+)
 from ._estimators.regressor import ScoringRegressor
 from ._features.strength import Rule, rule_of_means, rule_of_numbers
 from ._problems import LinearProblems
@@ -524,7 +530,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return rule_of_means(power, y, weights)
         given = self.epsilon if self.loss == "huber" else None
         epsilon = EPSILON["huber"] if given is None else float(given)
-        return rule_of_numbers(self.loss, target, weights, epsilon)
+        loss = loss_of(self) if isinstance(self.loss, str) else self.loss
+        return rule_of_numbers(self.loss, loss, target, weights, epsilon)
 
     def _check_collection(self) -> None:
         super()._check_collection()

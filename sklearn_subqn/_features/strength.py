@@ -230,27 +230,31 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
     return Rule(squares * mean ** (2.0 - power), norm * far * mean ** (1.0 - power))
 
 
-def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
+def rule_of_numbers(
+    name: Any, loss: Any, y: Floats, weights: Floats, epsilon: float
+) -> Rule:
     """Return the rule for a loss of numbers, in the unit of the numbers.
 
-    Objects with bounded slopes have the rule of Huber's loss, or of the absolute error if
-    they have kinks, and other objects the rule of squares.
+    Losses without a name in the table have the rule of Huber's loss if their slopes are
+    bounded, of the absolute error if they also have kinks, and otherwise of squares.
 
     Parameters
     ----------
-    loss : str, DualLoss or Loss
+    name : str or object
+        The loss as given by the user.
+    loss : DualLoss or Loss
     y : ndarray of shape (n,) or (n, m)
     weights : ndarray of shape (n,)
         Weights that sum to one.
     epsilon : float
         The absolute residual above which "huber" is linear.
     """
-    steepest, name = epsilon if loss == "huber" else 1.0, loss
-    if not isinstance(loss, str):
+    steepest = epsilon if name == "huber" else 1.0
+    if not isinstance(name, str) or name not in _K:
         steepest = getattr(getattr(loss, "set", None), "largest", np.inf)
         bounded = "huber" if getattr(loss, "smooth", True) else "absolute_error"
         name = bounded if steepest < np.inf and y.ndim == 1 else "squared_error"
-    squares, norm = _K.get(name, _K["squared_error"])
+    squares, norm = _K[name]
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
     if name in ("absolute_error", "quantile", "epsilon_insensitive"):
         return Rule(squares * steepest / unit, norm * steepest)

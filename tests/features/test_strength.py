@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import regression_losses
 from scipy import sparse
 
 from sklearn_subqn import (
@@ -137,3 +138,14 @@ def test_weights_that_sum_to_one_are_named(model):
     few = np.where(np.arange(80) % 10, 0.0, 0.125)
     model.fit(X, y, sample_weight=few)
     model.set_params(alpha=1e-2).fit(X, y, sample_weight=shares)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("name", ["absolute_error", "huber", "squared_error"])
+def test_objects_have_the_strength_of_their_names(name, penalty):
+    y = 1e3 * SCORES + 100.0 * _RNG.standard_t(2, 80)
+    loss = regression_losses(epsilon=1.35)[name]
+    named = BMRMRegressor(loss=name, penalty=penalty).fit(X, y)
+    own = BMRMRegressor(loss=loss, penalty=penalty).fit(X, y)
+    assert own.alpha_ == pytest.approx(named.alpha_, rel=1e-12)
+    assert own.score(X, y) == pytest.approx(named.score(X, y), abs=1e-2)

@@ -15,8 +15,8 @@ from ..rounding import EPS, ROUNDED
 # docs/constants.md has the figures.
 _FASTER = 8
 
-# Shares of a Newton step on the nonzero groups that are tried. docs/constants.md has the
-# figures.
+# Shares of a Newton step on the nonzero groups that are tried. docs/constants.md has
+# the figures.
 _SHARES = (1.0, 0.3, 0.1)
 
 
