@@ -56,7 +56,8 @@ class GroupStep:
         # The largest eigenvalue of a number is itself.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
         largest = lapack.eigvalsh(self._metric)[-1]
-        self._bounds = np.array(bounds) * largest * (1.0 + ROUNDED)
+        # A matrix that vanishes may have a negative eigenvalue by rounding.
+        self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
         own = np.empty(len(rows))
         own[self._order] = np.concatenate([b.diagonal() for b in blocks])
