@@ -85,10 +85,10 @@ class GroupStep:
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
-            most = min(limit, patience * (1 + int(cost / _FASTER)))
-            left, taken = self._sweep(slopes, image, v, tol, most)
+            most = patience * (1 + int(cost / _FASTER))
+            left, taken = self._sweep(slopes, image, v, tol, min(limit, most))
             limit -= taken
-            if left <= max(tol, self._rounding(v)):
+            if taken < most or left <= max(tol, self._rounding(v)):
                 break
             if image is None:
                 # Steps that do not help are tried ever less often.
