@@ -137,6 +137,27 @@ def test_rows_of_coefficients_of_several_targets_are_groups(data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_metric_of_one_target_is_a_factor(data, kind):
+    X, y = data
+    model = fitted(X, y[:, np.newaxis], kind, metric=np.array([[2.0]]), alpha=0.1)
+    expected = fitted(X, y, kind)
+    np.testing.assert_allclose(model.objective_, 2.0 * expected.objective_, rtol=1e-12)
+    np.testing.assert_allclose(model.coef_[0], expected.coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_coefficients_of_columns_that_vanish_become_zero(data, kind):
+    """A later fit starts at their former values, with no curvature to change them."""
+    X, y = data
+    empty = np.where(LABELS == 0, 0.0, X)
+    model = fitted(X, y, kind, warm_start=True)
+    assert model.coef_[0] != 0.0
+    model.fit(empty, y)
+    assert not model.coef_[LABELS == 0].any()
+    assert model.dual_gap_ <= 1e-10 * model.objective_
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_several_targets_with_a_metric(data, kind):
     """By the conditions of optimality of coefficients that are not zero."""
     X, y = data

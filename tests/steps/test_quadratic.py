@@ -11,6 +11,7 @@ from _door import (
     SOLVERS,
     Dual,
     ElasticNet,
+    GroupPenalty,
     Options,
     Start,
     Stopping,
@@ -29,6 +30,7 @@ from sklearn_subqn._core.steps import (
     column_descent,
     column_step,
     gram_step,
+    group_step,
     quadratic,
 )
 from sklearn_subqn._core.steps.line_search import lengthen
@@ -626,3 +628,22 @@ def test_models_by_columns_rise_by_the_penalty_of_the_objective(l1_ratio, n_free
     penalized = v[: 6 - n_free].ravel()
     penalty = ElasticNet(penalized.size, l1_ratio)
     assert model._penalty(v) == pytest.approx(0.7 * penalty.value(penalized))
+
+
+def test_systems_of_groups_are_solved_once_sweeps_have_cost_as_much(monkeypatch):
+    """With many targets a system may be much larger than the matrix of the features."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("A system was solved too early.")
+
+    monkeypatch.setattr(group_step.linalg, "cho_factor", refuse)
+    rng = np.random.default_rng(0)
+    A, n_scores = rng.normal(size=(40, 80)), 8
+    labels = np.tile(np.arange(40), n_scores)
+    penalty = GroupPenalty(labels, np.zeros(40), np.full(40, 1e-3), np.zeros(40))
+    step = group_step.GroupStep(np.eye(n_scores), A @ A.T, penalty, is_formed=True)
+    start, gradient = np.ones((40, n_scores)), rng.normal(size=(40, n_scores))
+    v = step.minimize(gradient, start, 0.0, 20)
+    assert not np.any(v == start)
+    with pytest.raises(AssertionError, match="too early"):
+        step.minimize(gradient, start, 0.0, 2000)

@@ -112,17 +112,23 @@ cdef double _prox_step(
     """Minimize slopes (t - v) + bound (t - v)² / 2 + penalties over a group.
 
     Returns the length of the step times the bound, which vanishes at a minimizer only.
+    A group without curvature becomes zero if the penalty exceeds its slopes.
     """
     cdef Py_ssize_t i
-    cdef double size = 0.0, moved = 0.0, factor
+    cdef double size = 0.0, moved = 0.0, factor = 0.0
     for i in range(n):
         new[i] = _threshold(bound * v[i] - slopes[i], l1, side[i])
         size += new[i] * new[i]
     size = sqrt(size)
-    factor = (1.0 - norm / size) / (bound + l2) if size > norm else 0.0
+    if bound + l2 <= 0.0 and (size > norm or l1 + norm == 0.0):
+        return 0.0
+    if size > norm:
+        factor = (1.0 - norm / size) / (bound + l2)
     for i in range(n):
         new[i] *= factor
         moved += (new[i] - v[i]) * (new[i] - v[i])
+    if bound + l2 <= 0.0:
+        return l1 + norm if moved > 0.0 else 0.0
     return sqrt(moved) * (bound + l2)
 
 
@@ -172,9 +178,10 @@ def sweep_groups(
     of the coefficients, and ``bounds`` those of the eigenvalues of its block of H;
     ``blocks`` has the blocks of G, one after the other. Either ``rows`` is G, ``image``
     is None, and ``gradient`` is updated. Or G is A Aᵀ for the ``rows`` A of shape (q,
-    n); then ``image`` is M (v - w) A, of shape (K, n), and is updated. ``side`` is the sign of each coordinate, zero for both. Steps on one
-    block repeat until they have shrunk to a tenth. Returns the longest first step of
-    the last full sweep times the bound, infinity without one, and the number of sweeps.
+    n); then ``image`` is the metric times (v - w) A, of shape (K, n), and is updated.
+    ``side`` is the sign of each coordinate, zero for both. Steps on one block repeat
+    until they have shrunk to a tenth. Returns the longest first step of the last full
+    sweep times the bound, infinity without one, and the number of sweeps.
     """
     cdef Py_ssize_t q = rows.shape[0], n_groups = starts.shape[0] - 1
     cdef Py_ssize_t K = metric.shape[0], size = rows.shape[1], block, n_entries = 0
@@ -224,7 +231,7 @@ def sweep_groups(
             for g in range(n_groups):
                 n = starts[g + 1] - starts[g]
                 block, n_entries = n_entries, n_entries + n * n
-                if n == 0 or bounds[g] <= 0.0:
+                if n == 0:
                     continue
                 places = &order[starts[g]]
                 zero = True

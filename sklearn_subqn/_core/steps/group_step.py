@@ -57,7 +57,8 @@ class GroupStep:
         # The largest eigenvalue of a number is itself.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
         largest = lapack.eigvalsh(self._metric)[-1]
-        self._bounds = np.array(bounds) * largest * (1.0 + ROUNDED)
+        # A matrix that vanishes may have a negative eigenvalue by rounding.
+        self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
         own = np.empty(len(rows))
         own[self._order] = np.concatenate([b.diagonal() for b in blocks])
@@ -85,10 +86,10 @@ class GroupStep:
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
-            most = min(limit, patience * (1 + int(cost / _FASTER)))
-            left, taken = self._sweep(slopes, image, v, tol, most)
+            most = patience * (1 + int(cost / _FASTER))
+            left, taken = self._sweep(slopes, image, v, tol, min(limit, most))
             limit -= taken
-            if left <= max(tol, self._rounding(v)):
+            if taken < most or left <= max(tol, self._rounding(v)):
                 break
             if image is None:
                 # Steps that do not decrease the model are tried less and less often.

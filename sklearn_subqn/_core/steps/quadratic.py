@@ -118,7 +118,8 @@ class QuadraticModel:
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
-        product = (self._h, np.ones((1, 1))) if K == 1 else self._curvature.product()
+        rowwise = self._h.ndim == 1
+        product = (self._h, np.ones((1, 1))) if rowwise else self._curvature.product()
         if groups:
             by_gram = True
         elif K > 1:
@@ -132,7 +133,7 @@ class QuadraticModel:
         if by_gram:
             inside = self._inside(whole=groups is not None)
             if self._n_free:
-                h = self._h if K == 1 else self._h.sum(axis=1)
+                h = self._h if rowwise else self._h.sum(axis=1)
                 self._center = columns.adjoint(h) / max(h.sum(), TINY)
             h, metric = product or (None, np.ones((1, 1)))
             rents = groups is not None and h is not None and not columns.sparse
