@@ -10,10 +10,6 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
-# Largest condition number of a metric for which block coordinate descent is used
-# instead of FISTA.
-_MOST_CONDITION = 1e3
-
 
 class MultivariateSquared(Loss):
     """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
@@ -25,12 +21,11 @@ class MultivariateSquared(Loss):
     """
 
     analytic = True
+    quadratic = True
     joint = True
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
-        # Block coordinate descent hardly moves along scores that do not count.
-        self.quadratic = float(np.linalg.cond(metric)) < _MOST_CONDITION
         values, vectors = lapack.eigh(metric)
         used = values > ROUNDED * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these eigenpairs.
