@@ -153,9 +153,15 @@ def import_there(
         for address in addresses
         if address not in paused
     }
-    with client.as_current():
-        for address, future in imports.items():
-            _awaited(client, address, lost, partial(distributed.wait, future))
+    try:
+        with client.as_current():
+            for address, future in imports.items():
+                _awaited(client, address, lost, partial(distributed.wait, future))
+    finally:
+        # After a timeout coroutines of the client keep futures until the next garbage
+        # collection.
+        for future in imports.values():
+            future.release()
 
 
 def _stay(place: Any) -> None:
