@@ -18,7 +18,7 @@ shares of its two parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,7 +231,7 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
 
 
 def rule_of_numbers(
-    name: Any, loss: Any, y: Floats, weights: Floats, epsilon: float
+    name: Any, loss: Callable[[], Any], y: Floats, weights: Floats, epsilon: float
 ) -> Rule:
     """Return the rule for a loss of numbers, in the unit of the numbers.
 
@@ -242,7 +242,8 @@ def rule_of_numbers(
     ----------
     name : str or object
         The loss as given by the user.
-    loss : DualLoss or Loss
+    loss : callable
+        Returns the loss as an object.
     y : ndarray of shape (n,) or (n, m)
     weights : ndarray of shape (n,)
         Weights that sum to one.
@@ -251,8 +252,9 @@ def rule_of_numbers(
     """
     steepest = epsilon if name == "huber" else 1.0
     if not isinstance(name, str) or name not in _K:
-        steepest = getattr(getattr(loss, "set", None), "largest", np.inf)
-        bounded = "huber" if getattr(loss, "smooth", True) else "absolute_error"
+        made = loss()
+        steepest = getattr(getattr(made, "set", None), "largest", np.inf)
+        bounded = "huber" if getattr(made, "smooth", True) else "absolute_error"
         name = bounded if steepest < np.inf and y.ndim == 1 else "squared_error"
     squares, norm = _K[name]
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
