@@ -114,7 +114,7 @@ class LiftDisplay:
         estimator : estimator instance
             Fitted regressor, or classifier of two classes with ``predict_proba``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples, best those of no part in the fit.
+            Samples, preferably other ones than those of the fit.
         y : array-like of shape (n_samples,)
             Targets of the samples.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -62,11 +62,11 @@ def _carry_out(
         model = cut_model(o)
         for cut in last:
             model.add(cut)
-        return (yield from ls_bmrm(o, w, model=model))
+        return ls_bmrm(o, w, model=model)
     if not o.regularizer.smooth:
         hessian = LimitedMemoryInverseHessian(o.n_params, memory)
-        return (yield from owlqn(o, w, hessian))
-    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), last))
+        return owlqn(o, w, hessian)
+    return _proven(o, chain_lbfgs(o, Start(w), memory), last)
 
 
 def chain_lbfgs(

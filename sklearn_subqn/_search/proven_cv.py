@@ -90,7 +90,7 @@ def check_score(estimator: Any) -> None:
     )
     if name not in known:
         raise ValueError(
-            "search_tol needs a score that has bounds where scores have: "
+            "search_tol needs a score whose bounds follow from bounds of predictions: "
             f"{', '.join(map(repr, known))}; got scoring={estimator.scoring!r}."
         )
 

@@ -23,6 +23,8 @@ from _door import (
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_array_equal
 
+from sklearn_subqn._core.driver import Chosen, to_the_end
+
 #: A gap of 1e-2 will do, all of it is asked for.
 LIMITS = {"stopping": Stopping(0.0, enough=1e-2), "max_iter": 200}
 
@@ -148,6 +150,45 @@ def test_solver_is_closed():
     run(solver, Stopping(0.0), max_iter=3)
     with pytest.raises(StopIteration):
         next(solver)
+
+
+def taken_over(end):
+    """A solver that is chosen, followed by one that returns ``end``."""
+    last = script([3.0, 1.0], [0.5, 0.0], status=end)
+
+    def first():
+        yield from script([4.0, 2.0], [0.0, 0.2])
+        return last
+
+    def choose():
+        yield from ()
+        return Chosen(first(), "two methods")
+
+    return choose(), last
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_solvers_continue_the_runs_of_others(whole):
+    """The counts go on, and the reason for the end is the last one's."""
+    solver, _ = taken_over("no_step")
+    solver = to_the_end(solver) if whole else solver
+    result = run(solver, Stopping(0.0), max_iter=10)
+    assert (result.status, result.n_iter) == ("no_step", 3)
+    assert result.history.objective == [4.0, 2.0, 2.0, 1.0]
+    assert result.history.lower_bound == [0.0, 0.2, 0.5, 0.5]
+    assert result.plan == ("" if whole else "two methods")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("calls", [False, True])
+def test_solver_that_continues_is_closed(whole, calls):
+    """At a limit and by a callback."""
+    solver, last = taken_over("never reached")
+    solver = to_the_end(solver) if whole else solver
+    report = (lambda result: result.n_iter == 2) if calls else None
+    result = run(solver, Stopping(0.0), max_iter=10 if calls else 2, report=report)
+    assert (result.status, result.n_iter) == ("callback" if calls else "max_iter", 2)
+    assert next(last, None) is None
 
 
 def test_gap_of_zero_converges_with_tolerance_zero():

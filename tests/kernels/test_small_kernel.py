@@ -101,6 +101,20 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
         assert not coef[normal < l1 - 1e-4].any()
 
 
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+@pytest.mark.parametrize("name", [k for k, loss in LOOPED.items() if loss.smooth])
+def test_far_starts_and_long_rows_lead_to_the_same_minimum(name, l1):
+    """Unit steps from far away are too long, and blocks of long rows are short."""
+    found = []
+    for distance in (0.0, 1.0):
+        given = arguments(name, 0, n=700, d=150, l1=l1)
+        given[-3][:] = distance * np.random.default_rng(1).normal(size=151)
+        reached, _ = small.minimize(*given)
+        assert reached
+        found.append(given[-3])
+    assert_allclose(*found, atol=1e-4)
+
+
 def test_follows_kinks_without_squares_to_a_vertex():
     """As many rows are fitted exactly as there are parameters that are not zero."""
     rng = np.random.default_rng(0)

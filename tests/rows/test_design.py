@@ -463,6 +463,13 @@ def test_mean_square_of_rows(convert):
     assert Design(convert(X)).mean_square == pytest.approx(expected, rel=1e-12)
 
 
+def test_mean_square_of_a_part_of_the_rows():
+    """The estimate is exact for rows of the same size."""
+    X = np.random.default_rng(0).random((1100, 2000), dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert Design(X).mean_square == pytest.approx(1.0, rel=1e-5)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_in_either_order_are_the_same(order, dtype):
