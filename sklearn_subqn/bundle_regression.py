@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -531,9 +530,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return rule_of_means(power, y, weights)
         given = self.epsilon if self.loss == "huber" else None
         epsilon = EPSILON["huber"] if given is None else float(given)
-        own = (
-            partial(loss_of, self) if isinstance(self.loss, str) else lambda: self.loss
-        )
+
+        def own() -> Any:
+            return loss_of(self) if isinstance(self.loss, str) else self.loss
+
         return rule_of_numbers(self.loss, own, target, weights, epsilon)
 
     def _check_collection(self) -> None:
