@@ -102,9 +102,14 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.02])
-@pytest.mark.parametrize("name", [k for k, loss in LOOPED.items() if loss.smooth])
+@pytest.mark.parametrize(
+    "name", [k for k, loss in LOOPED.items() if loss.smooth and not loss.steep]
+)
 def test_far_starts_and_long_rows_lead_to_the_same_minimum(name, l1):
-    """Unit steps from far away are too long, and blocks of long rows are short."""
+    """Unit steps from far away are too long, and blocks of long rows are short.
+
+    Exponentials are continued by tangents, so that they have no curvature there.
+    """
     found = []
     for distance in (0.0, 1.0):
         given = arguments(name, 0, n=700, d=150, l1=l1)
