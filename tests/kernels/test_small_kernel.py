@@ -120,6 +120,18 @@ def test_far_starts_and_long_rows_lead_to_the_same_minimum(name, l1):
     assert_allclose(*found, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", LOOPED)
+def test_an_intercept_alone(name):
+    """Without features dual variables sum to zero at the minimum."""
+    given = arguments(name, 0)
+    _, _, y, offsets, weights, *others = given
+    w, center, dual = np.zeros(1), np.zeros(40), np.empty(40)
+    numbers = *others[:3], 0, *others[4:7]
+    none = np.empty((40, 0)), np.empty(0)
+    small.minimize(*none, y, offsets, weights, *numbers, w, center, dual)
+    assert abs(dual.sum()) <= 1e-6
+
+
 def test_follows_kinks_without_squares_to_a_vertex():
     """As many rows are fitted exactly as there are parameters that are not zero."""
     rng = np.random.default_rng(0)

@@ -196,8 +196,11 @@ def minimize(
     targets, offsets, weights : ndarray of shape (n,)
         Targets y, offsets o and weights s.
     form : RowForm
-        The loss; kind 4 is a box whose ridge is half of a scale, which is minimized
-    over and has this ridge as lower bound. l1, l2, n_penalized
+        The loss; kind 4 is a box whose ridge is half of a scale. The scale is minimized
+        over, and the given ridge is the lower bound of the ridge.
+    l1, l2 : float
+        Strengths of the penalty.
+    n_penalized : int
         Parameters from ``n_penalized`` on are free.
     tol, infimum : float
     width : float
@@ -241,9 +244,11 @@ def minimize(
     cdef double* workspace = <double*> allocate(size * sizeof(double))
     rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
     rows.n, rows.d, rows.q, rows.center = n, d, q, &center[0]
-    rows.z, rows.slope, rows.bend, rows.u = workspace, workspace + n, workspace + 2 * n, workspace + 3 * n
+    rows.z, rows.slope = workspace, workspace + n
+    rows.bend, rows.u = workspace + 2 * n, workspace + 3 * n
     o.dz, o.residuals, o.g = workspace + 4 * n, workspace + 5 * n, workspace + 6 * n
-    o.p, o.least, o.H, o.workspace = o.g + q, o.g + 2 * q, o.g + 3 * q, o.g + (3 + q) * q
+    o.p, o.least = o.g + q, o.g + 2 * q
+    o.H, o.workspace = o.g + 3 * q, o.g + (3 + q) * q
     o.block = o.workspace + q * (q + 3)
     o.mean = o.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
@@ -265,7 +270,6 @@ def minimize(
             forward(&o)
             for i in range(n):
                 rows.z[i] = offsets[i] + o.dz[i]
-                o.dz[i] = 0.0
             find_least(&o)
             find_moments(&o)
             for k in range(MOST_CENTERS):
@@ -413,8 +417,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
         if not slope < 0.0:
             return False
         begin_step(&o.pairs, o.w, o.g)
-        if not advance(o, slope):
-            return False
+        advance(o, slope)
         end_step(&o.pairs, o.w, o.g)
         o.spent += 2.0
     return False
@@ -446,10 +449,11 @@ cdef bint is_time_to_buy(
 ) noexcept nogil:
     """Whether forming another Hessian takes less time than continuing without it.
 
-    Without it, future steps are assumed to reduce the gap as the ``steps`` since it was ``first`` did; with
-    it, by the number of its rows for each parameter. It is formed if past steps have
-    cost half of it, and if past steps plus the savings in future steps cost twice as
-    much.
+    The gap was ``first`` before the last ``steps`` steps. Without another Hessian,
+    future steps are assumed to reduce the gap by the average factor of these steps;
+    with it, by the number of its rows for each parameter. It is formed if past steps
+    have cost half of it, and if past steps plus the savings in future steps cost twice
+    as much.
     """
     cdef double each = price(o), left = o.left / allowed
     cdef double rows = o.rows.n / <double> (o.stride * o.m)
@@ -543,44 +547,38 @@ cdef void move(Problem* o, double step) noexcept nogil:
     add_multiple(o.rows.z, step, o.dz, o.rows.n)
 
 
-cdef bint advance(Problem* o, double slope) noexcept nogil:
-    """Take a step along the direction, evaluate, and return whether there is a step.
+cdef void advance(Problem* o, double slope) noexcept nogil:
+    """Take a step along the direction, and evaluate.
 
     For a smooth loss the unit step comes first: one pass over X computes its scores and
     its gradient.
     """
-    cdef double step, left, right
-    cdef bint is_smooth = o.rows.loss.width == 0.0 and not o.is_scaled
+    cdef double left, right
     scale(&o.rows, o.p)
-    if is_smooth:
+    if o.rows.loss.width == 0.0 and not o.is_scaled:
         add_multiple(o.w, 1.0, o.p, o.q)
         evaluate(o, True)
         slope_along(o, 0.0, &left, &right)
         if is_level(left, right, LEFT_UNIT * -slope):
             add_multiple(o.rows.z, 1.0, o.dz, o.rows.n)
-            return True
+            return
         take_back(&o.pairs, o.w)
     else:
         forward(o)
-    step = line_search(o, slope)
-    if step != 0.0 and fabs(step) < INFINITY:
-        move(o, step)
-        evaluate(o, False)
-        return True
-    if is_smooth:
-        evaluate(o, False)
-    return False
+    move(o, line_search(o, slope))
+    evaluate(o, False)
 
 
 cdef void evaluate_rows(Problem* o, double* reach, bint ahead) noexcept nogil:
-    """Compute derivatives, their sum over X, the sum of the losses, and the first term of (1).
+    """Compute derivatives, Xᵀu, the sum of the losses, and the first term of (1).
 
-    ``reach`` is the weighted sum of |t|, or of |z|. With ``ahead`` this happens at the
-    unit step, whose dz is computed as well: both products read a block of rows while it
-    is in the cache.
+    ``reach`` is the weighted sum of |t|, or of |z|. With ``ahead`` all are computed at
+    the end of the unit step, and dz as well: both products read a block of rows while
+    it is in the cache.
     """
     cdef FewRows* rows = &o.rows
-    cdef Py_ssize_t i, start = 0, m, d = rows.d, most = max(min(256, CACHED // d), 8)
+    cdef Py_ssize_t i, start = 0, m, d = rows.d
+    cdef Py_ssize_t most = max(min(256, CACHED // max(d, 1)), 8)
     cdef double width = rows.loss.width, bound, shift
     cdef double[256] f, own, rest, moved
     cdef double* z

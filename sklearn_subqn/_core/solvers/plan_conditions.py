@@ -130,7 +130,7 @@ _FEW_CURVED = 4.0
 
 # Problems of at most 2^26 entries, zeros included, are solved in one compiled loop. The
 # loop shows no progress and is single-threaded except for BLAS, since it takes at most
-# a few seconds. docs/constants.md has the figures.
+# about ten seconds. docs/constants.md has the figures.
 MOST_ENTRIES = 1 << 26
 
 # Rows are copied or converted for the loop if they have at most 400,000 entries.
