@@ -172,8 +172,8 @@ def sweep_groups(
 ):
     """Minimize a model over one group of coordinates after the other, in place.
 
-    As ``sweep_gram``, for K scores with coefficients of shape (K, q), of which H is the
-    Kronecker product of ``metric`` and G. The penalties of group g are l1 ||v_g||_1 +
+    The method is that of ``sweep_gram`` for K scores, whose coefficients have the shape
+    (K, q). The Hessian H is the Kronecker product of ``metric`` and G. The penalties of group g are l1 ||v_g||_1 +
     norm ||v_g|| + l2 ||v_g||² / 2. It has the columns ``order[starts[g]:starts[g + 1]]``
     of the coefficients, and ``bounds`` those of the eigenvalues of its block of H;
     ``blocks`` has the blocks of G, one after the other. Either ``rows`` is G, ``image``

@@ -57,8 +57,8 @@ _TOO_STEEP = 10.0
 # rows.
 _MAX_ROWS = 2000
 
-# An orthogonal basis of the rows is worth its cost with at least two features for each
-# row.
+# With at least two features for each row an orthogonal basis of the rows saves more
+# time than it takes.
 _FEATURES_PER_ROW = 2
 
 # A sample has a sixteenth of the rows. docs/constants.md has the figures.
@@ -193,7 +193,7 @@ _DIGITS_OF_NARROWING = 1e-9
 
 
 def n_sampled(f: Facts) -> int:
-    """Return the number of rows in a sample, zero if no sample is worth its cost."""
+    """Return the number of rows in a sample, zero if none saves time."""
     share, needed = _SHARE, _ROWS_PER_PARAMETER
     if f.several:
         share = _SHARE_SEVERAL
