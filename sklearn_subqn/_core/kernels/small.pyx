@@ -242,7 +242,8 @@ def minimize(
         raise ValueError("losses with kinks need a width")
     cdef Py_ssize_t size = 6 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
     cdef double* workspace = <double*> allocate(size * sizeof(double))
-    rows.X, rows.y, rows.s = &X[0, 0], &targets[0], &weights[0]
+    rows.X = &X[0, 0] if d else NULL
+    rows.y, rows.s = &targets[0], &weights[0]
     rows.n, rows.d, rows.q, rows.center = n, d, q, &center[0]
     rows.z, rows.slope = workspace, workspace + n
     rows.bend, rows.u = workspace + 2 * n, workspace + 3 * n
