@@ -267,6 +267,21 @@ def test_features_that_are_nearly_the_same():
     assert same.dual_gap_ <= 1e-9 * same.objective_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [38, 43, 302])
+def test_features_that_nearly_agree_where_few_rows_have_weight(seed):
+    # Second derivatives along their difference are below the rounding of the matrix.
+    rng = np.random.default_rng(seed)
+    x, noise, errors = rng.normal(size=(3, 14))
+    y = np.ceil(10.0 * np.exp(0.3 * errors - x)), np.ones(14, dtype=bool)
+    weights = 10.0 ** rng.uniform(-13, 0, size=14)
+    near = np.column_stack([x, x + 1e-9 * noise])
+    model = CoxRegression(0, ties="breslow").fit(near, y, weights)
+    apart = np.column_stack([x, noise])
+    least = CoxRegression(0, ties="breslow", tol=1e-6).fit(apart, y, weights)
+    assert model.objective_ - model.dual_gap_ <= least.objective_
+
+
 @pytest.mark.parametrize("ties", ["efron", "breslow"])
 @pytest.mark.parametrize("data", SEVERAL.values(), ids=SEVERAL)
 def test_standard_errors_are_those_of_statsmodels(ties, data):

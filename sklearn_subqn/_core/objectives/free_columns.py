@@ -51,6 +51,9 @@ _LOST_OF_GAP = 0.01
 # without curvature, are zero up to ten times the bound of their rounding.
 _MOST_ROUNDED = 10.0
 
+# The largest relative error of an eigenvalue of the Hessian that a proof allows.
+_EIGENVALUE_ERROR = 0.1
+
 
 def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     """Return the best lower bound that dual points prove, at least the trivial one.
@@ -112,7 +115,15 @@ def _bound_of_step(point: Point) -> float:
         most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ o.column_sizes)
         if np.ptp(o.design.forward(v)) > most:
             return -np.inf
-    inverse = (vectors[:, used] / values[used]) @ vectors[:, used].T
+    values, vectors = values[used], vectors[:, used]
+    # Where features nearly agree, small eigenvalues may be rounding errors of the
+    # matrix. A product with the Hessian, of scores that have been formed before, shows
+    # that.
+    roots = np.sqrt(values)
+    products = vectors.T @ hessian.apply(vectors @ (1.0 / roots))
+    if np.any(np.abs(products - roots) > _EIGENVALUE_ERROR * roots):
+        return -np.inf
+    inverse = (vectors / values) @ vectors.T
     p = inverse @ gradient
     p += inverse @ (gradient - hessian.apply(p))
     data = o.risk.targets, o.risk.weights
