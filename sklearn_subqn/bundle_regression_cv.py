@@ -31,7 +31,7 @@ from ._search.each_row import SCORES_OF_A_ROW, EachRow, ridge_paths
 from ._search.search_report import SearchReport
 from ._search.warm_paths import FoldPath, Paths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 from .bundle_regression import BMRMRegressor
 
 
@@ -199,6 +199,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     )
 
     # Fixed values of parameters that the estimator for one ``alpha`` has.
+    alpha: Any = None
     metric = None
     warm_start = False
 
@@ -235,7 +236,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         bundle_size: int | None = None,
         solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
+        callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.alphas = alphas

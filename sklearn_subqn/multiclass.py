@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import LinearProblems, joint_classes
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 
 
+@dataclass(eq=False, repr=False)
 class MulticlassHingeClassifier(JointHingeClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
@@ -183,42 +185,23 @@ class MulticlassHingeClassifier(JointHingeClassifier):
 
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        label_cost: Any = None,
-        rescaling: Any = "margin",
-        l1_ratio: float = 0.0,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.label_cost = label_cost
-        self.rescaling = rescaling
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    label_cost: Any = None
+    rescaling: Any = "margin"
+    l1_ratio: float = 0.0
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    warm_start: bool = False
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     def _check_parameters(self) -> None:
         if isinstance(self.rescaling, str):

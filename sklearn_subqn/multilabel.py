@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,7 @@ from ._estimators.block_methods import available_if, blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Problem, Progress, Solution
+from ._solving.solution import Callback, Floats, Problem, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
@@ -40,6 +41,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
@@ -204,44 +206,24 @@ class MultilabelHingeClassifier(JointHingeClassifier):
            [0, 0, 1, 0, 0]])
     """
 
-    multilabel_: bool
-
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        reduction: str = "mean",
-        label_cost: Any = None,
-        threshold: bool = True,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.reduction = reduction
-        self.label_cost = label_cost
-        self.threshold = threshold
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    reduction: str = "mean"
+    label_cost: Any = None
+    threshold: bool = True
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ._estimators.export import coef_table, to_sklearn
 from ._estimators.regressor import ScoringRegressor
 from ._problems import InputFeatures
 from ._solving.callbacks import FitTask, with_callbacks
-from ._solving.solution import Floats, Progress
+from ._solving.solution import Floats
 from ._streams.classes import (
     BINARY,
     class_weighted,
@@ -46,6 +46,7 @@ from ._streams.weights import stream_weights, unit_of
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     """Linear classifier for mini-batches or a stream, without tuning.
 
@@ -126,8 +127,6 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     n_iter_no_change : int, default=5
         Number of epochs without improvement, at least 1; more if they have fewer than
         30 batches in total.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
     random_state : int, RandomState instance or None, default=0
         Seed of the order of rows in ``fit``. None draws a new seed for each fit.
     warm_start : bool, default=False
@@ -141,6 +140,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
 
     Attributes
     ----------
@@ -222,52 +223,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     predict_proba = predict_proba
     predict_log_proba = predict_log_proba
 
-    def __init__(
-        self,
-        loss: str = "log_loss",
-        *,
-        alpha: float = 1e-5,
-        l1_ratio: float = 0.0,
-        solver: str = "auto",
-        batch_size: int = 256,
-        eta0: float | None = None,
-        tau: float | None = None,
-        memory: int = 10,
-        average: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 3e-2,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.batch_size = batch_size
-        self.eta0 = eta0
-        self.tau = tau
-        self.memory = memory
-        self.average = average
-        self.solver_options = solver_options
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-        self.verbose = verbose
+    class_weight: Any = None
 
     @unchanged_on_failure
     @with_callbacks
@@ -435,6 +391,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
 
+@dataclass(eq=False, repr=False)
 class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression for mini-batches or a stream, without tuning.
 
@@ -459,10 +416,6 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero.
-    epsilon : float, default=1.35
-        Of "huber", in units of the target, positive.
-    quantile : float, default=0.5
-        Of "quantile", in (0, 1).
     solver : str, default="auto"
         Method that makes the steps.
 
@@ -532,6 +485,10 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
+    epsilon : float, default=1.35
+        Of "huber", in units of the target, positive.
+    quantile : float, default=0.5
+        Of "quantile", in (0, 1).
 
     Attributes
     ----------
@@ -585,54 +542,11 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     to_sklearn = to_sklearn
     coef_table = coef_table
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        epsilon: float = 1.35,
-        quantile: float = 0.5,
-        solver: str = "auto",
-        batch_size: int = 256,
-        eta0: float | None = None,
-        tau: float | None = None,
-        memory: int = 10,
-        average: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 3e-2,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.solver = solver
-        self.batch_size = batch_size
-        self.eta0 = eta0
-        self.tau = tau
-        self.memory = memory
-        self.average = average
-        self.solver_options = solver_options
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-        self.verbose = verbose
+    loss: str = "squared_error"
+    _: KW_ONLY
+    alpha: float = 1e-4
+    epsilon: float = 1.35
+    quantile: float = 0.5
 
     @unchanged_on_failure
     @with_callbacks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -27,11 +28,12 @@ from ._estimators.survival_errors import ProportionalityTest, proportionality
 from ._estimators.survival_targets import Survival
 from ._problems import LinearProblems
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress, Solution
+from ._solving.solution import Callback, Floats, Solution
 
 _TIES = ("efron", "breslow")
 
 
+@dataclass(eq=False, repr=False)
 class CoxRegression(BundleEstimator):
     """Cox's proportional hazards model with a proven optimality gap.
 
@@ -168,46 +170,22 @@ class CoxRegression(BundleEstimator):
     _penalties = ("l2", "l1", "elasticnet")
     _may_have_no_penalty = True
 
-    coef_: npt.NDArray[Any]
-    event_times_: Floats
-    strata_: npt.NDArray[Any] | None
-    baseline_cumulative_hazard_: Floats
-    baseline_score_: float
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        ties: str = "efron",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.ties = ties
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    ties: str = "efron"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    penalty_factor: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks

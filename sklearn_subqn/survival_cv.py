@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -22,7 +22,7 @@ from ._problems import LinearProblems
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress
+from ._solving.solution import Callback, Floats
 from .survival import CoxRegression, concordance
 
 # A grid for squares begins at ten times the mean curvature along a feature, where
@@ -153,6 +153,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     """
 
     _one_alpha = CoxRegression
+    alpha: Any = None
     _may_have_no_penalty = False
 
     def __init__(
@@ -174,7 +175,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         bundle_size: int | None = None,
         solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
+        callback: Callback | None = None,
         verbose: int = 0,
         random_state: Any = 0,
     ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .._core.solvers import Options, Start
 from .._estimators.block_methods import is_collection, refusal
 from .._estimators.estimator import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
-from .._solving.solution import Problem, Progress, Solution
+from .._solving.solution import Callback, Problem, Solution
 from .._solving.solve import solve
 from .learning import LearnsFromStreams
 from .parts import KeepsBest, PlaceOfSequences, SequencesElsewhere
@@ -31,6 +32,7 @@ _LOSSES = ("log_loss", "hinge")
 _NO_STARTS: Index = np.zeros(1, dtype=np.intp)
 
 
+@dataclass(eq=False, repr=False)
 class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     """Linear-chain conditional random field.
 
@@ -223,50 +225,27 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     True
     """
 
-    __module__ = "sklearn_subqn.crf"
-
     _solvers = CHAIN_SOLVERS
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        l1_ratio: float = 0.0,
-        loss: str = "log_loss",
-        rescaling: str = "margin",
-        solver: str = "auto",
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = False,
-        min_freq: float = 0,
-        transition_constraints: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.min_freq = min_freq
-        self.transition_constraints = transition_constraints
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    l1_ratio: float = 0.0
+    loss: str = "log_loss"
+    rescaling: str = "margin"
+    solver: str = "auto"
+    all_possible_states: bool = False
+    all_possible_transitions: bool = False
+    min_freq: float = 0
+    transition_constraints: Any = None
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    callback: Callback | None = None
+    verbose: int = 0
 
     @classmethod
     def from_crfsuite(

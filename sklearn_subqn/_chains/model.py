@@ -53,7 +53,6 @@ class ChainModel(ReadsSequences):
     all_possible_states: bool
     all_possible_transitions: bool
     min_freq: float
-    n_jobs: int | None
     alpha_: float
     _w: Floats
     _pairs: Pairs

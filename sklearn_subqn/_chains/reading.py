@@ -76,8 +76,6 @@ class ReadsSequences(LinearEstimator):
     class_weight: Any
     transition_constraints: Any
     classes_: npt.NDArray[Any]
-    objective_: float
-    dual_gap_: float
     _columns: dict[str, int] | None
     _rules: TransitionRules
 

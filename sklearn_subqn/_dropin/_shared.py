@@ -51,8 +51,6 @@ class DropIn(LinearEstimator):
 
     # Defaults for estimators whose original lacks these parameters.
     solver: str = "auto"
-    tol: float
-    max_iter: int
     n_jobs: int | None = None
     verbose: int = 0
     warm_start: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ class _Problem(LinearProblems):
         return {**super().attributes(), "scale_": scale, "outliers_": outliers}
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class HuberRegressor(DropInRegressor):
     """Huber regression with a fitted scale and scikit-learn's parameters.
 
@@ -116,9 +118,7 @@ class HuberRegressor(DropInRegressor):
     True
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "HuberRegressor")
+    _original = "sklearn.linear_model", "HuberRegressor"
 
     _instead_of: ClassVar[dict[str, str]] = {
         "C": " Its strength of regularization is alpha, against the sum of the losses."
@@ -126,22 +126,12 @@ class HuberRegressor(DropInRegressor):
 
     loss = "huber"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.35,
-        max_iter: int = 100,
-        alpha: float = 0.0001,
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-05,
-    ) -> None:
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.tol = tol
+    epsilon: float = 1.35
+    max_iter: int = 100
+    alpha: float = 0.0001
+    warm_start: bool = False
+    fit_intercept: bool = True
+    tol: float = 1e-05
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         model = self._linear_model()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,6 +70,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         return LinearProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(BaseLogistic):
     """Logistic regression with scikit-learn's parameters.
 
@@ -165,45 +167,23 @@ class LogisticRegression(BaseLogistic):
     0.92
     """
 
-    __module__ = "sklearn_subqn.linear_model"
+    _original = "sklearn.linear_model", "LogisticRegression"
 
-    _original: ClassVar[tuple[str, str]] = (
-        "sklearn.linear_model",
-        "LogisticRegression",
-    )
-
-    def __init__(
-        self,
-        penalty: Any = "deprecated",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio  # type: ignore[assignment]
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    penalty: Any = "deprecated"
+    _: KW_ONLY
+    C: float = 1.0
+    l1_ratio: float | None = 0.0  # type: ignore[assignment]
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "lbfgs"
+    max_iter: int = 100
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

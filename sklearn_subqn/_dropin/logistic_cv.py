@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic, LogisticRegression
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LogisticRegressionCV(BaseLogistic):
     """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
 
@@ -132,54 +134,28 @@ class LogisticRegressionCV(BaseLogistic):
     True
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = (
-        "sklearn.linear_model",
-        "LogisticRegressionCV",
-    )
+    _original = "sklearn.linear_model", "LogisticRegressionCV"
 
     # The splitter uses groups, ``fit`` does not.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 10,
-        l1_ratios: Any = "warn",
-        fit_intercept: bool = True,
-        cv: Any = None,
-        dual: bool = False,
-        penalty: Any = "deprecated",
-        scoring: Any = "warn",
-        solver: str = "lbfgs",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        refit: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-        use_legacy_attributes: Any = "warn",
-    ) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.dual = dual
-        self.penalty = penalty
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.refit = refit
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.use_legacy_attributes = use_legacy_attributes
+    Cs: Any = 10
+    l1_ratios: Any = "warn"
+    fit_intercept: bool = True
+    cv: Any = None
+    dual: bool = False
+    penalty: Any = "deprecated"
+    scoring: Any = "warn"
+    solver: str = "lbfgs"
+    tol: float = 1e-4
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    refit: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+    use_legacy_attributes: Any = "warn"
 
     @unchanged_on_failure
     @with_callbacks

@@ -148,8 +148,6 @@ class Ranker(BaseRanker):
     1.0
     """
 
-    __module__ = "sklearn_subqn.ranking"
-
     # Fixed values of parameters of the base class.
     loss = "pairwise-linear-log"
     k = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ _WITHOUT_EFFECT = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with scikit-learn's parameters.
 
@@ -117,43 +119,26 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     0.95
     """
 
-    __module__ = "sklearn_subqn.svm"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")
+    _original = "sklearn.svm", "LinearSVC"
 
     sparsify = sparsify
     densify = densify
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -203,6 +188,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LinearSVR(DropInRegressor):
     """Linear support vector regression with scikit-learn's parameters.
 
@@ -280,36 +266,20 @@ class LinearSVR(DropInRegressor):
     1.0
     """
 
-    __module__ = "sklearn_subqn.svm"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVR")
+    _original = "sklearn.svm", "LinearSVR"
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: Any = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: Any = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -27,7 +27,7 @@ from .._core.regularizers import (
 from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
 from .._features.groups import FeatureGroups, checked_groups
-from .._solving.solution import Floats, Progress
+from .._solving.solution import Floats
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
 from .linear_estimator import LinearEstimator
@@ -65,7 +65,6 @@ class BundleEstimator(LinearEstimator):
     l1_ratio: float
     p: float
     penalty_matrix: Any
-    solver: str
     groups: Any = None
 
     # Which features are zeros and ones only, for groups of categories.
@@ -75,15 +74,6 @@ class BundleEstimator(LinearEstimator):
     positive: bool = False
     coef_bounds: Any = None
     coef_constraints: Any = None
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    warm_start: bool
-    memory: int
-    bundle_size: int | None
-    n_jobs: int | None
-    callback: Callable[[Progress], Any] | None
-    verbose: int
 
     def _check_parameters(self) -> None:
         check_option("penalty", self.penalty, self._penalties)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +24,6 @@ from .._core.solvers import SOLVERS
 from .._features.strength import Rule, rule_of_labels
 from .._problems import LinearProblems, Problems
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Progress
 from .block_methods import available_if, blockwise, scored
 from .estimator import forget, loss_name
 from .export import coef_table, to_sklearn
@@ -98,15 +96,6 @@ def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
 
 class ScoringClassifier(ClassifierMixin, LinearEstimator):
     """Base of classifiers that predict by linear scores."""
-
-    tol: float
-    max_iter: int
-    fit_intercept: bool
-    memory: int
-    warm_start: bool
-    n_jobs: int | None
-    callback: Callable[[Progress], Any] | None
-    verbose: int
 
     classes_: npt.NDArray[Any]
     coef_: npt.NDArray[Any]

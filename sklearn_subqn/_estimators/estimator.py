@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -21,7 +22,7 @@ from .._core.options import Option
 from .._core.solvers import SolverSpec
 from .._problems import Problems
 from .._solving.callbacks import WITHOUT_CALLBACKS, CallbackSupportMixin, FitTask
-from .._solving.solution import Solution
+from .._solving.solution import Callback, Solution
 from .._solving.solve import spec_of
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
@@ -50,7 +51,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     alpha: Any
     solver: str
+    tol: float
     max_iter: int
+    warm_start: bool
+    n_jobs: int | None
+    callback: Callback | None
+    verbose: int
 
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -83,6 +89,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         state: dict[str, Any] = super().__getstate__()
         given = self._get_param_names()
         return {k: v if k in given else plain(v) for k, v in state.items()}
+
+    def __dask_tokenize__(self) -> bytes:
+        # Dask's token of a dataclass would be that of its parameters alone.
+        return pickle.dumps(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the pickled attributes."""

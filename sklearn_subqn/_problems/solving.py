@@ -15,9 +15,9 @@ from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
 from .._solving.solution import (
+    Callback,
     Floats,
     Problem,
-    Progress,
     Settings,
     Solution,
     Watch,
@@ -134,7 +134,7 @@ class Problems(ABC):
         self,
         index: int,
         alpha: float,
-        callback: Callable[[Progress], Any],
+        callback: Callback,
         watch: Watch,
     ) -> Solution:
         """Solve a problem within another fit, with its ``callback`` for reports."""

@@ -89,8 +89,6 @@ class BaseRanker(BundleEstimator):
 
     coef_: npt.NDArray[Any]
     intercept_: float
-    objective_: float
-    dual_gap_: float
 
     @blockwise
     def predict(self, X: Any) -> npt.NDArray[Any]:

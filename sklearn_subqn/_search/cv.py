@@ -6,8 +6,9 @@ import copy
 import numbers
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -47,24 +48,27 @@ from .warm_paths import FoldPath, WarmPaths
 Model = TypeVar("Model", bound=Any)
 
 
+@dataclass(eq=False, repr=False)
 class SearchCV(WarmPaths):
     """Base of estimators with a cross-validated ``alpha`` and a scorer.
 
     ``l1_ratio`` may be a list of values to try, in estimators with this parameter.
     """
 
-    scoring: Any
-    error_score: Any
-    l1_ratio: Any
-    search_tol: float | None
+    alphas: Any = 20
+    _: KW_ONLY
+    cv: Any = None
+    scoring: Any = None
+    error_score: Any = np.nan
+    search_tol: float | None = None
+    search_max_fits: int = 1000
+    refit: bool = True
+    one_standard_error: bool = False
 
     _takes_collections = True
 
     # Classes of all samples, for folds of data in blocks.
-    _fold_classes: Any = None
-
-    #: Makes problems of X, y, weights that sum to one, and further row data.
-    _problems: Callable[..., LinearProblems]
+    _fold_classes = cast(Any, None)
 
     def _check_parameters(self) -> None:
         if self._tries_several() and (

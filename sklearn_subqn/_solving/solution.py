@@ -86,6 +86,9 @@ class Progress(Numbers):
     current: Current | None = None
 
 
+Callback = Callable[[Progress], Any]
+
+
 class Settings(Protocol):
     """The parameters of an estimator for solving, and its registry of solvers.
 
@@ -98,7 +101,7 @@ class Settings(Protocol):
     solver: str
     tol: float
     max_iter: int
-    callback: Callable[[Progress], Any] | None
+    callback: Callback | None
     verbose: int
 
 
