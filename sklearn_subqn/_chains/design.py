@@ -21,6 +21,7 @@ from .._core.losses._base import Floats, Mask, Rows
 from .._core.rows.design import Shape
 from .._core.rows.linear_map import PART_SIZE
 from .pairs import Pairs
+from .sequences import tokens_of
 
 Result = TypeVar("Result")
 
@@ -231,12 +232,3 @@ class ChainDesign:
             self.transitions,
             n_threads=self.n_threads,
         )
-
-
-def tokens_of(starts: Rows, sequences: Rows) -> tuple[Rows, Rows]:
-    """Return the tokens of the given sequences, and each sequence's first one."""
-    lengths = np.diff(starts)[sequences]
-    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    shifts = starts[:-1][sequences] - new_starts[:-1]
-    tokens = np.arange(new_starts[-1]) + np.repeat(shifts, lengths)
-    return tokens, new_starts

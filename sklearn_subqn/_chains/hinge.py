@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .._core.kernels import chain_viterbi
 from .._core.losses._base import Floats, Mask, Rows
 from .loss import ChainLoss, Chains, Targets, each_block
+from .pairs import pair_counts
 
 
 class ChainHinge(ChainLoss):
@@ -100,20 +101,9 @@ class ChainHinge(ChainLoss):
         if self.rescaling == "slack":
             rates = weights * np.add.reduceat(wrong, self.starts[:-1], dtype=np.intp)
         rows = np.flatnonzero(wrong)
-        s = np.repeat(rates, np.diff(self.starts))[rows]
-        dual[rows, labels[rows]] = s
-        dual[rows, targets[rows]] = -s
-        dual[-k:] = pair_counts(labels, self.starts, rates, k)
-        dual[-k:] -= pair_counts(targets, self.starts, rates, k)
+        s = np.repeat(rates, np.diff(self.starts))
+        dual[rows, labels[rows]] = s[rows]
+        dual[rows, targets[rows]] = -s[rows]
+        dual[-k:] = pair_counts(labels, self.starts, k, s)
+        dual[-k:] -= pair_counts(targets, self.starts, k, s)
         return float(weights @ losses), dual
-
-
-def pair_counts(labels: Rows, starts: Rows, weights: Floats, k: int) -> Floats:
-    """Return the weighted counts of pairs of adjacent labels, of shape (k, k)."""
-    s = np.repeat(weights, np.diff(starts))
-    inner = np.ones(len(labels), dtype=bool)
-    inner[starts[:-1]] = False
-    second = np.flatnonzero(inner)
-    places = labels[second - 1] * k + labels[second]
-    counts = np.bincount(places, s[second], k * k).astype(np.float64)
-    return counts.reshape(k, k)

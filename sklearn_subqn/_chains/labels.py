@@ -76,6 +76,17 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
     return classes
 
 
+def several_classes(labels: list[Any]) -> npt.NDArray[Any]:
+    """Return the sorted different labels, of which there must be two or more."""
+    classes = distinct_labels(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            "This classifier needs tokens of at least 2 classes in the data, but the "
+            f"data contains only one class: {classes.tolist()[0]!r}."
+        )
+    return classes
+
+
 def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
     """Return the index of each label among the classes.
 

@@ -13,10 +13,11 @@ from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats, Mask
 from .._estimators.estimator import FOUND, forget
-from .design import ChainDesign, tokens_of
+from .design import ChainDesign
 from .model import ChainModel
 from .pairs import Pairs, kept_pairs, merged
 from .reading import Labeled
+from .sequences import tokens_of
 from .stream import Seen, Strengths, learn
 
 

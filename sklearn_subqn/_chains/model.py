@@ -27,6 +27,7 @@ from .pairs import (
     frequent_pairs,
     observed_pairs,
     observed_transitions,
+    pair_counts,
     places_of,
 )
 from .reading import Labeled, ReadsSequences
@@ -121,9 +122,7 @@ class ChainModel(ReadsSequences):
             minimum = float(self.min_freq) * (1.0 - CLOSE)
             weights = np.repeat(labeled.counts, data.lengths)
             pairs = frequent_pairs(pairs, X, targets, weights, minimum)
-            transitions &= observed_transitions(
-                targets, data.starts, k, weights, minimum
-            )
+            transitions &= pair_counts(targets, data.starts, k, weights) >= minimum
         return pairs, transitions & self._rules.allowed
 
     def _check_has_model(self, name: str) -> None:

@@ -128,22 +128,26 @@ def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
     return Pairs(ptr, labels), np.searchsorted(numbers, known)
 
 
-def observed_transitions(
-    labels: Rows,
-    starts: Rows,
-    n_labels: int,
-    weights: Floats | None = None,
-    least: float = 1.0,
-) -> Mask:
-    """Return which transitions [i, j] occur within sequences, of shape (k, k).
-
-    A transition occurs if label j follows label i at least once, or, with weights of
-    shape (T,), at tokens j of a total weight of at least ``least``.
-    """
-    inner = np.ones(len(labels), dtype=bool)
+def followers(starts: Rows) -> Rows:
+    """Return the tokens that are not the first of their sequence."""
+    inner = np.ones(starts[-1], dtype=bool)
     inner[starts[:-1]] = False
-    second = np.flatnonzero(inner)
-    places = labels[second - 1] * n_labels + labels[second]
+    return np.flatnonzero(inner)
+
+
+def pair_counts(
+    labels: Rows, starts: Rows, k: int, weights: Floats | None = None
+) -> npt.NDArray[Any]:
+    """Return how often label j follows label i within sequences, [i, j] of (k, k).
+
+    With weights of shape (T,), the weights of tokens j are summed.
+    """
+    second = followers(starts)
+    places = labels[second - 1] * k + labels[second]
     s = None if weights is None else weights[second]
-    seen = np.bincount(places, s, n_labels * n_labels) >= least
-    return seen.reshape(n_labels, n_labels)
+    return np.asarray(np.bincount(places, s, k * k).reshape(k, k))
+
+
+def observed_transitions(labels: Rows, starts: Rows, k: int) -> Mask:
+    """Return which transitions [i, j] occur within sequences, of shape (k, k)."""
+    return pair_counts(labels, starts, k) > 0

@@ -29,8 +29,7 @@ from .._core.losses._base import Floats
 from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
-from .design import tokens_of
-from .labels import distinct_labels, flat_labels, label_codes
+from .labels import flat_labels, label_codes, several_classes
 from .sequences import Sequences, starts_of_lengths
 from .tables import (
     has_words,
@@ -220,18 +219,10 @@ class ReadsSequences(LinearEstimator):
         check_sample_weight(sample_weight, len(data))
         counts = as_sample_weights(sample_weight, len(data))
         numbers = np.flatnonzero(counts)
-        if len(numbers) < len(counts):
-            tokens, starts = tokens_of(data.starts, numbers)
-            data = Sequences(data.X[tokens], starts, data.stacked)
-            labels = [labels[t] for t in tokens.tolist()]
-            counts = counts[numbers]
+        data, labels = data.take(numbers, labels)
+        counts = counts[numbers]
         if classes is None:
-            classes = distinct_labels(labels)
-            if len(classes) < 2:
-                raise ValueError(
-                    "This classifier needs tokens of at least 2 classes in the data, "
-                    f"but the data contains only one class: {classes.tolist()[0]!r}."
-                )
+            classes = several_classes(labels)
         self.classes_ = classes
         targets = label_codes(labels, classes)
         self._rules = TransitionRules.of(self.transition_constraints, classes)

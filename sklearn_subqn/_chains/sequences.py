@@ -57,6 +57,14 @@ class Sequences(NamedTuple):
         """Number of tokens of each sequence."""
         return np.diff(self.starts)
 
+    def take(self, numbers: Index, labels: list[Any]) -> tuple[Sequences, list[Any]]:
+        """Return some sequences, by number, and the labels of their tokens."""
+        if len(numbers) == len(self):
+            return self, labels
+        tokens, starts = tokens_of(self.starts, numbers)
+        taken = Sequences(self.X[tokens], starts, self.stacked)
+        return taken, [labels[t] for t in tokens.tolist()]
+
     def split(self, tokens: Any) -> EachSequence:
         """Return an array of results for all tokens, split by sequence."""
         bounds = pairwise(self.starts.tolist())
@@ -93,3 +101,12 @@ def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
             f"{counts.sum()}."
         )
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def tokens_of(starts: Index, sequences: Index) -> tuple[Index, Index]:
+    """Return the tokens of the given sequences, and each sequence's first one."""
+    lengths = np.diff(starts)[sequences]
+    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    shifts = starts[:-1][sequences] - new_starts[:-1]
+    tokens = np.arange(new_starts[-1]) + np.repeat(shifts, lengths)
+    return tokens, new_starts
