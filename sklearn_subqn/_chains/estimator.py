@@ -13,7 +13,7 @@ from .._checks import check_number, check_option, check_parameters, checked_opti
 from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats
 from .._core.objectives.objective import Objective
-from .._core.solvers import Options, Start
+from .._core.solvers import Start
 from .._estimators.block_methods import is_collection, refusal
 from .._estimators.estimator import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
@@ -416,7 +416,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         given = checked_options(self)
         if self.solver in CHAIN_STREAMS:
             given = {"online": given}
-        return solve(problem, self, task, Options(**{**given, "seed": seed}))
+        options = {**given, "seed": seed}
+        return solve(problem, self._settings_of_solver(options), task)
 
     def _check_for_blocks(self, X: Any, lengths: Any) -> None:
         """Raise TypeError or ValueError for options that blocks do not support."""

@@ -12,21 +12,23 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from .._blocks.blocks import Collection
-from .._checks import check_option, check_parameters
+from .._checks import check_option, check_parameters, checked_options
 from .._checks.foreign_names import instead_of
 from .._checks.signatures import parameters_of, takes_any
 from .._checks.state import plain, restored
 from .._core.driver import History
 from .._core.names import check_same_rows
 from .._core.options import Option
-from .._core.solvers import SolverSpec
+from .._core.solvers import Options, SolverSpec
 from .._problems import Problems
 from .._solving.callbacks import WITHOUT_CALLBACKS, CallbackSupportMixin, FitTask
-from .._solving.solution import Callback, Solution
-from .._solving.solve import spec_of
+from .._solving.solution import Callback, Settings, Solution
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
 from .doc_link import PAGES, name_of_page
+
+# Parameters that are options of solvers, where an estimator has them.
+_OPTIONS = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
 
 #: Attributes that ``store_solutions`` sets besides ``n_iter_``.
 FOUND = ("objective_", "dual_gap_", "history_", "plan_")
@@ -109,7 +111,33 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _known_options(self) -> Mapping[str, Option]:
         """Return the ``solver_options`` that the solver takes."""
-        return spec_of(self).options
+        return self._solvers[self._solver()].options
+
+    def _solver(self) -> str:
+        """Return the name of the chosen solver, the first for another choice."""
+        known = self._solvers
+        return self.solver if self.solver in known else next(iter(known))
+
+    def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
+        """Return how problems are solved, by the parameters or with other options."""
+        given = getattr(self, "solver_options", None) or {}
+        if options is None:
+            options = {k: getattr(self, k) for k in _OPTIONS if hasattr(self, k)}
+            options |= checked_options(self)
+            # More pairs than iterations would only use memory.
+            memory = options.get("memory", Options.memory)
+            options["memory"] = min(memory, self.max_iter)
+        own: Any = type(self)
+        return Settings(
+            self._solvers,
+            self._solver(),
+            self.tol,
+            self.max_iter,
+            self.callback,
+            self.verbose,
+            options,
+            frozenset([*parameters_of(own), *given]),
+        )
 
     def _is_smooth(self) -> bool | None:
         """Return whether the loss is differentiable, None if that is not known."""

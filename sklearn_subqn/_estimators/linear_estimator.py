@@ -155,7 +155,7 @@ class LinearEstimator(Estimator):
         )
         return LinearModel(
             type(self).__name__,
-            self,
+            self._settings_of_solver(),
             self.n_jobs,
             bool(getattr(self, "fit_intercept", False)),
             InputFeatures.of(self),

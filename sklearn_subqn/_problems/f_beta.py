@@ -19,7 +19,7 @@ from .._core.objectives.objective import Objective
 from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Solution, changed
+from .._solving.solution import Floats, Solution
 from . import LinearModel, LinearProblems, of_classes, signs
 from .maps import Pair
 
@@ -118,7 +118,7 @@ class FBetaProblems(LinearProblems):
         self._beta = beta
         # A gap of 1 % suffices to compare the weights.
         tol = max(self.settings.tol, 1e-2)
-        self._quiet = changed(self.settings, tol=tol, callback=None, verbose=0)
+        self._quiet = self.settings._replace(tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
         self._f_betas = np.zeros(len(self))

@@ -21,7 +21,6 @@ from .._solving.solution import (
     Settings,
     Solution,
     Watch,
-    changed,
 )
 from .._solving.solve import solve
 from .reading import Reading
@@ -138,7 +137,7 @@ class Problems(ABC):
         watch: Watch,
     ) -> Solution:
         """Solve a problem within another fit, with its ``callback`` for reports."""
-        settings = changed(self.settings, callback=callback, verbose=0)
+        settings = self.settings._replace(callback=callback, verbose=0)
         self.watch, task = watch, FitTask.silent()
         return self._solve(index, self.objective(index, alpha), settings, task)
 

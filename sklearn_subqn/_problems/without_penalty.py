@@ -13,7 +13,7 @@ from .._core.regularizers import PartlyFree
 from .._core.solvers import Stopping
 from .._solving.callbacks import FitTask
 from .._solving.process import with_one_blas_thread
-from .._solving.solution import Floats, Settings, Solution, changed
+from .._solving.solution import Floats, Settings, Solution
 from .._solving.tolerance import Scale
 from .._solving.warnings import warn_of_gap
 from .reading import NO_PENALTY, Reading, Run
@@ -98,7 +98,7 @@ class FreeFeatures(Reading):
         # accurately.
         advice = "Decrease tol, or"
         for more in (1.0, 1e-2, 1e-4):
-            closer = changed(settings, tol=more * settings.tol)
+            closer = settings._replace(tol=more * settings.tol)
             # The user is not warned if a more accurate run misses its tolerance.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
             solution = run(closer, prove=during, **others)

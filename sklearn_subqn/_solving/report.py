@@ -82,13 +82,7 @@ class Report:
             gap = solution.relative_gap
             print(f"{self._label}: {solution.status}, relative gap {gap:.1e}")
         if self._warns and not solution.proven:
-            solvers = settings._solvers
-            name = (
-                settings.solver if settings.solver in solvers else next(iter(solvers))
-            )
-            warn_of_tolerance(
-                self._label, solution, settings, name != "auto" and "auto" in solvers
-            )
+            warn_of_tolerance(self._label, solution, settings)
         if self._task is not None:
             self._task.end()
 

@@ -104,7 +104,10 @@ class OnlineEstimator(StreamEstimator):
             self._stream = stream._replace(method=method)
         self._columns = columns
         name = type(self).__name__
-        report = Report(name, lambda w: self._stored(), None, self, task, by_gap=False)
+        settings = self._settings_of_solver()
+        report = Report(
+            name, lambda w: self._stored(), None, settings, task, by_gap=False
+        )
         status, history = self._epochs(X, targets, weights, loss, rng, held_out, report)
         self._stream = stream
         self._weight *= unit

@@ -40,7 +40,8 @@ class StructureProblem(Problems):
         self._loss = OracleHinge(oracle, weights)
         self._regularizer = regularizer
         start = Start(np.zeros(oracle.n_features))
-        super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+        settings, name = estimator._settings_of_solver(), type(estimator).__name__
+        super().__init__(settings, [name], [start], np.float64)
 
     @property
     def n_samples(self) -> int:
