@@ -461,11 +461,12 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ) -> Problems:
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        weights, classes, _ = weighed
         offset = self._checked_offset(offset, len(y), classes)
         # Offsets cannot be passed to the fits on samples of the rows.
         self._has_offset = offset is not None
-        self._choose_strength(X, y, weights, classes, sample_weight)
+        self._choose_strength(X, y, weighed)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(

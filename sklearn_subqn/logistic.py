@@ -19,6 +19,7 @@ from ._estimators.classifier import (
 )
 from ._estimators.sparse_coefficients import densify, sparsify
 from ._problems import LinearProblems, class_problems, joint_classes
+from ._problems.reading import Reading
 from ._problems.slopes import largest_slope
 from ._solving.solution import Callback
 
@@ -63,13 +64,13 @@ class BaseL1Logistic(LinearClassifier):
         y: npt.NDArray[Any],
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
+        reading: Reading | None = None,
     ) -> LinearProblems:
-        model = self._linear_model()
+        model, given = self._linear_model(), dict[str, Any](reading=reading)
         if len(classes) == 2:
-            return class_problems(
-                model, X, y, BINARY_LOSSES["log_loss"], weights, classes
-            )
-        return joint_classes(model, X, y, MULTINOMIAL_LOSS, weights, classes)
+            loss = BINARY_LOSSES["log_loss"]
+            return class_problems(model, X, y, loss, weights, classes, **given)
+        return joint_classes(model, X, y, MULTINOMIAL_LOSS, weights, classes, **given)
 
     def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.

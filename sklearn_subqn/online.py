@@ -273,7 +273,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_same_rows(X, y=y, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        weights, classes, _ = weighed
         unit = self._unit_of_weights(y, sample_weight)
         w0 = self._previous_parameters(previous, classes)
         self.classes_ = classes

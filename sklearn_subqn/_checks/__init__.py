@@ -41,6 +41,7 @@ from .sparse_matrices import (
     is_plain,
 )
 from .weights import (
+    Weighed,
     as_sample_weights,
     check_class_weight,
     check_sample_weight,
@@ -55,6 +56,7 @@ from .weights import (
 
 __all__ = [
     "AUTO",
+    "Weighed",
     "as_numpy",
     "as_sample_weights",
     "canonical_csr",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,37 @@ from .arrays import as_numpy, check_no_times, check_unmasked
 NUMERIC = "biufc"
 
 
+class Weighed(NamedTuple):
+    """Weights of rows with classes.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_samples,)
+        Weights that sum to one. A row of weight zero has no effect.
+    classes : ndarray
+        Sorted classes of the rows with positive weight.
+    own : ndarray of shape (n_samples,)
+        Weights times the factors of classes, as they are given.
+    """
+
+    shares: npt.NDArray[np.float64]
+    classes: npt.NDArray[Any]
+    own: npt.NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights, infinite beyond the range of numbers."""
+        with np.errstate(over="ignore"):
+            return float(self.own.sum())
+
+
 def check_weights(
     sample_weight: Any,
     X: Any,
     y: npt.NDArray[Any],
     class_weight: Any,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes with positive weight; check labels.
+) -> Weighed:
+    """Return the weights of rows and the classes with positive weight; check labels.
 
     Parameters and errors are as in ``weights_of_classes``, with a matrix X of n_samples
     rows.
@@ -39,8 +63,8 @@ def weights_of_classes(
     y: npt.NDArray[Any],
     classes: npt.NDArray[Any],
     class_weight: Any,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes with positive weight.
+) -> Weighed:
+    """Return the weights of rows and the classes with positive weight.
 
     Parameters
     ----------
@@ -54,20 +78,14 @@ def weights_of_classes(
         As in scikit-learn; multiplies ``sample_weight``. A row of weight 2 counts as
         two rows when classes are balanced.
 
-    Returns
-    -------
-    weights : ndarray of shape (n_samples,)
-        Weights that sum to one. A row of weight zero has no effect.
-    classes : ndarray
-        Sorted classes of the rows with positive weight.
-
     Raises
     ------
     ValueError
         If labels are no classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
-    weights = check_sample_weight(sample_weight, n)
+    own = non_negative_weights(sample_weight, n)
+    weights = _shares(own)
     used = weights > 0.0
     if not used.all():
         classes = distinct(y[used])
@@ -78,17 +96,19 @@ def weights_of_classes(
         )
     if class_weight is not None:
         check_class_weight(class_weight)
-        per_class = class_factors(class_weight, classes, y, weights)
+        per_class = class_factors(class_weight, classes, y, own)
         if np.count_nonzero(per_class) < 2:
             raise ValueError(
                 "class_weight leaves fewer than 2 classes with positive weight: "
                 f"{class_weight!r}."
             )
-        per_class = per_class / per_class.max()
-        weights[used] *= per_class[np.searchsorted(classes, y[used])]
+        factors = per_class[np.searchsorted(classes, y[used])]
+        weights[used] *= factors / per_class.max()
         weights /= weights.sum()
+        with np.errstate(over="ignore"):
+            own[used] *= factors
         classes = classes[per_class > 0.0]
-    return weights, classes
+    return Weighed(weights, classes, own)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
@@ -101,7 +121,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """
     if sample_weight is None:
         return np.full(n, 1.0 / n)
-    weights = non_negative_weights(sample_weight, n)
+    return _shares(non_negative_weights(sample_weight, n))
+
+
+def _shares(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     if not np.any(weights > 0.0):
         raise ValueError(
             "Sample weights must contain at least one non-zero number; all are zero."

@@ -10,6 +10,7 @@ import numpy as np
 from .._core.losses import DualLoss, ScaledHuber
 from .._core.rounding import EPS, ROUNDED_32
 from .._problems import LinearProblems
+from .._problems.reading import Reading
 from .._solving.solution import Floats
 from ._reading import SumAndSquares, without_penalty
 from ._shared import DropInRegressor
@@ -150,10 +151,10 @@ class HuberRegressor(DropInRegressor):
         if X.dtype == np.float32:
             negligible = max(negligible, ROUNDED_32 * spread)
         loss = DualLoss(ScaledHuber(float(self.epsilon), least, negligible))
-        given: Any = {"reading": SumAndSquares(total)}
+        reading: Reading = SumAndSquares(total, level)
         if not self.alpha:
             bend = 2.0 / max(spread, least)
-            reading = {"bend": bend, "totals": [total]}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
+            given = {"bend": bend, "totals": [total], "level": level}
+            reading = without_penalty(X, weights, model.fit_intercept, **given)
         data = model, X, [y], loss, weights
-        return _Problem(*data, single=True, level=level, **given)
+        return _Problem(*data, single=True, reading=reading)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import check_weights, row_weights
-from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from .._problems import LinearProblems, codes, signs
+from .._checks import check_weights
+from .._problems import LinearProblems
+from .._problems.reading import Reading
 from .._solving.solution import Floats
 from ..logistic import BaseL1Logistic
 from ._reading import SumOfLosses, without_penalty
@@ -53,21 +53,14 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         free: bool,
     ) -> LinearProblems:
         """Return the problem of rows whose weights need not be normalized."""
-        model, total = self._linear_model(), float(weights.sum())
+        total = float(weights.sum())
         weights = weights / total
-        given: Any = {"reading": SumOfLosses([total])}
+        reading: Reading = SumOfLosses([total])
         if free:
             # The second derivative of ln(1 + exp(-z)) at zero is 1/4.
-            reading: Any = {"bend": 0.25, "totals": [total]}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
-        given["known"] = {"classes_": classes}
-        if len(classes) == 2:
-            targets = signs(y, classes)
-            loss = BINARY_LOSSES["log_loss"]
-            return LinearProblems(model, X, targets, loss, weights, **given)
-        given["n_scores"] = len(classes)
-        labels: Any = [codes(y, classes)]
-        return LinearProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
+            given: Any = {"bend": 0.25, "totals": [total]}
+            reading = without_penalty(X, weights, self.fit_intercept, **given)
+        return self._problems(X, y, weights, classes, reading)
 
 
 @dataclass(eq=False, repr=False)
@@ -210,8 +203,8 @@ class LogisticRegression(BaseLogistic):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        _, classes = check_weights(sample_weight, X, y, self.class_weight)
-        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        _, classes, weights = weighed
         return self._problems_of(X, y, weights, classes, free=self._is_free)
 
     def _store(self, problems: Any, solutions: Any) -> None:

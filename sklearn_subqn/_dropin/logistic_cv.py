@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._checks import as_numpy, check_number, check_weights, exact_labels, row_weights
+from .._checks import as_numpy, check_number, check_weights, exact_labels
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
 from .._estimators.estimator import FOUND, forget
@@ -205,8 +205,8 @@ class LogisticRegressionCV(BaseLogistic):
         check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
-        _, classes = check_weights(sample_weight, X, y, self.class_weight)
-        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        _, classes, weights = weighed
         self.Cs_ = self._grid()
         ratios = [None] if self._has_no_ratios else list(self.l1_ratios)
         self._ratios = [self._l1_ratio_of(ratio) for ratio in ratios]

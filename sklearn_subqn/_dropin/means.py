@@ -12,6 +12,7 @@ from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
 from .._estimators.regression_losses import check_domain, loss_of
 from .._problems import LinearProblems
+from .._problems.reading import Reading
 from .._solving.solution import Floats
 from ._reading import LessConstant, without_penalty
 from ._shared import DropInRegressor
@@ -59,12 +60,13 @@ class MeanRegressor(DropInRegressor):
         loss = loss_of(self)
         # Half the deviance is zero at its least.
         constant = loss.oracle.conjugate(np.zeros_like(y), y, weights)
-        given: Any = {"reading": LessConstant(constant)}
+        reading: Reading = LessConstant(constant)
         if not self.alpha:
             curvature = 1.0 if power is None else float(weights @ y) ** (2.0 - power)
-            reading = {"bend": curvature or 1.0, "constant": constant}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
-        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
+            given = {"bend": curvature or 1.0, "constant": constant}
+            reading = without_penalty(X, weights, model.fit_intercept, **given)
+        data = model, X, [y], loss, weights
+        return LinearProblems(*data, single=True, reading=reading)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

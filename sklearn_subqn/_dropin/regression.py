@@ -108,8 +108,9 @@ class QuantileRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
-        model, given = self._linear_model(), dict[str, Any]()
+        model, reading = self._linear_model(), None
         if not self.alpha:
             bend = 1.0 / target_deviation(y, weights)
-            given = without_penalty(X, weights, model.fit_intercept, bend=bend)
-        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
+            reading = without_penalty(X, weights, model.fit_intercept, bend=bend)
+        data = model, X, [y], loss, weights
+        return LinearProblems(*data, single=True, reading=reading)

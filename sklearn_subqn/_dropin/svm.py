@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import (
+    Weighed,
     as_sample_weights,
     check_number,
     check_weights,
     class_factors,
-    row_weights,
 )
 from .._core.losses import BINARY_LOSSES, DualLoss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
 from .._estimators.sparse_coefficients import densify, sparsify
-from .._problems import Contrasts, LinearProblems, codes, signs
+from .._problems import LinearProblems, class_problems, joint_classes
 from .._solving.solution import Floats
 from ._reading import SumOfLosses
 from ._shared import DropIn, DropInRegressor, warn
@@ -158,28 +158,24 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        known = {"classes_": classes}
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        weights, classes, _ = weighed
+        data = self._linear_model(), X, y
         if self.multi_class == "crammer_singer":
-            total = row_weights(self.class_weight, classes, y, sample_weight).sum()
             loss = DualLoss(Simplex(1.0 - np.eye(len(classes))))
-            data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
-            given: Any = {"reading": SumOfLosses([total]), "known": known}
-            if len(classes) == 2:
-                given["scores"] = Contrasts(2, base=0)
-            return LinearProblems(*data, n_scores=len(classes), **given)
-        by_class = self._row_weights(y, sample_weight, classes)
+            reading = SumOfLosses([weighed.total])
+            return joint_classes(*data, loss, weights, classes, reading=reading)
+        by_class = self._row_weights(y, sample_weight, weighed)
         totals = [float(each.sum()) for each in by_class]
         shares = [each / total for each, total in zip(by_class, totals, strict=True)]
         loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
-        data = self._linear_model(), X, signs(y, classes), loss, shares
-        return LinearProblems(*data, reading=reading, outputs=classes, known=known)
+        return class_problems(*data, loss, shares, classes, reading=reading)
 
     def _row_weights(
-        self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
+        self, y: npt.NDArray[Any], sample_weight: Any, weighed: Weighed
     ) -> list[Floats]:
         """Return the row weights for each problem."""
-        own = row_weights(self.class_weight, classes, y, sample_weight)
+        _, classes, own = weighed
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
         weights = as_sample_weights(sample_weight, len(y)) * (own > 0.0)

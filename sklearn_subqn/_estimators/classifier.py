@@ -10,12 +10,11 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
+    Weighed,
     as_numpy,
     check_weights,
     distinct_classes,
     exact_labels,
-    exact_names,
-    row_weights,
     weights_of_classes,
 )
 from .._checks.state import unchanged_on_failure
@@ -258,28 +257,23 @@ class LinearClassifier(ScoringClassifier):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        self._choose_strength(X, y, weights, classes, sample_weight)
-        return self._problems(X, y, weights, classes)
+        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        self._choose_strength(X, y, weighed)
+        return self._problems(X, y, weighed.shares, weighed.classes)
 
-    def _choose_strength(
-        self, X: Any, y: Any, weights: Any, classes: Any, sample_weight: Any
-    ) -> None:
+    def _choose_strength(self, X: Any, y: Any, weighed: Weighed) -> None:
         """Choose the strength on held-out rows, if ``alpha`` is automatic.
 
         This applies to losses that are sums over rows with one class each.
         """
-        self._choice = Choice()
+        self._choice, self._total = Choice(), weighed.total
         forget(self, "auto_scores_")
         if not isinstance(getattr(self, "alpha", None), str):
             return
         self.auto_scores_: list[tuple[float, bool, float]] = []
         if self._is_chosen():
-            each = row_weights(self.class_weight, classes, y, sample_weight)
-            with np.errstate(over="ignore"):
-                total = each.sum()
-            found = choose(self, X, y, weights, classes, float(total))
-            self._choice, self.auto_scores_ = found
+            rows = X, y, weighed.shares, weighed.classes
+            self._choice, self.auto_scores_ = choose(self, *rows, self._total)
 
     def _of_chosen(self) -> Any:
         if not isinstance(getattr(self, "alpha", None), str):
@@ -301,7 +295,9 @@ class LinearClassifier(ScoringClassifier):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
         """Return normalized row weights, with class weights, and the classes."""
         n, class_weight = len(labels), getattr(self, "class_weight", None)
-        return weights_of_classes(weights, n, labels, labels, class_weight)
+        found = weights_of_classes(weights, n, labels, labels, class_weight)
+        self._total = found.total
+        return found[:2]
 
     def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
         return rule_of_labels(getattr(self, "loss", "log_loss"))
@@ -310,10 +306,7 @@ class LinearClassifier(ScoringClassifier):
         # Classifiers of several labels have no ``class_weight``.
         if getattr(self, "class_weight", None) is None:
             return super()._total_weight(problems, y, sample_weight)
-        classes = problems.attributes()["classes_"]
-        labels = np.ravel(exact_names(y))
-        weights = row_weights(self.class_weight, classes, labels, sample_weight)
-        return float(weights.sum())
+        return self._total
 
     def _instead(self) -> str:
         return "take class_weight='balanced', or a logistic loss"

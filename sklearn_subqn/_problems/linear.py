@@ -84,11 +84,6 @@ class LinearProblems(Problems):
         Number k of scores per row of a joint loss.
     scores : RowMap, optional
         Map from the scores of a single problem to the user's scores.
-    units : ndarray of shape (d,), optional
-        Powers of two by which features are divided for the solver.
-    level : float
-        Constant that was subtracted from the targets, and is added to the user's
-        intercepts.
     reading : Reading, optional
         Conversion to the user's objectives, if the solver's objectives differ.
     outputs : sequence, optional
@@ -138,8 +133,6 @@ class LinearProblems(Problems):
         *,
         n_scores: int | None = None,
         scores: RowMap | None = None,
-        units: Floats | None = None,
-        level: float = 0.0,
         reading: Reading | None = None,
         outputs: Any = None,
         output: str = "class {}",
@@ -177,10 +170,11 @@ class LinearProblems(Problems):
         if type(rows) is Rows and not (n_scores or scores):
             X, self.turned = self._combined(model, X, centered=movable)
         self._unturned = None if self.turned is None else unturned
-        X, unit = self._in_units(model, X, units, centered=movable)
+        given = reading or Reading()
+        X, unit = self._in_units(model, X, given.units, centered=movable)
         self.targets = targets
         self._risks: dict[int, tuple[tuple[Any, ...], Risk]] = {}
-        self._scores, self._level = scores, level
+        self._scores, self._level = scores, given.level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         bounds = model.bounds
         if bounds is not None or model.constraints is not None:

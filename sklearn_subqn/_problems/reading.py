@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .._core.objectives.objective import Objective, Point
-from .._solving.solution import Settings, Solution
+from .._solving.solution import Floats, Settings, Solution
 
 #: Strength of the tiny penalty on unpenalized features, in units of the curvature of
 #: the loss, if no feature has a penalty. Otherwise such features are made 1e5 times
@@ -26,9 +25,16 @@ class Reading:
     ----------
     has_free : bool
         Whether some features have no penalty.
+    units : ndarray of shape (d,) or None
+        Powers of two by which features are divided for the solver.
+    level : float
+        Constant that was subtracted from the targets, and is added to the user's
+        intercepts.
     """
 
-    has_free: ClassVar[bool] = False
+    has_free = False
+    units: Floats | None = None
+    level: float = 0.0
 
     def strength(self, index: int, alpha: float) -> float:
         """Return the strength of the solver's penalty relative to the mean loss."""

@@ -12,6 +12,7 @@ from .._solving.solution import Floats
 from .linear import LinearProblems
 from .maps import Contrasts
 from .model_parameters import LinearModel
+from .reading import Reading
 
 
 def signs(
@@ -38,10 +39,11 @@ def class_problems(
     X: Any,
     y: npt.NDArray[Any],
     loss: DualLoss,
-    weights: Floats,
+    weights: Floats | list[Floats],
     classes: npt.NDArray[Any],
     positive: int | None = None,
     offset: Floats | None = None,
+    reading: Reading | None = None,
 ) -> LinearProblems:
     """Return one problem for two classes, or one for each class against the rest.
 
@@ -52,8 +54,9 @@ def class_problems(
     if offset is not None:
         loss = loss.with_offsets()
         targets = [np.column_stack([each, offset]) for each in targets]
-    data = model, X, targets, loss, weights
-    return LinearProblems(*data, outputs=classes, known=known, opposite=positive == 0)
+    data, opposite = (model, X, targets, loss, weights), positive == 0
+    given: Any = {"outputs": classes, "known": known, "reading": reading}
+    return LinearProblems(*data, opposite=opposite, **given)
 
 
 def of_classes(
@@ -74,9 +77,11 @@ def joint_classes(
     weights: Floats,
     classes: npt.NDArray[Any],
     known: dict[str, Any] | None = None,
+    reading: Reading | None = None,
 ) -> LinearProblems:
     """Return the joint problem of all classes; two classes store their difference."""
     data = model, X, [codes(y, classes)], loss, weights
     n_scores, known = len(classes), {"classes_": classes, **(known or {})}
     scores = Contrasts(2, base=0) if n_scores == 2 else None
-    return LinearProblems(*data, n_scores=n_scores, scores=scores, known=known)
+    given: Any = {"scores": scores, "known": known, "reading": reading}
+    return LinearProblems(*data, n_scores=n_scores, **given)

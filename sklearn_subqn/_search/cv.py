@@ -194,7 +194,7 @@ class SearchCV(WarmPaths):
         if is_classifier(self):
             rows.y = labels = exact_labels("y", column_or_1d(rows.y, warn=True))
             classes, class_weight = distinct_classes(labels), self.class_weight
-            weights, classes = weights_of_classes(
+            weights, classes, _ = weights_of_classes(
                 rows.weights, n, labels, classes, class_weight
             )
             self.classes_ = classes
@@ -396,7 +396,7 @@ def fit(
     check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
-    weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+    weights, classes, _ = check_weights(sample_weight, X, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:
         scorer = self._scorer(classes)
