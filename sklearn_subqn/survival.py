@@ -380,9 +380,7 @@ class CoxRegression(BundleEstimator):
         scores = np.asarray(self.predict(X, offset), dtype=np.float64)
         n = len(scores)
         data = Survival.of(y, n)
-        s = np.ones(n)
-        if sample_weight is not None:
-            s = non_negative_weights(sample_weight, n)
+        s = non_negative_weights(sample_weight, n)
         groups = np.zeros(n, dtype=np.intp)
         if strata is not None:
             _, groups = names_of_rows("strata", strata, n)

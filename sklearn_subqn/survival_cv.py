@@ -256,9 +256,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         X = self._check_X(X, reset=True)
         n = X.shape[0]
         _, _, self.strata_ = self._likelihood(n, y, sample_weight, strata, offset)
-        weights, numbers = np.ones(n), np.zeros(n, dtype=np.intp)
-        if sample_weight is not None:
-            weights = non_negative_weights(sample_weight, n)
+        weights, numbers = non_negative_weights(sample_weight, n), np.zeros(n, np.intp)
         if strata is not None:
             _, numbers = names_of_rows("strata", strata, n)
         added = check_offset(0.0 if offset is None else offset, n)

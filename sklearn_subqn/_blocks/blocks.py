@@ -255,8 +255,12 @@ class Collection:
     ) -> None:
         self._source, self._names, self._weight = source, names, weight
         self._copy = copy_for_blocks(estimator)
-        self._open()
-        while_places_last(lambda: self._prepare(estimator), self._open)
+        try:
+            self._open()
+            while_places_last(lambda: self._prepare(estimator), self._open)
+        except BaseException:
+            source.close()
+            raise
 
     def _open(self) -> None:
         self._session = self._source.open()

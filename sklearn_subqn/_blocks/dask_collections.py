@@ -37,7 +37,9 @@ from .queries import QueriesInBlocks, sizes_between_queries
 from .row_blocks import rows_at
 
 
-def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
+def opened(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **queries: Any
+) -> Collection:
     """Return the rows of Dask collections for a fit.
 
     Parameters
@@ -47,18 +49,18 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
     y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
         Arrays in memory are accepted as well, if X is an array of known size.
     sample_weight : as y, a number, or None
+    **queries : array-like or None
+        ``qid``, ``group`` and ``query_weight`` of rankers.
     """
+    if queries:
+        return _with_queries(estimator, X, y, sample_weight, **queries)
     with ExitStack() as stack:
         client, number, given, names = _given(estimator, stack, X, y, sample_weight)
         source = _source(client, given, stack)
-    try:
-        return Collection(estimator, source, names, number)
-    except BaseException:
-        source.close()
-        raise
+    return Collection(estimator, source, names, number)
 
 
-def opened_with_queries(
+def _with_queries(
     estimator: Any, X: Any, y: Any, sample_weight: Any, qid: Any, **others: Any
 ) -> QueriesInBlocks:
     """Return the rows of Dask collections for a fit of a ranker.
@@ -100,11 +102,7 @@ def opened_with_queries(
         numbers = [dask.delayed(np.arange)(a, b) for a, b in pairwise(ends)]
         cut = _in_same_blocks(["X", "y"], [of_x, numbers])
         source = BlocksOnWorkers(cut, of_x, client, stack.pop_all())
-    try:
-        return QueriesInBlocks(estimator, source, *ranking)
-    except BaseException:
-        source.close()
-        raise
+    return QueriesInBlocks(estimator, source, *ranking)
 
 
 def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[Any]:

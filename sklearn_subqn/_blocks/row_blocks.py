@@ -17,7 +17,7 @@ from scipy import sparse
 from .._checks import check_number, exact_names
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
-from .blocks import Collection, ReadBlock, without_callbacks
+from .blocks import Collection, ReadBlock, Source, without_callbacks
 from .queries import QueriesInBlocks, sizes_between_queries
 
 WITHOUT_TARGETS = (
@@ -188,10 +188,27 @@ class RowBlocks:
             file.close()
         return cls(functions, client=client)
 
-    def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
-        """Return the rows for a fit, with targets and weights if blocks lack them."""
-        *given, number = self._checked(estimator, y, sample_weight)
-        return Collection(estimator, self._source(*given), None, number)
+    def _opened(
+        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+    ) -> Collection:
+        """Return the rows for a fit, of a ranker if queries are given."""
+        if self._client is not None:
+            # Needs Dask.
+            from .dask_readers import opened_by_workers
+
+            return opened_by_workers(estimator, self, y, sample_weight, **queries)
+        blocks, made = self._made(estimator, y, sample_weight, **queries)
+        return made(self._source(*blocks))
+
+    def _made(
+        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+    ) -> tuple[Any, Callable[[Source], Collection]]:
+        """Return blocks, and what makes the rows for a fit of their source."""
+        if queries:
+            blocks, rank = self._with_queries(estimator, y, sample_weight, **queries)
+            return blocks, lambda source: QueriesInBlocks(estimator, source, *rank)
+        *blocks, number = self._checked(estimator, y, sample_weight)
+        return tuple(blocks), lambda source: Collection(estimator, source, None, number)
 
     def _source(self, readers: Any, targets: Any, weights: Any) -> _InThisProcess:
         """Return the non-empty blocks, which this process reads."""
@@ -232,13 +249,6 @@ class RowBlocks:
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         blocks = readers, numbers, [None] * len(readers)
         return blocks, ranking
-
-    def _opened_with_queries(
-        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
-    ) -> QueriesInBlocks:
-        """Return the rows for a fit of a ranker, which this process reads."""
-        blocks, ranking = self._with_queries(estimator, y, sample_weight, **queries)
-        return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
         """Return readers, targets, weights and the default weight for a fit.

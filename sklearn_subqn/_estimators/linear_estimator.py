@@ -67,26 +67,25 @@ class LinearEstimator(Estimator):
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
+    #: What ``fit`` takes that says which rows are compared.
+    _by_query: ClassVar[tuple[str, ...]] = ()
+
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         if not self._takes_collections:
             return super()._opened(X, y, sample_weight, **others)
         self._choice = Choice()
         forget(self, "auto_scores_")
         self._check_collection()
+        queries = {name: others.pop(name, None) for name in self._by_query}
         for name, value in others.items():
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        if not isinstance(X, RowBlocks):
-            # Needs Dask.
-            from .._blocks.dask_collections import opened
-
-            return opened(self, X, y, sample_weight)
-        if X._client is None:
-            return X._opened(self, y, sample_weight)
+        if isinstance(X, RowBlocks):
+            return X._opened(self, y, sample_weight, **queries)
         # Needs Dask.
-        from .._blocks.dask_readers import opened_by_workers
+        from .._blocks.dask_collections import opened
 
-        return opened_by_workers(self, X, y, sample_weight)
+        return opened(self, X, y, sample_weight, **queries)
 
     def _of_chosen(self) -> Any:
         """Return an estimator with the objective that was minimized."""

@@ -46,9 +46,7 @@ def _rows(
     X = own._check_X(X, reset=False)
     n = X.shape[0]
     weights, loss, _ = own._likelihood(n, y, sample_weight, strata, offset)
-    given = np.ones(n)
-    if sample_weight is not None:
-        given = non_negative_weights(sample_weight, n)
+    given = non_negative_weights(sample_weight, n)
     sums = loss.at(np.asarray(X @ coef, dtype=np.float64), weights)
     dense = X.toarray() if sparse.issparse(X) else X
     # Only differences count, and small numbers round less.

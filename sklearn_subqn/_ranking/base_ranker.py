@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._blocks.queries import QueriesInBlocks
 from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     as_numpy,
@@ -36,7 +35,7 @@ from .._core.losses import (
     SquaredPairs,
 )
 from .._core.names import check_same_rows
-from .._estimators.block_methods import blockwise, refusal
+from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
 from .._problems import LinearProblems, Problems
@@ -77,6 +76,7 @@ class BaseRanker(BundleEstimator):
     empty_queries: str
 
     _penalties = ("l2", "l1", "elasticnet")
+    _by_query = ("qid", "group", "query_weight")
 
     #: Advice that ends the messages about missing queries.
     _how_to_give_queries: ClassVar[str] = (
@@ -276,41 +276,12 @@ class BaseRanker(BundleEstimator):
             )
         return loss
 
-    def _opened(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-        **others: Any,
-    ) -> QueriesInBlocks:
-        if not self._takes_collections:
-            raise refusal(self, X)
-        self._check_collection()
+    def _check_collection(self) -> None:
+        super()._check_collection()
         if not isinstance(self.loss, str):
             raise ValueError(
                 f"Data in blocks need a loss by name, got {loss_name(self.loss)}."
             )
-        for name, value in others.items():
-            if value is not None:
-                raise ValueError(f"{name} is not supported for data in blocks.")
-        queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        if isinstance(X, RowBlocks) and X._client is None:
-            return X._opened_with_queries(self, y, sample_weight, **queries)
-        # Both modules need Dask.
-        if isinstance(X, RowBlocks):
-            from .._blocks import dask_readers
-
-            return dask_readers.opened_with_queries(
-                self, X, y, sample_weight, **queries
-            )
-        from .._blocks import dask_collections
-
-        return dask_collections.opened_with_queries(
-            self, X, y, sample_weight, **queries
-        )
 
     def _ranking_of(
         self, y: Any, sample_weight: Any, qid: Any, group: Any, query_weight: Any

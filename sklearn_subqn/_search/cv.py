@@ -276,7 +276,9 @@ class SearchCV(WarmPaths):
         scoring = self._scored_by()
         own = own_scorer(scoring, is_classifier(self))
         scorer = check_scoring(self, scoring=own or scoring)
-        return scorer if classes is None else with_classes(scorer, classes)
+        if classes is None:
+            return scorer
+        return with_classes(scorer, classes, "predict_proba")
 
     def _search_interval(
         self,

@@ -24,8 +24,10 @@ def check_error_score(value: Any) -> None:
         raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
 
 
-def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer of probabilities with all classes; other scorers are unchanged.
+def with_classes(
+    scorer: Any, classes: npt.NDArray[Any], method: str | None = None
+) -> Any:
+    """Return a scorer that knows all classes, perhaps only one of a method's results.
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
     some of them. Metrics that accept ``labels`` get all classes, and the second of two
@@ -34,7 +36,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
     metric = getattr(scorer, "_score_func", None)
     methods = getattr(scorer, "_response_method", ())
     methods = [methods] if isinstance(methods, str) else methods
-    if metric is None or "predict_proba" not in methods:
+    if metric is None or not (method is None or method in methods):
         return scorer
     accepted = inspect.signature(metric).parameters
     if "labels" not in accepted:
