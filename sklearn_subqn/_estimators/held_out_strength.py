@@ -111,7 +111,7 @@ def choose(
     of_held = weights[held] / weights[held].sum()
     share = float(weights[train].sum())
     rows = X[train], y[train], weights[train] / share, classes
-    score = _Score(X[held], y[held])
+    data = X[held], y[held]
     tried: list[tuple[float, bool, float]] = []
 
     def better(new: Tried, old: Tried) -> bool:
@@ -138,7 +138,7 @@ def choose(
                 objective = problems.objective(index, float(alpha))
                 problems.run_once(index, objective, problems.settings, silent)
             vars(model).update(problems.attributes())
-            found = Tried(Choice(multiple, start.scaled), score(model))
+            found = Tried(Choice(multiple, start.scaled), _losses(model, *data))
             tried.append((*found.choice, float(of_held @ found.losses)))
             return found
 
@@ -164,15 +164,10 @@ def choose(
     return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
 
 
-class _Score:
-    """Losses of rows: log loss if there are probabilities, else zero-one loss."""
-
-    def __init__(self, X: Any, y: npt.NDArray[Any]) -> None:
-        self._X, self._y = X, y
-
-    def __call__(self, model: Any) -> Floats:
-        if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
-            return (model.predict(self._X) != self._y).astype(np.float64)
-        logarithms = model.predict_log_proba(self._X)
-        places = np.searchsorted(model.classes_, self._y)
-        return -logarithms[np.arange(len(places)), places].astype(np.float64)
+def _losses(model: Any, X: Any, y: npt.NDArray[Any]) -> Floats:
+    """Return log losses of rows if there are probabilities, else zero-one losses."""
+    if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
+        return (model.predict(X) != y).astype(np.float64)
+    logarithms = model.predict_log_proba(X)
+    places = np.searchsorted(model.classes_, y)
+    return -logarithms[np.arange(len(places)), places].astype(np.float64)

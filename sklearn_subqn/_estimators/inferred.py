@@ -47,7 +47,7 @@ from .inferred_losses import QUANTILES, loss_name
 from .model_covariances import (
     check_active,
     check_penalty,
-    covariance_of,
+    covariances_of,
     strengths_of,
     with_leverages,
 )
@@ -90,7 +90,7 @@ def coefficient_errors(
     model = read_model(own, given, X, y, sample_weight, options)
     check_active(model)
     check_penalty(model)
-    own, name, spec, blocks = model.own, model.name, model.spec, model.blocks
+    own, _, name, spec, blocks = model
     spec = replace(
         spec,
         common_density=kind in COMMON_DENSITY and name in QUANTILES,
@@ -105,10 +105,8 @@ def coefficient_errors(
     moments = summed(each for each, _ in sums)
     alone = not strengths_of(own, given, 1.0).any()
     endless = _endless(spec, [each for _, each in sums], alone=alone)
-    found = [
-        covariance_of(own, spec, each, problem, name, kind, options, given, endless)
-        for problem, each in enumerate(moments)
-    ]
+    model = model._replace(spec=spec)
+    found = covariances_of(model, moments, kind, options, endless)
     if not spec.levels:
         check_fitted(found, own.tol)
     elif any(each.fixed.any() for each in found):

@@ -173,20 +173,12 @@ class StructureOracle:
 
     def _found(self, index: int, x: Any, y: Any, y_hat: Any) -> FoundStructure:
         """Return joint features and cost of ``y_hat`` where y is true."""
-        cost = self._call("loss", index, y, y_hat)
-        if not isinstance(cost, (numbers.Real, np.bool_)) or not (
-            0.0 <= float(cost) <= LARGEST_VALUE
-        ):
-            raise ValueError(
-                f"loss must return a finite number >= 0, got {cost!r} for sample "
-                f"{index}."
-            )
-        rate = 1.0
+        cost, rate = self._number_of("loss", index, y, y_hat), 1.0
         if "rescaling" in self._functions:
-            rate = self._rate(index, y, y_hat)
+            rate = self._number_of("rescaling", index, y, y_hat)
         features = self._call("joint_feature", index, x, y_hat)
         entries = self._entries("joint_feature", index, features)
-        return FoundStructure(*entries, float(cost), rate)
+        return FoundStructure(*entries, cost, rate)
 
     def _entries(
         self, name: str, index: int, features: Any
@@ -215,17 +207,17 @@ class StructureOracle:
             )
         return columns, values
 
-    def _rate(self, index: int, y: Any, y_hat: Any) -> float:
-        """Return the user's factor on a score difference."""
-        rate = self._call("rescaling", index, y, y_hat)
-        if not isinstance(rate, (numbers.Real, np.bool_)) or not (
-            0.0 <= float(rate) <= LARGEST_VALUE
+    def _number_of(self, name: str, index: int, y: Any, y_hat: Any) -> float:
+        """Return the loss of a structure, or its factor."""
+        number = self._call(name, index, y, y_hat)
+        if not isinstance(number, (numbers.Real, np.bool_)) or not (
+            0.0 <= float(number) <= LARGEST_VALUE
         ):
             raise ValueError(
-                f"rescaling must return a finite number >= 0, got {rate!r} for sample "
+                f"{name} must return a finite number >= 0, got {number!r} for sample "
                 f"{index}."
             )
-        return float(rate)
+        return float(number)
 
     def _number(
         self, name: str, index: int, features: Any, expected: int | None
