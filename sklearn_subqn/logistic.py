@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from ._core.solvers import SOLVERS
 from ._estimators.classifier import (
     LinearClassifier,
     predict_log_proba,
@@ -26,8 +25,6 @@ from ._solving.solution import Callback
 
 class BaseL1Logistic(LinearClassifier):
     """The base of classifiers with the logistic loss."""
-
-    _solvers = SOLVERS
 
     predict_proba = predict_proba
     predict_log_proba = predict_log_proba

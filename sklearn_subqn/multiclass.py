@@ -12,13 +12,13 @@ import numpy.typing as npt
 from ._checks import check_label_cost, check_option, check_rescaling
 from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
-from ._estimators.classifier import JointHingeClassifier
+from ._estimators.classifier import LinearClassifier
 from ._problems import LinearProblems, joint_classes
 from ._solving.solution import Callback
 
 
 @dataclass(eq=False, repr=False)
-class MulticlassHingeClassifier(JointHingeClassifier):
+class MulticlassHingeClassifier(LinearClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i

@@ -26,7 +26,7 @@ from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simpl
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective
 from ._estimators.block_methods import available_if, blockwise
-from ._estimators.classifier import JointHingeClassifier
+from ._estimators.classifier import LinearClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback, Floats, Problem, Solution
@@ -42,7 +42,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class MultilabelHingeClassifier(JointHingeClassifier):
+class MultilabelHingeClassifier(LinearClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` jointly over one

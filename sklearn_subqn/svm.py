@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ._checks import check_option
 from ._core.losses import BINARY_LOSSES, DualLoss
-from ._core.solvers import SOLVERS
 from ._dropin.svm import LinearSVC, LinearSVR
 from ._estimators.classifier import LinearClassifier
 from ._problems import LinearProblems, class_problems
@@ -26,8 +25,6 @@ _LOSSES: dict[str, DualLoss] = {
 
 class BaseLinearSVC(LinearClassifier):
     """The base of linear support vector machines."""
-
-    _solvers = SOLVERS
 
     loss: str
 

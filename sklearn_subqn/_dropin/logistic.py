@@ -26,7 +26,6 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         "intercept_scaling": "the intercept is not penalized.",
     }
     _weaker = "increase C or decrease tol"
-    _solvers = DropIn._solvers
 
     # ``penalty`` is a parameter in this class, and a property in its base class.
     penalty: Any = None

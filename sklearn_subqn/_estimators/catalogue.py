@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,6 @@ from .._core.regularizers import (
     SquaredNorm,
     elastic_net,
 )
-from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
 from .._features.groups import FeatureGroups, checked_groups
 from .._solving.solution import Floats
@@ -50,7 +49,6 @@ GROUPS = ("group", "group_elasticnet", "sparse_group")
 class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = SOLVERS
     _penalties: ClassVar[tuple[str, ...]] = PENALTIES
 
     to_sklearn = to_sklearn

@@ -19,9 +19,8 @@ from .._checks import (
 )
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
-from .._core.solvers import SOLVERS
 from .._features.strength import Rule, rule_of_labels
-from .._problems import LinearProblems, Problems
+from .._problems import Problems
 from .._solving.callbacks import with_callbacks
 from .block_methods import available_if, blockwise, scored
 from .estimator import forget, loss_name
@@ -310,20 +309,3 @@ class LinearClassifier(ScoringClassifier):
 
     def _instead(self) -> str:
         return "take class_weight='balanced', or a logistic loss"
-
-    def _problems(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-    ) -> LinearProblems:
-        """Return the problems for validated data, with weights that sum to one."""
-        # Every estimator overrides this, except estimators of streams.
-        raise NotImplementedError
-
-
-class JointHingeClassifier(LinearClassifier):
-    """Base of classifiers whose loss takes all scores of a sample at once."""
-
-    _solvers = SOLVERS

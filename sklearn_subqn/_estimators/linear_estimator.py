@@ -31,6 +31,7 @@ from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
+from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import penalty_factors
 from .._features.separation import separating_rows, sides_of_rows
 from .._features.strength import Rule
@@ -48,6 +49,8 @@ DTYPES = (np.float64, np.float32)
 
 class LinearEstimator(Estimator):
     """Base of estimators with a row of ``coef_`` and ``intercept_`` for each output."""
+
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = SOLVERS
 
     loss: Any
     alpha_: Any
