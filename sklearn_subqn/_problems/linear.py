@@ -28,7 +28,7 @@ from .._core.rows.linear_map import PART_SIZE
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
-from .._features.strength import Scales
+from .._features.strength import Scales, divided
 from .._solving.process import n_threads as threads_of
 from .._solving.solution import Floats
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
@@ -253,7 +253,7 @@ class LinearProblems(Problems):
             X = self._divided(X, self.sizes)
         elif units is not None:
             self.sizes = units[self.columns]
-            X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
+            X = divided(X, self.sizes).astype(X.dtype, copy=False)
         return X, unit
 
     def _penalty(
@@ -276,7 +276,7 @@ class LinearProblems(Problems):
     def _divided(X: Any, sizes: Floats) -> Any:
         """Return X in other units; large dense data are not copied."""
         if sparse.issparse(X) or X.size <= COPY_SIZE:
-            return Units(sizes).adjoint(X)
+            return divided(X, sizes)
         return SomeRows(X, range(len(X)), sizes=sizes)
 
     def _map(

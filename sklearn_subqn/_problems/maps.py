@@ -1,9 +1,7 @@
 """Maps between the coefficients of the user and the parameters of the solver.
 
 All maps act on coefficients (k, d) and intercepts (k,). ``inward`` returns the solver's
-representation, ``outward`` the user's. Linear maps also have the adjoint of
-``outward``: for maps of columns it maps the user's features to the solver's, for maps
-of rows it maps dual variables of the user's scores to those of the solver's scores.
+representation, ``outward`` the user's.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import numpy.typing as npt
 from .._core import lapack
 from .._core.rounding import ROUNDED
 from .._features.shift import Shift
-from .._features.strength import divided
 from .._solving.solution import Floats
 
 #: Coefficients (k, d) and intercepts (k,).
@@ -47,9 +44,6 @@ class RowMap(Map, Protocol):
     def n_rows(self) -> int:
         """Number of rows of the user's coefficients."""
 
-    def adjoint(self, dual: Floats) -> Floats:
-        """Return the dual variables (n, m) of the solver's scores."""
-
 
 class LeftOut(NamedTuple):
     """A subset of the features; coefficients of the other features are zero."""
@@ -65,9 +59,6 @@ class LeftOut(NamedTuple):
         every[:, self.columns] = coef
         return every, intercept
 
-    def adjoint(self, X: Any) -> Any:
-        return X[:, self.columns]
-
 
 class Units(NamedTuple):
     """Features divided by their units."""
@@ -79,9 +70,6 @@ class Units(NamedTuple):
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
         return coef / self.sizes, intercept
-
-    def adjoint(self, X: Any) -> Any:
-        return divided(X, self.sizes)
 
 
 class Turned(NamedTuple):
@@ -163,9 +151,6 @@ class Moved(NamedTuple):
     def outward(self, coef: Any, intercept: Any) -> Pair:
         return coef, self.shift.outward(self._shares(coef), intercept)
 
-    def adjoint(self, X: Any) -> Any:
-        return self.shift.subtracted(X)
-
 
 class Raised(NamedTuple):
     """Targets minus a constant, which is added to the intercepts."""
@@ -189,9 +174,6 @@ class Signs:
     def outward(self, coef: Any, intercept: Any) -> Pair:
         # Subtraction from 0.0 keeps zeros positive.
         return 0.0 - coef, 0.0 - intercept
-
-    def adjoint(self, dual: Floats) -> Floats:
-        return -dual
 
 
 class Contrasts:
@@ -221,10 +203,6 @@ class Contrasts:
     def _less_base(self, rows: Any) -> Any:
         return np.delete(rows, self._base, axis=0) - rows[self._base]
 
-    def adjoint(self, dual: Floats) -> Floats:
-        own = -dual.sum(axis=1, keepdims=True)
-        return np.hstack([own, dual] if self._base == 0 else [dual, own])
-
 
 class Nodes:
     """Scores of labels, which are sums of the solver's scores of nodes.
@@ -251,9 +229,6 @@ class Nodes:
     def outward(self, coef: Any, intercept: Any) -> Pair:
         labels = self._features @ np.column_stack([coef, intercept])
         return labels[:, :-1], labels[:, -1]
-
-    def adjoint(self, dual: Floats) -> Floats:
-        return dual @ self._features
 
 
 class Levels:
@@ -288,10 +263,6 @@ class Levels:
         thresholds = np.broadcast_to(intercept, self.n_thresholds)
         sums = np.cumsum(np.append(0.0, thresholds))[self._numbers]
         return np.multiply.outer(self._numbers, coef[0]), sums
-
-    def adjoint(self, dual: Floats) -> Floats:
-        above = np.cumsum(dual[:, self._places[::-1]], axis=1)[:, ::-1]
-        return above[:, -self.n_thresholds :]
 
 
 class FewDigits:
