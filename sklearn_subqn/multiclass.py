@@ -208,9 +208,6 @@ class MulticlassHingeClassifier(LinearClassifier):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
 
-    def _is_smooth(self) -> bool:
-        return False
-
     def _combination(self) -> str:
         return (
             f"a joint hinge with l1_ratio={self.l1_ratio!r} and "

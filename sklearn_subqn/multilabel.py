@@ -285,10 +285,6 @@ class MultilabelHingeClassifier(LinearClassifier):
         check_option("reduction", self.reduction, ["mean", "max"])
         super()._check_parameters()
 
-    def _is_smooth(self) -> bool | None:
-        # With one class per sample both reductions have kinks.
-        return None if self.reduction == "mean" else False
-
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
         (solution,) = solutions

@@ -32,9 +32,6 @@ class BaseLinearSVC(LinearClassifier):
         check_option("loss", self.loss, list(_LOSSES))
         super()._check_parameters()
 
-    def _is_smooth(self) -> bool:
-        return self.loss == "squared_hinge"
-
     def _problems(
         self,
         X: Any,

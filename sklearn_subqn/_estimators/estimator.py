@@ -102,11 +102,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for invalid parameters."""
-        if not isinstance(self.solver, str) or self.solver not in self._solvers:
-            smooth = self._is_smooth()
-            kinds = (smooth, None) if smooth is not None else (True, False, None)
-            fitting = [k for k, v in self._solvers.items() if v.smooth in kinds]
-            check_option("solver", self.solver, fitting)
+        check_option("solver", self.solver, [*self._solvers])
         check_parameters(self)
 
     def _known_options(self) -> Mapping[str, Option]:
@@ -138,10 +134,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             options,
             frozenset([*parameters_of(own), *given]),
         )
-
-    def _is_smooth(self) -> bool | None:
-        """Return whether the loss is differentiable, None if that is not known."""
-        return None
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         """Validate the data and return their problems."""
