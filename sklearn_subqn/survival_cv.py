@@ -285,30 +285,21 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         train = np.arange(len(samples.weights))[train]
         fitted, held = samples.take(train), samples.take(test)
         problems = model._problems_of(fitted)
-        if self.scoring == "concordance":
-            data = held.data, held.weights, held.strata
-            return model._path(
-                problems, alphas, partial(_concordance, model, held.X, *data), report
-            )
+
+        def scores_of(X: Any) -> Floats:
+            return np.asarray(model._scores(X), dtype=np.float64)
+
         losses = samples.loss(self.ties), fitted.loss(self.ties)
         total = samples.weights.sum()
         weights = samples.weights / total, fitted.weights / fitted.weights.sum()
         share = float(fitted.weights.sum() / total)
 
-        def added() -> float:
-            scores = np.asarray(model._scores(samples.X), dtype=np.float64)
+        def score() -> float:
+            if self.scoring == "concordance":
+                data = held.data, scores_of(held.X), held.weights, held.strata
+                return concordance(*data, uno=False)
+            scores = scores_of(samples.X)
             of_all = losses[0].value(scores, None, weights[0])
             return share * losses[1].value(scores[train], None, weights[1]) - of_all
 
-        return model._path(problems, alphas, added, report)
-
-
-def _concordance(
-    model: Any,
-    X: Any,
-    data: Survival,
-    weights: Floats,
-    strata: npt.NDArray[np.intp],
-) -> float:
-    scores = np.asarray(model._scores(X), dtype=np.float64)
-    return concordance(data, scores, weights, strata, uno=False)
+        return model._path(problems, alphas, score, report)

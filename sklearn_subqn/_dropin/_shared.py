@@ -106,7 +106,7 @@ class DropIn(LinearEstimator):
                 warn(f"{name}={getattr(self, name)!r} has no effect: {reason}")
 
     def _strength(self, *data: Any) -> float:
-        return float(self.alpha)
+        return float(self.C if hasattr(self, "C") else self.alpha)
 
     def _is_set(self, name: str) -> bool:
         """Whether a parameter differs from its default."""

@@ -189,9 +189,6 @@ class LogisticRegression(BaseLogistic):
         if self.penalty is None and self._is_set("C") and np.inf != self.C:
             warn(f"C={self.C!r} has no effect with penalty=None.")
 
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
-
     def _l1_share(self) -> float:
         return 0.0 if self._is_free else self._l1_ratio_of(self.l1_ratio)
 

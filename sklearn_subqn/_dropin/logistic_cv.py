@@ -335,9 +335,6 @@ class LogisticRegressionCV(BaseLogistic):
             scoring = "accuracy"
         return check_scoring(self, scoring=scoring)
 
-    def _strength(self, *data: Any) -> float:
-        return self._C
-
     def _l1_share(self) -> float:
         return self._l1_ratio
 

@@ -148,9 +148,6 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
                 "multi_class='crammer_singer', whose penalty is L2."
             )
 
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
-
     def _regularizer(self, n_coef: int) -> Regularizer:
         if self.penalty == "l1" and self.multi_class == "ovr":
             return ElasticNet(n_coef)
@@ -280,9 +277,6 @@ class LinearSVR(DropInRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("epsilon", self.epsilon, low=0.0)
-
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(epsilon=float(self.epsilon))[self.loss]

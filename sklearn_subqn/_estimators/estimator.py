@@ -165,58 +165,38 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Validate parameters and data, solve, and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
+        rows, data = None, (y, sample_weight)
         if not isinstance(X, np.ndarray) and is_collection(X):
-            given = coef_init, intercept_init, previous
-            return self._fit_to_collection(X, y, sample_weight, *given, **others)
-        if hasattr(X, "index"):
-            names = "offset", "qid", "query_weight"
-            by_row = {name: others.get(name) for name in names}
-            check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
-        problems = self._encode(X, y, sample_weight, **others)
-        self._check_support(problems)
-        if previous:
-            problems.start_from(previous)
-        task = WITHOUT_CALLBACKS
-        if getattr(self, "_skl_callbacks", None):
-            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        if coef_init is not None or intercept_init is not None:
-            problems.start_at(coef_init, intercept_init)
-        strength = self._strength(problems, y, sample_weight)
-        solutions = problems.solve(strength, task)
-        self._store(problems, solutions)
+            rows = self._opened(X, y, sample_weight, **others)
+            problems: Problems = rows.problems
+            data = rows.y, rows.weights
+            previous.pop("_duals", None)
+        else:
+            if hasattr(X, "index"):
+                names = "offset", "qid", "query_weight"
+                by_row = {name: others.get(name) for name in names}
+                check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
+            problems = self._encode(X, y, sample_weight, **others)
+        try:
+            self._check_support(problems)
+            if previous:
+                problems.start_from(previous)
+            task = WITHOUT_CALLBACKS
+            if getattr(self, "_skl_callbacks", None):
+                task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+            if coef_init is not None or intercept_init is not None:
+                problems.start_at(coef_init, intercept_init)
+            solutions = problems.solve(self._strength(problems, *data), task)
+            self._store(problems, solutions)
+        finally:
+            if rows is not None:
+                rows.close()
         self._duals = None
-        if self.warm_start:
+        if self.warm_start and rows is None:
             # Dual points are kept only for a warm start, since they take memory.
             self._duals = [solution.dual for solution in solutions]
         if task.is_set:
             task.end()
-        return self
-
-    def _fit_to_collection(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        coef_init: Any,
-        intercept_init: Any,
-        previous: dict[str, Any],
-        **others: Any,
-    ) -> Self:
-        """Fit to data in blocks."""
-        rows = self._opened(X, y, sample_weight, **others)
-        try:
-            problems = rows.problems
-            self._check_support(problems)
-            problems.start_from({**previous, "_duals": None})
-            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-            if coef_init is not None or intercept_init is not None:
-                problems.start_at(coef_init, intercept_init)
-            strength = self._strength(problems, rows.y, rows.weights)
-            self._store(problems, problems.solve(strength, task))
-            self._duals = None
-            task.end()
-        finally:
-            rows.close()
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
@@ -227,16 +207,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes; warn of models that do not use the features."""
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        if any(solution.constant for solution in solutions):
-            self._warn_of_use(problems, solutions)
-        store_solutions(self, solutions, several=problems.several)
-
-    def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Warn of models that do not use the features, where there is advice."""
-        name, instead = type(self).__name__, self._instead()
-        if instead is not None:
+        used = not any(solution.constant for solution in solutions)
+        if not used and (instead := self._instead()) is not None:
             outputs, weaker = problems.outputs, self._weaker
+            name = type(self).__name__
             warn_of_constants(name, solutions, instead, outputs, weaker)
+        store_solutions(self, solutions, several=problems.several)
 
 
 def loss_name(loss: Any) -> str:
