@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from ._core.losses import (
 )
 from ._core.rounding import ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
-from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
+from ._estimators.catalogue import BundleEstimator
 from ._estimators.classification_losses import (
     CONCERN_ONE_CLASS,
     INSTEAD,
@@ -371,7 +371,6 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "ordinal_immediate_threshold",
     )
 
-    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     alpha: float | str = "auto"

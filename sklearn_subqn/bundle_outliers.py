@@ -14,7 +14,7 @@ from ._checks import check_number, check_sample_weight
 from ._checks.state import unchanged_on_failure
 from ._core.losses import NOVELTY_LOSS
 from ._estimators.block_methods import blockwise
-from ._estimators.catalogue import BundleEstimator
+from ._estimators.catalogue import PENALTIES, BundleEstimator
 from ._problems import LinearModel, LinearProblems
 from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
@@ -179,6 +179,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     """
 
     loss = "novelty"
+    _penalties = PENALTIES
     _checks_itself = ("alpha",)
     fit_intercept = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
-from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
+from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
@@ -279,7 +279,6 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
-    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
     alpha: float | str = "auto"

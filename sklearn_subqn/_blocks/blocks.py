@@ -246,6 +246,8 @@ class Collection:
     # Whether the loss depends on differences of scores only, so that columns may be
     # shifted.
     _movable = False
+    # Whether the loss is a sum over blocks.
+    _is_whole = True
     # Labels, and the factors of their row weights; without labels one factor.
     _labels: Any
     _factors: Any
@@ -254,7 +256,8 @@ class Collection:
         self, estimator: Any, source: Source, names: Any, weight: float
     ) -> None:
         self._source, self._names, self._weight = source, names, weight
-        self._copy = copy_for_blocks(estimator)
+        self._makers: Any = copy_for_blocks(estimator)
+        self._copy = self._makers
         try:
             self._open()
             while_places_last(lambda: self._prepare(estimator), self._open)
@@ -318,7 +321,7 @@ class Collection:
         self._blocks.each("weigh", self._dtype, self._labels, self._factors)
 
     def _encode(self) -> None:
-        args = self._copy, self._shift, self._scales, self._names
+        args = self._makers, self._shift, self._scales, self._names
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:
@@ -371,7 +374,7 @@ class Collection:
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        if self._source.holds_rows and self._session.n_parts == 1:
+        if self._is_whole and self._source.holds_rows and self._session.n_parts == 1:
             run = self._blocks.each("run", self._encoded.objects)
             return solve_there(self._blocks.of(run), problems, alpha, task)
         problems.design = self.risk(0).design

@@ -12,8 +12,6 @@ from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
 from .._problems import LinearProblems
-from .._solving.callbacks import FitTask
-from .._solving.solution import Solution
 from .blocks import Collection, Floats, Source, Summary
 
 
@@ -107,16 +105,12 @@ class QueriesInBlocks(Collection):
         self._is_whole = n_apart == len(queries.groups)
         if self._is_whole:
             rows = zip(np.split(self._y[order], ends), codes, strict=True)
-            self._rankings = OfParts(RankingOfBlock(self._copy, *own) for own in rows)
+            self._makers = OfParts(RankingOfBlock(self._copy, *own) for own in rows)
         else:
             loss = self._loss_of(queries.groups)
+            self._makers = self._copy
             self._ranking = loss, self._y[order], queries.weights
         super()._weigh()
-
-    def _encode(self) -> None:
-        makers = self._rankings if self._is_whole else self._copy
-        args = makers, self._shift, self._scales, self._names
-        self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def risk(self, index: int) -> Risk:
         risks = self._encoded.of(self._encoded.each("risk", index))
@@ -127,11 +121,3 @@ class QueriesInBlocks(Collection):
         design = DesignOfParts(risks.of(risks.each("own_design")))
         self._session.count(design.parts.objects)
         return Risk(design, *self._ranking)
-
-    def _solve(
-        self, problems: LinearProblems, alpha: Any, task: FitTask
-    ) -> list[Solution]:
-        if self._is_whole:
-            return super()._solve(problems, alpha, task)
-        problems.design = self.risk(0).design
-        return problems.solve(alpha, task, here=True)

@@ -49,7 +49,7 @@ GROUPS = ("group", "group_elasticnet", "sparse_group")
 class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
-    _penalties: ClassVar[tuple[str, ...]] = PENALTIES
+    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
 
     to_sklearn = to_sklearn
     coef_table = coef_table

@@ -44,11 +44,7 @@ class FittedData:
     def __init__(
         self, own: Any, coef: Floats, given: dict[str, Any], counts: bool
     ) -> None:
-        self.own = own = clone(own)
-        own.n_features_in_ = coef.shape[1]
-        for name in ("feature_names_in_", "classes_"):
-            if name in given:
-                setattr(own, name, given[name])
+        self.own = own = unfitted(own, given, coef.shape[1])
         self._n_outputs, self._counts = len(coef), counts
         ordered = given.get("ordered_classes_")
         self._classes: Any = given.get("classes_") if ordered is None else ordered
@@ -191,6 +187,16 @@ class FittedData:
             )
         shape = len(y), self._n_outputs
         return np.asarray(np.broadcast_to(targets, shape), dtype=np.float64)
+
+
+def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
+    """Return an estimator that checks data as a fitted model does."""
+    own = clone(own)
+    own.n_features_in_ = n_features
+    for name in ("feature_names_in_", "classes_"):
+        if name in given:
+            setattr(own, name, given[name])
+    return own
 
 
 def _clusters(groups: Any, n: int) -> npt.NDArray[np.intp]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, stats
-from sklearn.base import clone
 
 from .._checks import names_of_rows, non_negative_weights
 from .._core import lapack
@@ -23,6 +22,7 @@ from .._inference import (
 from .._solving.solution import Floats
 from .error_options import ErrorOptions, check_options, kind_of
 from .fitted_model import check_model
+from .inference_data import unfitted
 from .inferred import check_fitted
 from .model_covariances import strengths_of
 from .tables import checked_names
@@ -56,14 +56,6 @@ def _rows(
     )
 
 
-def _unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
-    own = clone(own)
-    own.n_features_in_ = n_features
-    if "feature_names_in_" in given:
-        own.feature_names_in_ = given["feature_names_in_"]
-    return own
-
-
 def hazard_errors(
     own: Any,
     given: dict[str, Any],
@@ -85,7 +77,7 @@ def hazard_errors(
         )
     check_options(options, kind, "cox")
     coef = np.asarray(given["coef_"], dtype=np.float64)
-    own = _unfitted(own, given, len(coef))
+    own = unfitted(own, given, len(coef))
     check_model(own, given)
     rows = _rows(own, coef, X, y, sample_weight, strata, options.offset)
     counts, order = options.weights == "frequency", rows.sums.times.order
@@ -171,7 +163,7 @@ def proportionality(
     """Return the test of proportional hazards of a fitted model."""
     coef = np.asarray(given["coef_"], dtype=np.float64)
     rows = _rows(
-        *(_unfitted(own, given, len(coef)), coef),
+        *(unfitted(own, given, len(coef)), coef),
         *(X, y, sample_weight, strata, offset),
     )
     sums, times = rows.sums, rows.sums.times
