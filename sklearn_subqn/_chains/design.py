@@ -141,11 +141,9 @@ class ChainDesign:
 
     def mean_squares(self, weights: Floats) -> Floats:
         """Return the weighted mean square of each column, of shape (q,)."""
-        X = self.X
         tokens = np.repeat(weights, np.diff(self.starts))
-        terms = np.repeat(tokens, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
         squares = np.ones(self.n_params)
-        of_features = np.bincount(X.indices, terms, self.n_features)
+        of_features = column_squares(self.X, tokens)
         squares[: self.n_pairs] = np.repeat(of_features, np.diff(self.pairs.ptr))
         return squares
 
@@ -232,3 +230,9 @@ class ChainDesign:
             self.transitions,
             n_threads=self.n_threads,
         )
+
+
+def column_squares(X: Any, weights: Floats) -> Floats:
+    """Return the weighted sum of the squares of each column, given weights of rows."""
+    terms = np.repeat(weights, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
+    return np.asarray(np.bincount(X.indices, terms, X.shape[1]))

@@ -51,12 +51,10 @@ class EntropySweeps(ChainSweeps):
         self.nodes, self._pairs = map(np.zeros, shapes)
         self._entropies, self._sizes, self._rates = np.zeros((3, n))
         second = followers(design.starts)
-        of_pairs = np.full(k * k, -1)
-        of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
         labels = self._targets.astype(np.intp)
         # ``_true_pairs`` has the index of each transition of the true labels that has a
         # parameter, and ``_of_pairs`` the sequence in which it occurs.
-        self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
+        self._true_pairs = self._numbers[labels[second - 1] * k + labels[second]]
         sequences = np.repeat(np.arange(n), np.diff(design.starts))
         self._of_pairs = sequences[second][self._true_pairs >= 0]
         self._true_pairs = self._true_pairs[self._true_pairs >= 0]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._core.kernels import chain_viterbi
 from .._core.losses._base import Floats, Mask, Rows
-from .loss import ChainLoss, Chains, Targets, each_block
+from .loss import ChainLoss, Targets, each_block
 from .pairs import pair_counts
 
 
@@ -49,13 +49,6 @@ class ChainHinge(ChainLoss):
         self.rescaling = rescaling
         super().__init__(starts, allowed, ends, pool=pool)
 
-    def _n_steps(self) -> float:
-        lengths = np.diff(self.starts).astype(np.float64)
-        return float(lengths @ lengths if self.rescaling == "slack" else lengths.sum())
-
-    def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.ends, self.rescaling)
-
     def rounding(self, scores: Floats, weights: Floats) -> float:
         if self.rescaling == "slack":
             weights = weights * np.diff(self.starts)
@@ -86,9 +79,6 @@ class ChainHinge(ChainLoss):
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         return float(weights @ self.worst(scores, targets, weights)[1])
-
-    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
 
     def evaluate(
         self, scores: Floats, targets: Targets, weights: Floats

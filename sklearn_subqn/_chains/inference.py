@@ -79,9 +79,15 @@ class Lattice:
         )
         return log_z
 
-    def marginals(self) -> Floats:
-        """Return the probabilities of labels, of shape (T, k)."""
-        return self._marginals(None)
+    def marginals(self, edges: Floats | None = None) -> Floats:
+        """Return the probabilities of labels, (T, k), and write those of ``edges``."""
+        nodes, log_z = np.empty(self._shape), np.empty(self._n)
+        self._each(
+            lambda starts, own: chain.marginals(
+                *self._scores, starts, log_z[own], nodes, edges
+            )
+        )
+        return nodes
 
     def edge_marginals(self) -> Floats:
         """Return the probabilities of pairs of adjacent labels, of shape (T, k, k).
@@ -91,17 +97,8 @@ class Lattice:
         """
         n_tokens, k = self._shape
         edges = np.zeros((n_tokens, k, k))
-        self._marginals(edges)
+        self.marginals(edges)
         return edges
-
-    def _marginals(self, edges: Floats | None) -> Floats:
-        nodes, log_z = np.empty(self._shape), np.empty(self._n)
-        self._each(
-            lambda starts, own: chain.marginals(
-                *self._scores, starts, log_z[own], nodes, edges
-            )
-        )
-        return nodes
 
 
 def best_of_one(

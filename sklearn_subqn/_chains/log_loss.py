@@ -7,16 +7,13 @@ import numpy as np
 from .._core.kernels import chain
 from .._core.losses._base import Floats, Rows
 from .._core.losses._curvature import Curvature
-from .loss import ChainLoss, Chains, Targets, each_block
+from .loss import ChainLoss, Targets, each_block
 
 
 class ChainLogLoss(ChainLoss):
     """Negative log-likelihood of linear-chain CRFs, ln Z - score (Yu 2009, 6.3-6.5)."""
 
     analytic = True
-
-    def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.ends, None)
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
@@ -27,13 +24,10 @@ class ChainLogLoss(ChainLoss):
 
         return sum(each_block(of_block, self.starts, self.pool))
 
-    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
-        """Return the gradient u: weighted marginals minus indicators of targets."""
-        return self.evaluate(scores, targets, weights)[1]
-
     def evaluate(
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> tuple[float, Floats]:
+        # The gradient is weighted marginals minus indicators of targets.
         k = scores.shape[1]
         dual = np.empty_like(scores)
         emissions, transitions = self.split(scores)

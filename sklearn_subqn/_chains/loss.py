@@ -12,7 +12,6 @@ below, the k rows of the transitions. There is one weight for each of the n sequ
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor
 from copy import copy
@@ -75,6 +74,8 @@ class ChainLoss(Loss):
     therefore known only at subgradients, and at zero, where it vanishes.
     """
 
+    rescaling: str | None = None
+
     def __init__(
         self,
         starts: Rows,
@@ -87,11 +88,10 @@ class ChainLoss(Loss):
         self.pool = pool
         self.allowed = None if allowed is None or np.all(allowed) else allowed
         self.ends = None if ends is None or np.all(ends) else ends
-        self.rows_each = self._n_steps() / max(len(starts) - 1, 1)
-
-    def _n_steps(self) -> float:
-        """Return the number of steps of dynamic programming for all sequences."""
-        return float(self.starts[-1])
+        lengths = np.diff(starts).astype(np.float64)
+        # The number of steps of dynamic programming for all sequences.
+        n_steps = lengths @ lengths if self.rescaling == "slack" else lengths.sum()
+        self.rows_each = float(n_steps) / max(len(lengths), 1)
 
     def split(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return emissions of shape (T, k) and transitions of shape (k, k).
@@ -106,9 +106,12 @@ class ChainLoss(Loss):
         value = self.value(scores, targets, weights)
         return float(np.vdot(dual, scores)) - value
 
-    @abstractmethod
     def chains(self, targets: Targets) -> Chains:
         """Return the data of the loss as a maximum over distributions on labelings."""
+        return Chains(targets, self.allowed, self.ends, self.rescaling)
+
+    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return a bound on the rounding error of the value and of <dual, scores>."""

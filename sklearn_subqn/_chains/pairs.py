@@ -85,9 +85,7 @@ def frequent_pairs(
     often = seen.data >= least
     numbers = seen.row[often].astype(np.intp) * k + seen.col[often]
     kept = np.isin(pairs.features * k + pairs.labels, numbers) & (pairs.labels < k)
-    ptr = np.zeros_like(pairs.ptr)
-    np.cumsum(np.bincount(pairs.features[kept], minlength=len(ptr) - 1), out=ptr[1:])
-    return Pairs(ptr, pairs.labels[kept])
+    return kept_pairs(pairs, kept, np.ones(len(pairs.ptr) - 1, dtype=bool))
 
 
 def kept_pairs(pairs: Pairs, kept: Mask, features: Mask) -> Pairs:
@@ -123,8 +121,7 @@ def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
     known = pairs.places(k)
     numbers = np.union1d(known, more.places(k))
     features, labels = numbers // k, (numbers % k).astype(np.uint16)
-    ptr = np.zeros(d + 1, dtype=np.intc)
-    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
+    ptr = np.append(0, np.cumsum(np.bincount(features, minlength=d))).astype(np.intc)
     return Pairs(ptr, labels), np.searchsorted(numbers, known)
 
 

@@ -42,7 +42,7 @@ import numpy as np
 from .._core.losses._base import Floats, Mask, Rows
 from .._core.records import stored
 from .._core.rounding import TINY
-from .design import ChainDesign
+from .design import ChainDesign, column_squares
 from .loss import ChainLoss
 from .pairs import Pairs
 from .sweeps import chain_sweeps
@@ -95,10 +95,9 @@ class Seen(NamedTuple):
         tokens = np.repeat(weights / largest, np.diff(starts))
         terms = np.repeat(tokens, np.diff(X.indptr)) * (X.data != 0.0)
         more = np.bincount(X.indices, terms, X.shape[1]).astype(np.float64)
-        terms *= X.data.astype(np.float64) ** 2
         means = np.ones(len(columns))
-        total = np.bincount(X.indices, terms, X.shape[1])
-        np.divide(np.maximum(total, TINY), more, out=means, where=more > 0.0)
+        total = np.maximum(column_squares(X, tokens), TINY)
+        np.divide(total, more, out=means, where=more > 0.0)
         n_new = max(int(columns.max(initial=-1)) + 1 - len(self.counts), 0)
         counts = np.append(self.counts, np.zeros(n_new))
         squares = np.append(self.squares, np.ones(n_new))
@@ -127,9 +126,8 @@ class Seen(NamedTuple):
         """
         tokens = np.repeat(weights, np.diff(starts))
         variances = tokens * (marginals * (1.0 - marginals)).max(axis=1)
-        terms = np.repeat(variances, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
         curvatures = self.curvatures.copy()
-        curvatures[columns] += np.bincount(X.indices, terms, X.shape[1])
+        curvatures[columns] += column_squares(X, variances)
         # The first token of a sequence has no transition.
         tokens[starts[:-1]] = 0.0
         first, second = marginals[:-1], marginals[1:]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._core.kernels import chain_ascent
 from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
-from .loss import Chains, chain_scores
+from .loss import Chains
 
 # Limit on the memory of dual variables in bytes, a gigabyte; larger problems use a
 # primal method.
@@ -94,6 +94,9 @@ class ChainSweeps(ABC):
         if chains.allowed is not None:
             free = free & chains.allowed
         self._free = free
+        # The index of each transition with a parameter.
+        self._numbers = np.full(free.size, -1, dtype=np.intc)
+        self._numbers[free.ravel()] = np.arange(np.count_nonzero(free))
         self._features = (
             design.data.astype(np.float64, copy=False),
             local,
@@ -174,10 +177,6 @@ class ChainSweeps(ABC):
         """Count the passes over X for one visit of each sequence of ``order``."""
         n_entries = max(len(self._design.X.indices), 1)
         self._design.passes += 2.0 * float(self._n_entries[order].sum()) / n_entries
-
-    def _split(self, scores: Floats) -> tuple[Floats, Floats]:
-        chains = self._chains
-        return chain_scores(scores, self._design.starts, chains.allowed, chains.ends)
 
 
 def has_room(n_bytes: int) -> bool:
