@@ -31,7 +31,6 @@ from ._estimators.classifier import (
 )
 from ._estimators.export import coef_table, to_sklearn
 from ._estimators.regressor import ScoringRegressor
-from ._problems import InputFeatures
 from ._solving.callbacks import FitTask, with_callbacks
 from ._solving.solution import Floats
 from ._streams.classes import (
@@ -275,8 +274,10 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         X, y = self._check_X(X, y, reset=True)
         weighed = check_weights(sample_weight, X, y, self.class_weight)
         weights, classes, _ = weighed
-        unit = self._unit_of_weights(y, sample_weight)
-        w0 = self._previous_parameters(previous, classes)
+        factors = []
+        if isinstance(self.class_weight, dict):
+            factors = [factors_of_classes(y, self.class_weight)]
+        unit = unit_of(sample_weight, *factors)
         self.classes_ = classes
         known = np.isin(y, classes)
         if not known.all():
@@ -285,7 +286,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
         init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, n_outputs, w0, previous, y, unit, task, init
+            X, targets, weights, loss, n_outputs, previous, y, unit, task, init
         )
         return self
 
@@ -363,33 +364,12 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_option("loss", self.loss, list(BINARY))
         super()._check_parameters()
 
-    def _previous_parameters(
-        self, previous: dict[str, Any], classes: npt.NDArray[Any]
-    ) -> Floats | None:
-        """Return the parameters of a previous fit of the same classes and features."""
-        if not InputFeatures.of(self).are_those_of(previous):
-            return None
-        # Lists are compared, since old NumPy warns about comparing numbers with
-        # strings.
-        if previous["classes_"].tolist() != classes.tolist():
-            return None
-        w = previous["coef_"].T.ravel()
-        if self.fit_intercept:
-            w = np.concatenate([w, previous["intercept_"]])
-        return np.asarray(w, dtype=np.float64)
-
     def _encoded(self, y: npt.NDArray[Any]) -> tuple[Floats, OnlineLoss, int | None]:
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
         """Whether the classes equal the known classes, in the same order."""
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
-
-    def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
-        """Return the mean positive weight, the unit of later ``partial_fit`` calls."""
-        if not isinstance(self.class_weight, dict):
-            return unit_of(sample_weight)
-        return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
 
 @dataclass(eq=False, repr=False)
@@ -598,16 +578,11 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         raw_X, raw_y = X, y
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        w0 = None
-        if InputFeatures.of(self).are_those_of(previous):
-            w0 = previous["coef_"].astype(np.float64)
-            if self.fit_intercept:
-                w0 = np.append(w0, previous["intercept_"])
         loss, unit = self._loss(), unit_of(sample_weight)
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
         init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, None, w0, previous, None, unit, task, init
+            X, targets, weights, loss, None, previous, None, unit, task, init
         )
         return self
 

@@ -20,6 +20,7 @@ from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
 from .._core.solvers import History, Start, Status, size_of
 from .._estimators.estimator import store_solutions
+from .._problems import InputFeatures
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
 from .._solving.solution import Floats, Progress, Solution
@@ -43,20 +44,18 @@ class OnlineEstimator(StreamEstimator):
         weights: Floats,
         loss: OnlineLoss,
         n_outputs: int | None,
-        w0: Floats | None,
         previous: dict[str, Any],
         labels: npt.NDArray[Any] | None,
         unit: float,
         task: FitTask,
-        init: tuple[Any, Any] = (None, None),
+        init: tuple[Any, Any],
     ) -> None:
-        """Fit validated data by epochs, from the previous parameters w0 if given.
+        """Fit validated data by epochs, from the previous parameters if they match.
 
         Parameters
         ----------
         X, targets, weights, loss, n_outputs
             As in ``_partial_fit``; the weights in any unit.
-        w0 : ndarray of shape (q,) or None
         previous : dict
             The attributes of the previous fit.
         labels : ndarray of shape (n,) or None
@@ -84,6 +83,7 @@ class OnlineEstimator(StreamEstimator):
         weights = weights * (len(weights) / weights.sum())
         # The gradient at a warm start is mostly noise, and so no scale for later
         # gradients: the scale of the previous fit is used.
+        w0 = self._known_parameters(previous)
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if is_given(init):
             if w0 is None:
@@ -139,6 +139,23 @@ class OnlineEstimator(StreamEstimator):
         store_solutions(self, [solution])
         report.end(solution)
         task.end()
+
+    def _known_parameters(self, previous: dict[str, Any]) -> Floats | None:
+        """Return the parameters of a previous fit of the same classes and features."""
+        if not InputFeatures.of(self).are_those_of(previous):
+            return None
+        # Lists are compared, since old NumPy warns about comparing numbers with
+        # strings.
+        before, now = (
+            np.asarray(model.get("classes_", ())).tolist()
+            for model in (previous, vars(self))
+        )
+        if before != now:
+            return None
+        w = previous["coef_"].T.ravel()
+        if self.fit_intercept:
+            w = np.append(w, previous["intercept_"])
+        return np.asarray(w, dtype=np.float64)
 
     def _held_out(
         self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
