@@ -355,7 +355,7 @@ class Collection:
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
         """Return the solutions; resume from the best points after a loss of workers."""
-        problems.watch = _KeepBest()
+        problems.watch = KeepsBest(problems.starts[0].w)
         return self.asked(lambda: self._solve(problems, alpha, task))
 
     def asked(self, step: Callable[[], _Result]) -> _Result:
@@ -397,12 +397,22 @@ def while_places_last(
     return step()
 
 
-class _KeepBest:
-    """A callback that never stops; with a callback, runs store their best points."""
+class KeepsBest:
+    """Watcher that never stops; with a watcher, runs store their best points.
+
+    Parameters
+    ----------
+    w : ndarray of shape (q,)
+        Parameters at the start; afterwards, the best ones so far.
+    """
 
     chosen: Floats | None = None
 
+    def __init__(self, w: Floats) -> None:
+        self.w = w
+
     def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        self.w = w
         return False
 
 

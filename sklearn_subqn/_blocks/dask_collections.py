@@ -415,9 +415,7 @@ def score(
     power : float or None
         Power of the deviance, zero for squares; None for classes.
     """
-    X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
-    blocks = list(zip(*map(_delayed, given), strict=True))
+    blocks = _rows_of_blocks(X, y, sample_weight)
     # The estimator is sent in one message for all blocks.
     model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
 
@@ -448,12 +446,17 @@ def rows_mapped(X: Any, y: Any, sample_weight: Any, function: Any) -> list[Any]:
         See ``opened``.
     function : callable
     """
-    X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
-    blocks = list(zip(*map(_delayed, given), strict=True))
+    blocks = _rows_of_blocks(X, y, sample_weight)
     # The function is sent in one message for all blocks.
     shared = dask.delayed(function, pure=False, traverse=False)
     return computed([shared(*block, *[None] * (3 - len(block))) for block in blocks])
+
+
+def _rows_of_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Return the delayed rows, targets and weights, if any, of each block."""
+    X, y = _joined("X", X), _joined("y", y)
+    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
+    return list(zip(*map(_delayed, given), strict=True))
 
 
 def _weights(X: Any, sample_weight: Any) -> Any:

@@ -133,9 +133,8 @@ class RowBlocks:
         self._client = client
         self._names: list[Any] | None = None
         self._readers = [_readers(source, block_size) for source in sources]
-        self._y = _numbers(y, len(sources) if several else 0)
-        self._weights = _numbers(sample_weight, len(sources) if several else 0)
-        self._qid = _numbers(qid, len(sources) if several else 0)
+        given, n = (y, sample_weight, qid), len(sources) if several else 0
+        self._y, self._weights, self._qid = (_numbers(each, n) for each in given)
 
     @classmethod
     def from_parquet(

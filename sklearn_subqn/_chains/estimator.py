@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._blocks.blocks import KeepsBest
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats
@@ -20,7 +21,7 @@ from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.solution import Callback, Problem, Solution
 from .._solving.solve import solve
 from .learning import LearnsFromStreams
-from .parts import KeepsBest, PlaceOfSequences, SequencesElsewhere
+from .parts import PlaceOfSequences, SequencesElsewhere
 from .prediction import PredictsLabels
 from .reading import of_sequences
 from .sequences import Index

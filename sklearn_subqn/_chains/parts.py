@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._blocks.blocks import Source, copy_for_blocks, while_places_last
+from .._blocks.blocks import KeepsBest, Source, copy_for_blocks, while_places_last
 from .._checks import non_negative_weights
 from .._core.losses._base import Floats, Mask
 from .._core.objectives.objective import Objective
@@ -284,22 +284,3 @@ class SequencesElsewhere:
             return reduce(Seen.and_others, seen)
 
         return while_places_last(step, again)
-
-
-class KeepsBest:
-    """Watcher of a solver that stores the best parameters for a restart.
-
-    Parameters
-    ----------
-    w : ndarray of shape (q,)
-        Parameters at the start.
-    """
-
-    chosen: Floats | None = None
-
-    def __init__(self, w: Floats) -> None:
-        self.w = w
-
-    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
-        self.w = w
-        return False

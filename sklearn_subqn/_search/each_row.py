@@ -13,7 +13,7 @@ from .._core.solvers.leave_one_out import errors_left_out, leaves_rows_out
 from .._problems import LinearProblems
 from .._solving.process import with_one_blas_thread
 from .search_report import SearchReport
-from .warm_paths import FoldPath
+from .warm_paths import FoldPath, plain_objectives
 
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
@@ -67,11 +67,8 @@ def ridge_paths(
 
     ``scoring`` is one of ``SCORES_OF_A_ROW``, averaged over several columns of targets.
     """
-    elsewhere = problems.reading is not None or problems.elsewhere is not None
-    if problems.settings.solver != "auto" or elsewhere:
-        return []
-    objectives = [problems.objective(i, alphas[0]) for i in range(len(problems))]
-    if not leaves_rows_out(objectives):
+    objectives = plain_objectives(problems, alphas[0])
+    if not objectives or not leaves_rows_out(objectives):
         return []
     errors, gaps = errors_left_out(objectives, alphas, folds.rows)
     if not (gaps <= tol).all():

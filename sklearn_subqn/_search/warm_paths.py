@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.objectives.objective import Objective
 from .._core.regularizers import GroupPenalty
 from .._core.solvers import Start
 from .._core.solvers.squares_path import SquaresPath, has_squares_path
@@ -29,10 +30,6 @@ from .search_report import FoldReport, SearchReport
 
 # Ratio of the smallest to the largest value of the default grid for an L1 norm.
 _SMALLEST_SHARE = 1e-3
-
-
-# Overflows lead to gaps that are not finite, and so to the usual solvers.
-_quietly = partial(with_one_blas_thread, all="ignore")
 
 
 class FoldPath(NamedTuple):
@@ -276,7 +273,16 @@ def _solved(problems: LinearProblems, alpha: float) -> _Fit:
     )
 
 
-@_quietly
+def plain_objectives(problems: LinearProblems, alpha: float) -> list[Objective]:
+    """Return the objectives if they are the user's, of rows here, for any solver."""
+    elsewhere = problems.reading is not None or problems.elsewhere is not None
+    if problems.settings.solver != "auto" or elsewhere:
+        return []
+    return [problems.objective(i, alpha) for i in range(len(problems))]
+
+
+# Overflows lead to gaps that are not finite, and so to the usual solvers.
+@partial(with_one_blas_thread, all="ignore")
 def _minimized_squares(
     problems: LinearProblems, alphas: npt.NDArray[np.float64], tol: float
 ) -> list[tuple[dict[str, Any], _Fit]]:
@@ -284,10 +290,7 @@ def _minimized_squares(
 
     Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
     """
-    elsewhere = problems.reading is not None or problems.elsewhere is not None
-    if problems.settings.solver != "auto" or elsewhere:
-        return []
-    objectives = [problems.objective(i, alphas[0]) for i in range(len(problems))]
+    objectives = plain_objectives(problems, alphas[0])
     if not objectives or not all(map(has_squares_path, objectives)):
         return []
     found, first = [], None
