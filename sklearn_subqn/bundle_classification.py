@@ -460,8 +460,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ) -> Problems:
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
-        weights, classes, _ = weighed
+        weighed = check_weights(sample_weight, y, self.class_weight)
+        weights, classes, *_ = weighed
         offset = self._checked_offset(offset, len(y), classes)
         # Offsets cannot be passed to the fits on samples of the rows.
         self._has_offset = offset is not None

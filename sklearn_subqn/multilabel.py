@@ -331,7 +331,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         if y.ndim == 2:
             weights = check_sample_weight(sample_weight, X.shape[0])
             return self._problems(X, y, weights, names)
-        weights, classes, _ = check_weights(sample_weight, X, y, None)
+        weights, classes, *_ = check_weights(sample_weight, y, None)
         return self._problems(X, y, weights, classes)
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:

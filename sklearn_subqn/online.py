@@ -272,8 +272,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_same_rows(X, y=y, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
-        weights, classes, _ = weighed
+        weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
         factors = []
         if isinstance(self.class_weight, dict):
             factors = [factors_of_classes(y, self.class_weight)]

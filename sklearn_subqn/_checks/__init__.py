@@ -51,7 +51,6 @@ from .weights import (
     non_negative_weights,
     row_weights,
     total_of,
-    weights_of_classes,
 )
 
 __all__ = [
@@ -97,5 +96,4 @@ __all__ = [
     "row_weights",
     "total_of",
     "warn_of_unused",
-    "weights_of_classes",
 ]

@@ -29,54 +29,33 @@ class Weighed(NamedTuple):
         Sorted classes of the rows with positive weight.
     own : ndarray of shape (n_samples,)
         Weights times the factors of classes, as they are given.
+    total : float
+        Sum of ``own``, infinite beyond the range of numbers.
     """
 
     shares: npt.NDArray[np.float64]
     classes: npt.NDArray[Any]
     own: npt.NDArray[np.float64]
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights, infinite beyond the range of numbers."""
-        with np.errstate(over="ignore"):
-            return float(self.own.sum())
+    total: float
 
 
 def check_weights(
     sample_weight: Any,
-    X: Any,
     y: npt.NDArray[Any],
     class_weight: Any,
-) -> Weighed:
-    """Return the weights of rows and the classes with positive weight; check labels.
-
-    Parameters and errors are as in ``weights_of_classes``, with a matrix X of n_samples
-    rows.
-    """
-    classes = distinct_classes(y)
-    return weights_of_classes(sample_weight, X.shape[0], y, classes, class_weight)
-
-
-def weights_of_classes(
-    sample_weight: Any,
-    n: int,
-    y: npt.NDArray[Any],
-    classes: npt.NDArray[Any],
-    class_weight: Any,
+    classes: npt.NDArray[Any] | None = None,
 ) -> Weighed:
     """Return the weights of rows and the classes with positive weight.
 
     Parameters
     ----------
     sample_weight : None, number or array-like of shape (n_samples,)
-    n : int
-        Number of samples.
     y : ndarray of shape (n_samples,)
-    classes : ndarray
-        The sorted distinct labels.
     class_weight : None, "balanced" or dict
         As in scikit-learn; multiplies ``sample_weight``. A row of weight 2 counts as
         two rows when classes are balanced.
+    classes : ndarray, optional
+        The sorted distinct labels, where they are known and checked.
 
     Raises
     ------
@@ -84,8 +63,9 @@ def weights_of_classes(
         If labels are no classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
-    own = non_negative_weights(sample_weight, n)
-    weights = _shares(own)
+    classes = distinct_classes(y) if classes is None else classes
+    weights = check_sample_weight(sample_weight, len(y))
+    own = as_sample_weights(sample_weight, len(y))
     used = weights > 0.0
     if not used.all():
         classes = distinct(y[used])
@@ -108,7 +88,8 @@ def weights_of_classes(
         with np.errstate(over="ignore"):
             own[used] *= factors
         classes = classes[per_class > 0.0]
-    return Weighed(weights, classes, own)
+    with np.errstate(over="ignore"):
+        return Weighed(weights, classes, own, float(own.sum()))
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
@@ -121,10 +102,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """
     if sample_weight is None:
         return np.full(n, 1.0 / n)
-    return _shares(non_negative_weights(sample_weight, n))
-
-
-def _shares(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    weights = non_negative_weights(sample_weight, n)
     if not np.any(weights > 0.0):
         raise ValueError(
             "Sample weights must contain at least one non-zero number; all are zero."

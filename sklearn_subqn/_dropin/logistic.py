@@ -199,8 +199,7 @@ class LogisticRegression(BaseLogistic):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
-        _, classes, weights = weighed
+        _, classes, weights, _ = check_weights(sample_weight, y, self.class_weight)
         return self._problems_of(X, y, weights, classes, free=self._is_free)
 
     def _store(self, problems: Any, solutions: Any) -> None:

@@ -205,8 +205,7 @@ class LogisticRegressionCV(BaseLogistic):
         check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
-        _, classes, weights = weighed
+        _, classes, weights, _ = check_weights(sample_weight, y, self.class_weight)
         self.Cs_ = self._grid()
         ratios = [None] if self._has_no_ratios else list(self.l1_ratios)
         self._ratios = [self._l1_ratio_of(ratio) for ratio in ratios]

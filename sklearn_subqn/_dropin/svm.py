@@ -155,8 +155,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
-        weights, classes, _ = weighed
+        weighed = check_weights(sample_weight, y, self.class_weight)
+        weights, classes, *_ = weighed
         data = self._linear_model(), X, y
         if self.multi_class == "crammer_singer":
             loss = DualLoss(Simplex(1.0 - np.eye(len(classes))))
@@ -172,7 +172,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         self, y: npt.NDArray[Any], sample_weight: Any, weighed: Weighed
     ) -> list[Floats]:
         """Return the row weights for each problem."""
-        _, classes, own = weighed
+        _, classes, own, _ = weighed
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
         weights = as_sample_weights(sample_weight, len(y)) * (own > 0.0)

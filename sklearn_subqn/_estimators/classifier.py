@@ -15,7 +15,6 @@ from .._checks import (
     check_weights,
     distinct_classes,
     exact_labels,
-    weights_of_classes,
 )
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
@@ -256,7 +255,7 @@ class LinearClassifier(ScoringClassifier):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
-        weighed = check_weights(sample_weight, X, y, self.class_weight)
+        weighed = check_weights(sample_weight, y, self.class_weight)
         self._choose_strength(X, y, weighed)
         return self._problems(X, y, weighed.shares, weighed.classes)
 
@@ -293,8 +292,8 @@ class LinearClassifier(ScoringClassifier):
         self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
         """Return normalized row weights, with class weights, and the classes."""
-        n, class_weight = len(labels), getattr(self, "class_weight", None)
-        found = weights_of_classes(weights, n, labels, labels, class_weight)
+        class_weight = getattr(self, "class_weight", None)
+        found = check_weights(weights, labels, class_weight, labels)
         self._total = found.total
         return found[:2]
 

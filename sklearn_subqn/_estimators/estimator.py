@@ -107,26 +107,26 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _known_options(self) -> Mapping[str, Option]:
         """Return the ``solver_options`` that the solver takes."""
-        return self._solvers[self._solver()].options
-
-    def _solver(self) -> str:
-        """Return the name of the chosen solver, the first for another choice."""
-        known = self._solvers
-        return self.solver if self.solver in known else next(iter(known))
+        return self._solvers[self.solver].options
 
     def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
         """Return how problems are solved, by the parameters or with other options."""
         given = getattr(self, "solver_options", None) or {}
+        known, solver = self._solvers, self.solver
         if options is None:
-            options = {k: getattr(self, k) for k in _OPTIONS if hasattr(self, k)}
+            options = {}
+            for name in _OPTIONS:
+                if hasattr(self, name):
+                    options[name] = getattr(self, name)
             options |= checked_options(self)
             # More pairs than iterations would only use memory.
             memory = options.get("memory", Options.memory)
             options["memory"] = min(memory, self.max_iter)
         own: Any = type(self)
         return Settings(
-            self._solvers,
-            self._solver(),
+            known,
+            # Drop-ins take names of solvers that they leave unused.
+            solver if solver in known else next(iter(known)),
             self.tol,
             self.max_iter,
             self.callback,

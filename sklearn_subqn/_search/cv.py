@@ -22,10 +22,8 @@ from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     check_sample_weight,
     check_weights,
-    distinct_classes,
     exact_labels,
     exact_names,
-    weights_of_classes,
 )
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
@@ -193,11 +191,9 @@ class SearchCV(WarmPaths):
         weights = check_sample_weight(rows.weights, n)
         if is_classifier(self):
             rows.y = labels = exact_labels("y", column_or_1d(rows.y, warn=True))
-            classes, class_weight = distinct_classes(labels), self.class_weight
-            weights, classes, _ = weights_of_classes(
-                rows.weights, n, labels, classes, class_weight
-            )
-            self.classes_ = classes
+            found = check_weights(rows.weights, labels, self.class_weight)
+            weights, self.classes_ = found[:2]
+            classes = self.classes_
         scorer = self._scorer(classes)
         groups = None if groups is None else np.ravel(exact_names(groups))
         folds = list(self._splitter(rows.y).split(np.zeros((n, 1)), rows.y, groups))
@@ -398,7 +394,7 @@ def fit(
     check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
-    weights, classes, _ = check_weights(sample_weight, X, y, self.class_weight)
+    weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:
         scorer = self._scorer(classes)
