@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from ._checks import check_option, check_weights, warn_of_unused
+from ._core.arrays import Array, Floats
 from ._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
@@ -50,7 +50,7 @@ from ._problems import (
     joint_classes,
 )
 from ._problems.f_beta import F_BETA_ATTRIBUTES, FBetaProblems
-from ._solving.solution import Callback, Floats, Solution
+from ._solving.solution import Callback, Solution
 
 
 @dataclass(eq=False, repr=False)
@@ -431,7 +431,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 return "one-against-rest"
         return super()._link()
 
-    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _softmax_scores(self, X: Any) -> Array:
         """Return the scores of each class against the rest, for more than two classes.
 
         Losses of all thresholds model cumulative probabilities, losses of immediate
@@ -471,9 +471,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
         categories: list[Any] | None = None,
         offset: Floats | None = None,
     ) -> LinearProblems:
@@ -528,7 +528,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         model = self._linear_model()
         return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
-    def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
+    def _positive(self, loss: AnyLoss, classes: Array) -> int | None:
         """Return the number of the positive class, if the loss needs one."""
         by_name = isinstance(self.loss, str)
         whole = DualLoss.of(loss)
@@ -546,10 +546,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _joint_problem(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         loss: DualLoss,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
     ) -> LinearProblems:
         """Return the problem for a joint loss of the scores of all classes."""
         if len(classes) == 2 and not (loss.invariant and self.penalty == "l2"):
@@ -564,10 +564,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _path_problem(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         loss: Ontology,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
     ) -> LinearProblems:
         """Return the problem for classes that are the leaves of a graph."""
         n_labels, n_nodes = loss.features.shape

@@ -7,18 +7,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import OutlierMixin
 
 from ._checks import check_number, check_sample_weight
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import NOVELTY_LOSS
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import PENALTIES, BundleEstimator
 from ._problems import LinearModel, LinearProblems
 from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Callback, Floats, Solution
+from ._solving.solution import Callback, Solution
 
 # Share of outliers if neither ``nu`` nor ``alpha`` is given. docs/constants.md has the
 # figures.
@@ -237,7 +237,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._fit(X, y, sample_weight)
 
     @blockwise
-    def score_samples(self, X: Any) -> npt.NDArray[Any]:
+    def score_samples(self, X: Any) -> Array:
         """Return the scores <w, x> of samples; samples with small scores are abnormal.
 
         Parameters
@@ -253,7 +253,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._raw_scores(X).ravel()
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the scores minus ``offset_``, negative for outliers.
 
         Parameters
@@ -269,7 +269,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self.score_samples(X) - self.offset_
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return 1 for inliers and -1 for outliers.
 
         Parameters

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +23,7 @@ from ._checks import (
     warn_of_unused,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
@@ -49,7 +49,7 @@ from ._problems.quantiles import (
     uncrossed,
 )
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Callback, Floats
+from ._solving.solution import Callback
 
 
 @dataclass(eq=False, repr=False)
@@ -370,7 +370,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Return predictions.
 
         Parameters

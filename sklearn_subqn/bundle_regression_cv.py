@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.memory import BLOCK_SIZE
 from ._core.names import check_same_rows
 from ._core.regularizers import L2
@@ -278,9 +278,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 
-    def _of_rows(
-        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
-    ) -> tuple[Any, ...]:
+    def _of_rows(self, others: tuple[Any, ...], rows: Indices) -> tuple[Any, ...]:
         names, offset = others
         return names, None if offset is None else offset[rows]
 
@@ -348,9 +346,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def _has_ratio(self) -> bool:
         return self.penalty in ("elasticnet", *GROUPS[1:])
 
-    def _grid_of_squares(
-        self, problems: LinearProblems, n: int
-    ) -> npt.NDArray[np.float64]:
+    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
         scales = [_curvature(problems, index) for index in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._checks import check_option
 from ._checks.plotting import axes, check_records, styled
 from ._checks.signatures import parameters_of
+from ._core.arrays import Floats
 from ._core.solvers import History
-
-Floats = npt.NDArray[np.float64]
 
 _X_LABELS = {
     "passes": "Passes over the data",

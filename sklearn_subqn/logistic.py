@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._estimators.classifier import (
     LinearClassifier,
@@ -58,9 +58,9 @@ class BaseL1Logistic(LinearClassifier):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
         reading: Reading | None = None,
     ) -> LinearProblems:
         model, given = self._linear_model(), dict[str, Any](reading=reading)

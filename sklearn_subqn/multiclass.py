@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._checks import check_label_cost, check_option, check_rescaling
+from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
 from ._estimators.classifier import LinearClassifier
@@ -223,9 +221,9 @@ class MulticlassHingeClassifier(LinearClassifier):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
     ) -> LinearProblems:
         labels = classes_axis(classes)
         costs = check_label_cost(self.label_cost, labels)

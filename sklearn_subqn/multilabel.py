@@ -22,6 +22,7 @@ from ._checks import (
 )
 from ._checks.callers import user_level
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective
@@ -29,7 +30,7 @@ from ._estimators.block_methods import available_if, blockwise
 from ._estimators.classifier import LinearClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Callback, Floats, Problem, Solution
+from ._solving.solution import Callback, Problem, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
@@ -350,11 +351,11 @@ class MultilabelHingeClassifier(LinearClassifier):
             return X, _indicators(y)
         return X, column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
 
-    def _labels_in(self, y: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Array) -> Array | None:
         return super()._labels_in(y) if y.ndim == 1 else None
 
     def _problems(
-        self, X: Any, y: npt.NDArray[Any], weights: Floats, names: Any
+        self, X: Any, y: Array, weights: Floats, names: Any
     ) -> LinearProblems:
         """Return the problem for checked data, with the names of labels or classes."""
         if y.ndim == 2:
@@ -370,7 +371,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         return joint_classes(self._linear_model(), X, y, loss, weights, classes, known)
 
     def _label_problem(
-        self, X: Any, targets: npt.NDArray[Any], weights: Floats, labels: Axis
+        self, X: Any, targets: Array, weights: Floats, labels: Axis
     ) -> LinearProblems:
         """Return the problem for indicators of shape (n, l)."""
         n_labels = targets.shape[1]
@@ -403,7 +404,7 @@ class MultilabelHingeClassifier(LinearClassifier):
 
     @available_if(_has_threshold)
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the labels above the threshold, or the class with the largest score.
 
         Parameters
@@ -421,7 +422,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         return super().predict(X)
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the scores of labels, from which the threshold is subtracted.
 
         Parameters
@@ -459,7 +460,7 @@ def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
     return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])
 
 
-def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
+def _are_margins(costs: Floats) -> bool:
     """Whether costs are margins of labels, not costs of pairs."""
     return len(costs) == 2
 

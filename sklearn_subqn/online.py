@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from ._checks import (
     warn_of_unused,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import regression_losses
 from ._core.names import check_same_rows
 from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
@@ -32,7 +32,6 @@ from ._estimators.classifier import (
 from ._estimators.export import coef_table, to_sklearn
 from ._estimators.regressor import ScoringRegressor
 from ._solving.callbacks import FitTask, with_callbacks
-from ._solving.solution import Floats
 from ._streams.classes import (
     BINARY,
     class_weighted,
@@ -363,7 +362,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_option("loss", self.loss, list(BINARY))
         super()._check_parameters()
 
-    def _encoded(self, y: npt.NDArray[Any]) -> tuple[Floats, OnlineLoss, int | None]:
+    def _encoded(self, y: Array) -> tuple[Floats, OnlineLoss, int | None]:
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
@@ -632,7 +631,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the predicted target of each sample.
 
         Parameters
@@ -690,6 +689,6 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         return self._loss().constant(targets, weights)
 
-    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
-        coef: npt.NDArray[Any] = super()._coefficients(w)[0]
+    def _coefficients(self, w: Floats) -> Array:
+        coef: Array = super()._coefficients(w)[0]
         return coef

@@ -15,10 +15,9 @@ from sklearn.base import clone, is_classifier
 
 from ._checks import check_number
 from ._checks.plotting import axes, check_matplotlib, check_records, styled
+from ._core.arrays import Floats
 from ._search.warm_paths import check_alphas
 from .exceptions import ConstantModelWarning
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, kw_only=True, repr=False)

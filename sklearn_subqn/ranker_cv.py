@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
 from ._ranking.base_ranker import BaseRanker, checked_relevance
@@ -28,7 +28,7 @@ from ._search.proven_folds import ProvenFold
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Callback, Floats
+from ._solving.solution import Callback
 from .ranker import BMRMRanker
 
 
@@ -260,7 +260,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
 
     def _folds(
         self, X: Any, y: Floats, queries: Queries, groups: Any
-    ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    ) -> list[tuple[Indices, Indices]]:
         """Return the rows of positive weight in the training and test parts."""
         n = len(y)
         codes = queries.codes if queries.codes.max() > 0 else np.arange(n)
@@ -291,9 +291,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X: Any,
         y: Floats,
         queries: Queries,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part."""
@@ -314,8 +314,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X: Any,
         y: Floats,
         queries: Queries,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
     ) -> ProvenFold:
         """Return a fold with bounds of its NDCG."""
         model = self._for_fold()

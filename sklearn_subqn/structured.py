@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ._checks import check_option
+from ._core.arrays import Floats
 from ._core.solvers import SMOOTH_STRUCTURED_SOLVERS, STRUCTURED_SOLVERS, SolverSpec
-from ._solving.solution import Floats
 from ._structures.calls import zero_one
 from ._structures.estimator import StructuredEstimator
 from ._structures.structure_oracle import LogPartitionOracle, StructureOracle

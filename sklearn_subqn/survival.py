@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._checks import (
@@ -18,6 +17,7 @@ from ._checks import (
     non_negative_weights,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats, Indices
 from ._core.kernels import at_risk as kernel
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
@@ -28,7 +28,7 @@ from ._estimators.survival_errors import ProportionalityTest, proportionality
 from ._estimators.survival_targets import Survival
 from ._problems import LinearProblems
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Callback, Floats, Solution
+from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
 
@@ -246,7 +246,7 @@ class CoxRegression(BundleEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Return the logarithms of the hazards relative to the baseline.
 
         Parameters
@@ -430,7 +430,7 @@ class CoxRegression(BundleEstimator):
         given = X, y, sample_weight, strata, offset, transform
         return proportionality(self, dict(vars(self)), *given)
 
-    def _strata_of(self, strata: Any, scores: Floats) -> npt.NDArray[np.intp]:
+    def _strata_of(self, strata: Any, scores: Floats) -> Indices:
         """Return the number of the stratum of each row."""
         if self.strata_ is None:
             if strata is not None:
@@ -471,7 +471,7 @@ class CoxRegression(BundleEstimator):
 
     def _likelihood(
         self, n: int, y: Any, sample_weight: Any, strata: Any, offset: Any
-    ) -> tuple[Floats, Cox, npt.NDArray[Any] | None]:
+    ) -> tuple[Floats, Cox, Array | None]:
         """Return the weights of n rows, their loss, and the names of strata."""
         data = Survival.of(y, n)
         weights = check_sample_weight(sample_weight, n)
@@ -513,7 +513,7 @@ def concordance(
     data: Survival,
     scores: Floats,
     weights: Floats,
-    groups: npt.NDArray[np.intp],
+    groups: Indices,
     *,
     uno: bool,
 ) -> float:

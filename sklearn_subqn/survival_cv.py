@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ._checks import check_offset, check_option, names_of_rows, non_negative_weights
 from ._checks.labels import exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
@@ -22,7 +22,6 @@ from ._problems import LinearProblems
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats
 from .survival import CoxRegression, concordance
 
 # A grid for squares begins at ten times the mean curvature along a feature, where
@@ -39,7 +38,7 @@ class _Samples(NamedTuple):
     X: Any
     data: Survival
     weights: Floats
-    strata: npt.NDArray[np.intp]
+    strata: Indices
     offset: Floats
 
     def take(self, rows: Any) -> _Samples:
@@ -275,8 +274,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     def _fold_path(
         self,
         samples: _Samples,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
         alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._checks import check_option
+from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, DualLoss
 from ._dropin.svm import LinearSVC, LinearSVR
 from ._estimators.classifier import LinearClassifier
@@ -35,9 +33,9 @@ class BaseLinearSVC(LinearClassifier):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
     ) -> LinearProblems:
         return class_problems(
             self._linear_model(), X, y, _LOSSES[self.loss], weights, classes

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import (
@@ -21,6 +20,7 @@ from .._checks import (
     exact_labels,
     non_negative_weights,
 )
+from .._core.arrays import Array, Floats, Indices
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.places import PartsElsewhere, PlaceLost, Session
@@ -32,8 +32,6 @@ from .._problems import LinearProblems, RowsOfBlock
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
 from .run_there import RunHere, solve_there
-
-Floats = npt.NDArray[np.float64]
 
 _Result = TypeVar("_Result")
 
@@ -59,7 +57,7 @@ class Summary(NamedTuple):
     n_rows: int
     n_features: int
     dtype: Any
-    labels: npt.NDArray[Any] | None
+    labels: Array | None
     sums: Floats
 
 
@@ -139,7 +137,7 @@ class RowBlock:
         X = X if shift is None else shift.subtracted(X)
         return column_sums(X, self._weights)
 
-    def relative_sums(self, columns: npt.NDArray[np.intp], about: Floats) -> Floats:
+    def relative_sums(self, columns: Indices, about: Floats) -> Floats:
         """Return the sums over columns from which the shift is computed."""
         return relative_sums(self.rows(), columns, about, self._weights)
 
@@ -442,7 +440,7 @@ def without_callbacks(estimator: Any) -> Any:
     return copied
 
 
-def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
+def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
     """Return all labels, and their total weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
     same = len({labels.dtype.kind for labels in parts}) == 1

@@ -26,10 +26,11 @@ except ImportError as error:
     ) from error
 
 from .._checks import as_sample_weights, exact_names
+from .._core.arrays import Floats
 from .._core.names import column_names
 from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
-from .blocks import Collection, Floats, Source, without_callbacks
+from .blocks import Collection, Source, without_callbacks
 from .dask_blocks import BlocksOnWorkers, rows_together
 from .dask_client import computed, current_client, waiting_for
 from .folds import SplitRows

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats
 from .._core.losses import Groups
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
 from .._problems import LinearProblems
-from .blocks import Collection, Floats, Source, Summary
+from .blocks import Collection, Source, Summary
 
 
 class RankingOfBlock:
@@ -27,7 +27,7 @@ class RankingOfBlock:
         Query of each row, as numbers or labels.
     """
 
-    def __init__(self, estimator: Any, y: Floats, codes: npt.NDArray[Any]) -> None:
+    def __init__(self, estimator: Any, y: Floats, codes: Array) -> None:
         self._estimator, self._y, self._codes = estimator, y, codes
 
     def _problems(
@@ -42,7 +42,7 @@ class RankingOfBlock:
         return problems
 
 
-def sizes_between_queries(codes: npt.NDArray[Any], sizes: list[int]) -> list[int]:
+def sizes_between_queries(codes: Array, sizes: list[int]) -> list[int]:
     """Return block sizes that end where queries end, close to the given sizes.
 
     If rows of a query are not contiguous, the given sizes are returned.

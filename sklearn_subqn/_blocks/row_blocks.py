@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_number, exact_names
+from .._core.arrays import Indices
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock, Source, without_callbacks
@@ -516,7 +516,7 @@ def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> An
     return getattr(estimator, name)(rows_at(reader.read(), rows))
 
 
-def rows_at(X: Any, rows: npt.NDArray[np.intp] | slice) -> Any:
+def rows_at(X: Any, rows: Indices | slice) -> Any:
     """Return a subset of the rows of an array, a sparse matrix or a data frame."""
     return (X.iloc if hasattr(X, "iloc") else X)[rows]
 
@@ -542,7 +542,7 @@ class ChosenRows:
 
     def __init__(
         self,
-        rows: npt.NDArray[np.intp],
+        rows: Indices,
         n_features: int,
         sizes: Sequence[int],
         results: Callable[..., list[Any]],

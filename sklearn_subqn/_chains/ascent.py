@@ -13,8 +13,8 @@ from typing import cast
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.driver import Iterate, Options, Solver, Start, Status
-from .._core.losses._base import Floats
 from .._core.objectives.objective import Cut, Dual, Objective, Point
 from .._core.regularizers import ElasticNet
 from .._core.solvers.dual_ascent import Extrapolation

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.losses._base import Floats, Rows
+from .._core.arrays import Floats, Indices
 from .._core.losses._loss import Loss
 from .design import ChainDesign
 from .pairs import Pairs
@@ -43,7 +43,7 @@ class ChainBatch:
     def __init__(
         self,
         design: ChainDesign,
-        targets: Rows,
+        targets: Indices,
         loss: Loss,
         alpha: float,
         weights: Floats,
@@ -77,7 +77,7 @@ class ChainBatch:
         return product
 
 
-def own_design(design: ChainDesign) -> tuple[ChainDesign, Rows]:
+def own_design(design: ChainDesign) -> tuple[ChainDesign, Indices]:
     """Return the design restricted to the features that occur, and its parameters."""
     X, _, pairs, places = of_own_columns(design.X, design.pairs)
     rest = design.starts, design.n_labels, pairs, design.transitions
@@ -85,7 +85,7 @@ def own_design(design: ChainDesign) -> tuple[ChainDesign, Rows]:
     return ChainDesign(X, *rest), np.concatenate([places, transitions])
 
 
-def of_own_columns(X: Any, pairs: Pairs) -> tuple[Any, Rows, Pairs, Rows]:
+def of_own_columns(X: Any, pairs: Pairs) -> tuple[Any, Indices, Pairs, Indices]:
     """Return X and the pairs restricted to the columns with entries.
 
     The columns follow, and the indices of their pairs.

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices, Mask
 from .._core.kernels import chain_pairs
-from .._core.losses._base import Floats, Mask, Rows
 from .._core.rows.design import Shape
 from .._core.rows.linear_map import PART_SIZE
 from .pairs import Pairs
@@ -75,7 +75,7 @@ class ChainDesign:
     def __init__(
         self,
         X: Any,
-        starts: Rows,
+        starts: Indices,
         n_labels: int,
         pairs: Pairs,
         transitions: Mask,
@@ -219,7 +219,7 @@ class ChainDesign:
         """Return the parameters of pairs of shape (P,), the inverse of ``pad``."""
         return params if self._places is None else params[self._places]
 
-    def take(self, sequences: Rows) -> ChainDesign:
+    def take(self, sequences: Indices) -> ChainDesign:
         """Return the design of the given sequences, with all parameters of this one."""
         tokens, starts = tokens_of(self.starts, sequences)
         return ChainDesign(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain_ascent
-from .._core.losses._base import Floats, Rows
 from .._core.rounding import rounding
 from .design import ChainDesign
 from .pairs import followers
@@ -66,7 +66,7 @@ class EntropySweeps(ChainSweeps):
         tokens = design.n_tokens * _width(design.n_labels)
         return 16 * (tokens + design.n_rows * n_free)
 
-    def run(self, order: Rows) -> None:
+    def run(self, order: Indices) -> None:
         chain_ascent.sweep(
             *self._features,
             self._w,
@@ -78,7 +78,7 @@ class EntropySweeps(ChainSweeps):
         )
         self._count(order)
 
-    def round(self, order: Rows, random: np.random.Generator) -> None:
+    def round(self, order: Indices, random: np.random.Generator) -> None:
         self.run(random.permutation(order))
         self.run(random.permutation(self._worst()))
 

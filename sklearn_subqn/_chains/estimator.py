@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from .._blocks.blocks import KeepsBest
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
-from .._core.losses._base import Floats
+from .._core.arrays import Floats, Indices
 from .._core.objectives.objective import Objective
 from .._core.solvers import Start
 from .._estimators.block_methods import is_collection, refusal
@@ -24,13 +24,12 @@ from .learning import LearnsFromStreams
 from .parts import PlaceOfSequences, SequencesElsewhere
 from .prediction import PredictsLabels
 from .reading import of_sequences
-from .sequences import Index
 from .solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from .weights import WeightsByName
 
 _LOSSES = ("log_loss", "hinge")
 
-_NO_STARTS: Index = np.zeros(1, dtype=np.intp)
+_NO_STARTS: Indices = np.zeros(1, dtype=np.intp)
 
 
 @dataclass(eq=False, repr=False)

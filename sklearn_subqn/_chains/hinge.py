@@ -5,10 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Executor
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats, Indices, Mask
 from .._core.kernels import chain_viterbi
-from .._core.losses._base import Floats, Mask, Rows
 from .loss import ChainLoss, Targets, each_block
 from .pairs import pair_counts
 
@@ -39,7 +38,7 @@ class ChainHinge(ChainLoss):
 
     def __init__(
         self,
-        starts: Rows,
+        starts: Indices,
         allowed: Mask | None = None,
         ends: Mask | None = None,
         rescaling: str = "margin",
@@ -56,13 +55,13 @@ class ChainHinge(ChainLoss):
 
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats
-    ) -> tuple[npt.NDArray[np.intp], Floats]:
+    ) -> tuple[Indices, Floats]:
         """Return the loss-maximizing labelings, (T,), and the losses, (n,)."""
         labels = np.empty(len(targets), dtype=np.intp)
         losses = np.empty(len(weights))
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> None:
+        def of_block(starts: Indices, block: slice) -> None:
             chain_viterbi.most_violated_margins(
                 emissions,
                 transitions,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain_labelings, chain_viterbi
-from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .loss import chain_scores
 from .sweeps_base import ChainDual, ChainSweeps, has_room
@@ -49,15 +49,15 @@ class LabelingSweeps(ChainSweeps):
     def fits(self) -> bool:
         return has_room(self._labelings.n_bytes)
 
-    def run(self, order: Rows) -> None:
+    def run(self, order: Indices) -> None:
         self._sweep(order, True)
 
-    def round(self, order: Rows, random: np.random.Generator) -> None:
+    def round(self, order: Indices, random: np.random.Generator) -> None:
         self._sweep(random.permutation(order), True)
         for n in range(_KEPT_EPOCHS):
             self._sweep(random.permutation(self._worst() if n else order), False)
 
-    def _sweep(self, order: Rows, infer: bool, given: Rows | None = None) -> None:
+    def _sweep(self, order: Indices, infer: bool, given: Indices | None = None) -> None:
         params = self._params, self._scratch
         rest = order, infer, given, self.gaps
         chain_labelings.sweep(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
-from .._core.losses._base import Floats, Mask
+from .._core.arrays import Array, Floats, Mask
 from .._estimators.estimator import FOUND, forget
 from .batches import of_own_columns
 from .design import ChainDesign
@@ -123,7 +122,7 @@ class LearnsFromStreams(ChainModel):
             self._sums = sums[used]
         return self
 
-    def _classes(self, classes: Any) -> npt.NDArray[Any]:
+    def _classes(self, classes: Any) -> Array:
         """Return the checked classes of a stream."""
         begun = hasattr(self, "_w")
         if classes is None:
@@ -148,7 +147,7 @@ class LearnsFromStreams(ChainModel):
         self,
         X: Any,
         y: Any,
-        classes: npt.NDArray[Any],
+        classes: Array,
         sample_weight: Any,
         lengths: Any,
     ) -> Self:

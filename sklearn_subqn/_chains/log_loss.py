@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain
-from .._core.losses._base import Floats, Rows
 from .._core.losses._curvature import Curvature
 from .loss import ChainLoss, Targets, each_block
 
@@ -18,7 +18,7 @@ class ChainLogLoss(ChainLoss):
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> float:
+        def of_block(starts: Indices, block: slice) -> float:
             own = starts, targets, weights[block]
             return chain.log_loss(emissions, transitions, *own, None, None)
 
@@ -32,7 +32,7 @@ class ChainLogLoss(ChainLoss):
         dual = np.empty_like(scores)
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> tuple[float, Floats]:
+        def of_block(starts: Indices, block: slice) -> tuple[float, Floats]:
             pairs = np.zeros((k, k))
             own = starts, targets, weights[block]
             value = chain.log_loss(emissions, transitions, *own, dual[:-k], pairs)
@@ -75,7 +75,7 @@ class ChainCurvature(Curvature):
         )
         return change
 
-    def take(self, rows: Rows | slice) -> Curvature:
+    def take(self, rows: Indices | slice) -> Curvature:
         raise TypeError("Second derivatives of chains do not go by rows.")
 
     def diagonal(self) -> Floats:

@@ -16,17 +16,16 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from copy import copy
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .._core.losses._base import Floats, Mask, Rows
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.losses._loss import Loss
 from .._core.rounding import rounding
 
 #: Labels of shape (T,), of any integer type.
-Targets = npt.NDArray[Any]
+Targets = Array
 
 # A thread takes one block of sequences with about 4,096 tokens at a time.
 # docs/constants.md has the figures.
@@ -46,7 +45,7 @@ class Chains(NamedTuple):
     allows all.
     """
 
-    targets: npt.NDArray[np.intp]
+    targets: Indices
     allowed: Mask | None
     ends: Mask | None
     rescaling: str | None
@@ -78,7 +77,7 @@ class ChainLoss(Loss):
 
     def __init__(
         self,
-        starts: Rows,
+        starts: Indices,
         allowed: Mask | None = None,
         ends: Mask | None = None,
         *,
@@ -124,7 +123,7 @@ class ChainLoss(Loss):
             * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
         )
 
-    def of_sequences(self, starts: Rows) -> Self:
+    def of_sequences(self, starts: Indices) -> Self:
         """Return a copy of the loss for other sequences."""
         other = copy(self)
         other.starts = starts
@@ -132,7 +131,7 @@ class ChainLoss(Loss):
 
 
 def chain_scores(
-    scores: Floats, starts: Rows, allowed: Mask | None, ends: Mask | None
+    scores: Floats, starts: Indices, allowed: Mask | None, ends: Mask | None
 ) -> tuple[Floats, Floats]:
     """Return emissions of shape (T, k) and transitions, (k, k), of scores of chains.
 
@@ -151,7 +150,7 @@ def chain_scores(
 
 
 def each_block(
-    function: Callable[[Rows, slice], Result], starts: Rows, pool: Executor | None
+    function: Callable[[Indices, slice], Result], starts: Indices, pool: Executor | None
 ) -> list[Result]:
     """Return the results of ``function(starts, block)`` for blocks of sequences.
 

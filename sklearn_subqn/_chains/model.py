@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_sample_weight
+from .._core.arrays import Floats, Indices, Mask
 from .._core.losses import DualLoss
-from .._core.losses._base import Floats, Mask, Rows
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import Regularizer, elastic_net
@@ -92,7 +92,7 @@ class ChainModel(ReadsSequences):
     def _penalty(self, n_params: int) -> Regularizer:
         return elastic_net(n_params, float(self.l1_ratio))
 
-    def _loss_of(self, starts: Rows, pool: Executor | None = None) -> ChainLoss:
+    def _loss_of(self, starts: Indices, pool: Executor | None = None) -> ChainLoss:
         """Return the loss of sequences that begin at ``starts``."""
         rules = getattr(self, "_rules", None)
         allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._blocks.blocks import KeepsBest, Source, copy_for_blocks, while_places_last
 from .._checks import non_negative_weights
-from .._core.losses._base import Floats, Mask
+from .._core.arrays import Floats, Mask
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
@@ -25,7 +24,7 @@ from .._checks import (
     check_unmasked,
     exact_names,
 )
-from .._core.losses._base import Floats
+from .._core.arrays import Array, Floats
 from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
@@ -51,7 +50,7 @@ class Labeled(NamedTuple):
     data : Sequences
         T tokens in n sequences of positive weight.
     targets : ndarray of shape (T,)
-        Index of each token's label among the classes.
+        Indices of each token's label among the classes.
     weights, counts : ndarray of shape (n,)
         Weights of the sequences, with and without the factors of ``class_weight``.
     """
@@ -74,7 +73,7 @@ class ReadsSequences(LinearEstimator):
 
     class_weight: Any
     transition_constraints: Any
-    classes_: npt.NDArray[Any]
+    classes_: Array
     _columns: dict[str, int] | None
     _rules: TransitionRules
 

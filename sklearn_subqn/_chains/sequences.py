@@ -6,11 +6,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_unmasked
-
-Index = npt.NDArray[np.intp]
+from .._core.arrays import Indices
 
 
 class EachSequence(list[Any]):
@@ -46,18 +44,18 @@ class Sequences(NamedTuple):
     """
 
     X: Any
-    starts: Index
+    starts: Indices
     stacked: bool
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> Index:
+    def lengths(self) -> Indices:
         """Number of tokens of each sequence."""
         return np.diff(self.starts)
 
-    def take(self, numbers: Index, labels: list[Any]) -> tuple[Sequences, list[Any]]:
+    def take(self, numbers: Indices, labels: list[Any]) -> tuple[Sequences, list[Any]]:
         """Return some sequences, by number, and the labels of their tokens."""
         if len(numbers) == len(self):
             return self, labels
@@ -71,7 +69,7 @@ class Sequences(NamedTuple):
         return EachSequence(tokens[first:end] for first, end in bounds)
 
 
-def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
+def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Indices:
     """Return the first row of each sequence, followed by the number of rows.
 
     Raises
@@ -103,7 +101,7 @@ def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
 
 
-def tokens_of(starts: Index, sequences: Index) -> tuple[Index, Index]:
+def tokens_of(starts: Indices, sequences: Indices) -> tuple[Indices, Indices]:
     """Return the tokens of the given sequences, and each sequence's first one."""
     lengths = np.diff(starts)[sequences]
     new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.losses._base import Floats, Mask, Rows
+from .._core.arrays import Floats, Indices, Mask
 from .._core.records import stored
 from .._core.rounding import TINY
 from .design import ChainDesign, column_squares
@@ -79,7 +79,9 @@ class Seen(NamedTuple):
     curvatures: Floats = np.zeros(0)
     between: Floats = np.zeros((0, 0))
 
-    def and_of(self, X: Any, starts: Rows, weights: Floats, columns: Rows) -> Seen:
+    def and_of(
+        self, X: Any, starts: Indices, weights: Floats, columns: Indices
+    ) -> Seen:
         """Return the statistics with a batch added, except for its curvature.
 
         Parameters
@@ -112,7 +114,12 @@ class Seen(NamedTuple):
         return Seen(n, weight, counts, squares, curvatures, self.between)
 
     def learned(
-        self, X: Any, starts: Rows, weights: Floats, columns: Rows, marginals: Floats
+        self,
+        X: Any,
+        starts: Indices,
+        weights: Floats,
+        columns: Indices,
+        marginals: Floats,
     ) -> Seen:
         """Return the statistics with the curvature of a batch at the new model.
 
@@ -226,7 +233,7 @@ class Strengths(NamedTuple):
         limits = self.scales * self.thresholds
         return np.where(w, self.scales * scaled, np.clip(near, -limits, limits))
 
-    def of(self, places: Rows) -> Strengths:
+    def of(self, places: Indices) -> Strengths:
         """Return the strengths of the parameters at ``places``."""
         if isinstance(self.scales, float) or isinstance(self.shares, float):
             return self

@@ -6,11 +6,11 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._core.arrays import Array, Floats
 from .arrays import as_numpy, check_no_times, check_unmasked
 
 #: Kinds of numeric dtypes: bool, integers, floats, complex. scikit-learn's check
@@ -33,17 +33,17 @@ class Weighed(NamedTuple):
         Sum of ``own``, infinite beyond the range of numbers.
     """
 
-    shares: npt.NDArray[np.float64]
-    classes: npt.NDArray[Any]
-    own: npt.NDArray[np.float64]
+    shares: Floats
+    classes: Array
+    own: Floats
     total: float
 
 
 def check_weights(
     sample_weight: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     class_weight: Any,
-    classes: npt.NDArray[Any] | None = None,
+    classes: Array | None = None,
 ) -> Weighed:
     """Return the weights of rows and the classes with positive weight.
 
@@ -92,7 +92,7 @@ def check_weights(
         return Weighed(weights, classes, own, float(own.sum()))
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def check_sample_weight(sample_weight: Any, n: int) -> Floats:
     """Return row weights of shape (n,) that sum to one.
 
     Raises
@@ -113,7 +113,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     return weights
 
 
-def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def non_negative_weights(sample_weight: Any, n: int) -> Floats:
     """Return ``sample_weight`` as a new array of shape (n,), not normalized.
 
     Raises
@@ -136,7 +136,7 @@ def total_of(sample_weight: Any, n: int) -> float:
     return float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
 
 
-def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def as_sample_weights(sample_weight: Any, n: int) -> Floats:
     """Return ``sample_weight`` as a new array of shape (n,)."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
@@ -182,10 +182,10 @@ def check_class_weight(class_weight: Any) -> None:
 
 def class_factors(
     class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    sample_weight: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+    classes: Array,
+    y: Array,
+    sample_weight: Floats,
+) -> Floats:
     """Return the factor of each class on the weights of its rows, of shape (k,).
 
     Parameters
@@ -201,7 +201,7 @@ def class_factors(
     used = sample_weight > 0.0
     labels = y[used]
     found = distinct(labels)
-    factors: npt.NDArray[np.float64] = compute_class_weight(
+    factors: Floats = compute_class_weight(
         class_weight, classes=found, y=labels, sample_weight=sample_weight[used]
     )
     return factors[np.isin(found, classes)]
@@ -209,10 +209,10 @@ def class_factors(
 
 def row_weights(
     class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
+    classes: Array,
+    y: Array,
     sample_weight: Any,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return row weights times the factors of their classes, not normalized.
 
     Parameters
@@ -232,7 +232,7 @@ def row_weights(
     )
 
 
-def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def distinct_classes(y: Array) -> Array:
     """Return the sorted classes of labels; raise ValueError for continuous labels."""
     if y.dtype.kind not in NUMERIC:
         check_classification_targets(y)
@@ -245,7 +245,7 @@ def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
-def distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def distinct(y: Array) -> Array:
     """Return the sorted distinct entries, without sorting if only two numbers occur."""
     if y.dtype.kind in NUMERIC:
         low, high = y.min(), y.max()

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _check_method_params
 
+from .._core.arrays import Array, Floats, Mask
 from .._search.scoring import with_classes
 from .._search.search_report import FoldReport
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats
 
 
 class LogisticPath(NamedTuple):
@@ -21,7 +21,7 @@ class LogisticPath(NamedTuple):
     scores: Floats
     n_iters: npt.NDArray[np.int32]
     gaps: Floats
-    proven: npt.NDArray[np.bool_]
+    proven: Mask
 
 
 def fold_path(
@@ -29,9 +29,9 @@ def fold_path(
     Cs: Floats,
     scorer: Any,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     scored: Floats | None,
     of_score: dict[str, Any],
     train: Any,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
 from .._core.rounding import TINY, running_rounding
 from .._problems.reading import NO_PENALTY, Reading, Run
-from .._solving.solution import Floats, Settings, Solution
+from .._solving.solution import Settings, Solution
 
 
 @dataclass

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains.estimator import LinearChainCRF
 from .._chains.reading import of_sequences
 from .._checks import check_no_file, check_number, check_option
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array
 from .._core.solvers import History
 from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import Estimator, forget
@@ -258,7 +258,7 @@ class CRF(Estimator):
                 print(f"CRF: accuracy {self.dev_score_:.4f} on X_dev")
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable labeling of each sequence.
 
         Parameters
@@ -288,7 +288,7 @@ class CRF(Estimator):
         """
         return self._fitted().predict_single(xseq)
 
-    def predict_marginals(self, X: Any) -> npt.NDArray[Any]:
+    def predict_marginals(self, X: Any) -> Array:
         """Return the probabilities of the labels of each token.
 
         Parameters

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.losses import DualLoss, ScaledHuber
 from .._core.rounding import EPS, ROUNDED_32
 from .._problems import LinearProblems
 from .._problems.reading import Reading
-from .._solving.solution import Floats
 from ._reading import SumAndSquares, without_penalty
 from ._shared import DropInRegressor
 

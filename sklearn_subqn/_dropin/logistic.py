@@ -6,12 +6,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_weights
+from .._core.arrays import Array, Floats
 from .._problems import LinearProblems
 from .._problems.reading import Reading
-from .._solving.solution import Floats
 from ..logistic import BaseL1Logistic
 from ._reading import SumOfLosses, without_penalty
 from ._shared import DropIn, warn
@@ -45,9 +44,9 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     def _problems_of(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
         *,
         free: bool,
     ) -> LinearProblems:

@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import (
 
 from .._checks import as_numpy, check_number, check_weights, exact_labels
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Floats
 from .._core.names import check_same_rows
 from .._estimators.estimator import FOUND, forget
 from .._search.scoring import refuses_weights
@@ -27,7 +28,6 @@ from .._search.search_report import SearchReport
 from .._search.warm_paths import warn_of_folds
 from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.process import n_threads
-from .._solving.solution import Floats
 from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic, LogisticRegression
 

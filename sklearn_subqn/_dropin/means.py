@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats
 from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
 from .._estimators.regression_losses import check_domain, loss_of
 from .._problems import LinearProblems
 from .._problems.reading import Reading
-from .._solving.solution import Floats
 from ._reading import LessConstant, without_penalty
 from ._shared import DropInRegressor
 
@@ -35,7 +34,7 @@ class MeanRegressor(DropInRegressor):
     verbose: int = 0
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return expected targets.
 
         Parameters

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._core.arrays import Floats
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._features.strength import target_deviation
 from .._problems import LinearProblems
-from .._solving.solution import Floats
 from ._reading import without_penalty
 from ._shared import DropInRegressor
 

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import (
     Weighed,
@@ -15,12 +14,12 @@ from .._checks import (
     check_weights,
     class_factors,
 )
+from .._core.arrays import Array, Floats
 from .._core.losses import BINARY_LOSSES, DualLoss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
 from .._estimators.sparse_coefficients import densify, sparsify
 from .._problems import LinearProblems, class_problems, joint_classes
-from .._solving.solution import Floats
 from ._reading import SumOfLosses
 from ._shared import DropIn, DropInRegressor, warn
 
@@ -169,7 +168,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         return class_problems(*data, loss, shares, classes, reading=reading)
 
     def _row_weights(
-        self, y: npt.NDArray[Any], sample_weight: Any, weighed: Weighed
+        self, y: Array, sample_weight: Any, weighed: Weighed
     ) -> list[Floats]:
         """Return the row weights for each problem."""
         _, classes, own, _ = weighed

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_metric, check_option, check_parameters, warn_of_unused
+from .._core.arrays import Floats, Mask
 from .._core.names import Axis, features_axis
 from .._core.regularizers import (
     L2,
@@ -26,7 +26,6 @@ from .._core.regularizers import (
 )
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
 from .._features.groups import FeatureGroups, checked_groups
-from .._solving.solution import Floats
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
 from .linear_estimator import LinearEstimator
@@ -126,7 +125,7 @@ class BundleEstimator(LinearEstimator):
         labels = np.repeat(labels, n_coef // self.n_features_in_)
         return GroupPenalty(labels, l1, norm, square)
 
-    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+    def _free_features(self) -> Mask | None:
         if (groups := self._groups()) is None or getattr(self, "alpha", None) == 0.0:
             return super()._free_features()
         free = (groups.factors == 0.0)[groups.labels]

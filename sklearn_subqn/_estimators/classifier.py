@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from .._checks import (
     exact_labels,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats
 from .._core.names import check_same_rows
 from .._features.strength import Rule, rule_of_labels
 from .._problems import Problems
@@ -57,7 +57,7 @@ def has_plain_labels(labels: Any, estimator: Any) -> bool:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
+def predict_proba(self: Any, X: Any) -> Array:
     """Return the probabilities of the classes, for losses that provide them.
 
     Parameters
@@ -75,7 +75,7 @@ def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
+def predict_log_proba(self: Any, X: Any) -> Array:
     """Return the logarithms of the probabilities, for losses that provide them.
 
     Parameters
@@ -94,9 +94,9 @@ def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
 class ScoringClassifier(ClassifierMixin, LinearEstimator):
     """Base of classifiers that predict by linear scores."""
 
-    classes_: npt.NDArray[Any]
-    coef_: npt.NDArray[Any]
-    intercept_: npt.NDArray[Any]
+    classes_: Array
+    coef_: Array
+    intercept_: Array
 
     #: Losses whose scores determine probabilities.
     _losses_of_probabilities: ClassVar[tuple[str, ...]] = ("log_loss", "modified_huber")
@@ -105,7 +105,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
     coef_table = coef_table
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the signed scores of samples.
 
         Parameters
@@ -122,7 +122,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the predicted class of each sample.
 
         Parameters
@@ -166,14 +166,14 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
                 return float(np.mean(predicted == labels))
         return float(super().score(X, labels, as_numpy(sample_weight)))
 
-    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _log_probabilities(self, scores: Array) -> Array:
         """Return log probabilities from raw scores."""
         if self._link() != "clipped":
             return log_probabilities(scores)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._probabilities(scores)))
 
-    def _probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _probabilities(self, scores: Array) -> Array:
         """Return probabilities from raw scores."""
         if self._link() != "clipped":
             return probabilities(scores)
@@ -191,7 +191,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         clips = getattr(self, "loss", "log_loss") == "modified_huber"
         return "clipped" if clips else "softmax"
 
-    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _softmax_scores(self, X: Any) -> Array:
         """Return the scores whose softmax are the probabilities."""
         return self._raw_scores(X)
 
@@ -285,19 +285,17 @@ class LinearClassifier(ScoringClassifier):
         """Whether the strength of the penalty is chosen on held-out rows."""
         return True
 
-    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Any) -> Array | None:
         return distinct_classes(y)
 
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    def _shares(self, labels: Array, weights: Floats) -> tuple[Floats, Array]:
         """Return normalized row weights, with class weights, and the classes."""
         class_weight = getattr(self, "class_weight", None)
         found = check_weights(weights, labels, class_weight, labels)
         self._total = found.total
         return found[:2]
 
-    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+    def _rule(self, target: Any, weights: Floats) -> Rule:
         return rule_of_labels(getattr(self, "loss", "log_loss"))
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:

@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from .._blocks.blocks import Collection
@@ -16,6 +15,7 @@ from .._checks import check_option, check_parameters, checked_options
 from .._checks.foreign_names import instead_of
 from .._checks.signatures import parameters_of, takes_any
 from .._checks.state import plain, restored
+from .._core.arrays import Array, Floats
 from .._core.driver import History
 from .._core.names import check_same_rows
 from .._core.options import Option
@@ -61,10 +61,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     verbose: int
 
     n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
+    feature_names_in_: Array
     n_iter_: int
-    objective_: float | npt.NDArray[np.float64]
-    dual_gap_: float | npt.NDArray[np.float64]
+    objective_: float | Floats
+    dual_gap_: float | Floats
     history_: list[History]
     plan_: str | list[str]
 
@@ -143,9 +143,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _check_support(self, problems: Any) -> None:
         """Raise ValueError unless the solver supports the loss and the penalty."""
 
-    def _strength(
-        self, problems: Any, y: Any, sample_weight: Any
-    ) -> float | npt.NDArray[np.float64]:
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
         """Return the strength of the penalty, for all problems or for each."""
         return float(self.alpha)
 

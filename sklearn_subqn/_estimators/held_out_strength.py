@@ -13,14 +13,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Array, Floats
 from .._core.records import stored
 from .._solving.callbacks import FitTask
 from .._solving.process import ignoring_errors
-
-Floats = npt.NDArray[np.float64]
 
 # With fewer rows and entries the rule decides, so that small fits stay fast.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
@@ -69,9 +67,9 @@ class Tried(NamedTuple):
 def choose(
     estimator: Any,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     total: float,
 ) -> tuple[Choice, list[tuple[float, bool, float]]]:
     """Return the best choice, and all choices tried with their mean loss.
@@ -164,7 +162,7 @@ def choose(
     return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
 
 
-def _losses(model: Any, X: Any, y: npt.NDArray[Any]) -> Floats:
+def _losses(model: Any, X: Any, y: Array) -> Floats:
     """Return log losses of rows if there are probabilities, else zero-one losses."""
     if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
         return (model.predict(X) != y).astype(np.float64)

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 from .._blocks.row_blocks import RowBlocks
 from .._checks import names_of_rows, non_negative_weights, row_weights
+from .._core.arrays import Floats, Indices
 from .._core.names import check_same_rows
 from .._inference import TargetedRows
-from .._solving.solution import Floats
 from .block_methods import is_collection
 
 
@@ -199,7 +198,7 @@ def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
     return own
 
 
-def _clusters(groups: Any, n: int) -> npt.NDArray[np.intp]:
+def _clusters(groups: Any, n: int) -> Indices:
     """Return numbers of clusters, one column or two and one of their pairs."""
     given = np.asarray(groups) if np.ndim(groups) == 2 else groups
     if np.ndim(given) != 2 or given.shape[1] != 2:

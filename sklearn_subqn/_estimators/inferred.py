@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
 from .._checks.callers import user_level
+from .._core.arrays import Floats, Mask
 from .._features.separation import (
     extremes,
     separating,
@@ -37,7 +37,6 @@ from .._inference import (
     summed,
 )
 from .._inference.estimates import INTERCEPT
-from .._solving.solution import Floats
 from .block_methods import is_collection
 from .bootstrap_refits import like_fitted, refit_of, resamples_of
 from .error_options import COMMON_DENSITY, LEVERED, ErrorOptions, check_options, kind_of
@@ -201,7 +200,7 @@ def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -
     return Names(features, np.arange(k), "output", None)
 
 
-def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
+def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> Mask:
     """Return the features along which the loss of each problem decreases forever.
 
     Without a penalty on any feature, these are all features if a combination of them

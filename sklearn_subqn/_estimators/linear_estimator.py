@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +27,7 @@ from .._checks import (
     total_of,
 )
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
@@ -99,7 +99,7 @@ class LinearEstimator(Estimator):
         checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
         return checked
 
-    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Any) -> Array | None:
         """Return the labels that occur in targets, None for numeric targets."""
         return None
 
@@ -128,7 +128,7 @@ class LinearEstimator(Estimator):
                 "in blocks."
             )
 
-    def _factors_given(self) -> npt.NDArray[Any]:
+    def _factors_given(self) -> Array:
         """Return the values of ``penalty_factor``, in any order."""
         given: Any = self.penalty_factor
         return np.array(list(given.values()) if isinstance(given, Mapping) else given)
@@ -174,7 +174,7 @@ class LinearEstimator(Estimator):
             self._form(),
         )
 
-    def _form(self) -> Callable[[], npt.NDArray[np.float64]] | None:
+    def _form(self) -> Callable[[], Floats] | None:
         """Return what returns the matrix of a quadratic penalty, if it is one."""
         return None
 
@@ -225,9 +225,7 @@ class LinearEstimator(Estimator):
             known = [f"x{j}" if names is None else names[j] for j in places]
             warn_of_separation(type(self).__name__, known, together=together)
 
-    def _strength(
-        self, problems: Any, y: Any, sample_weight: Any
-    ) -> float | npt.NDArray[np.float64]:
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
         """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
         sizes, free = self._penalty_sizes(), self._free_features()
         sizes = np.ones(self.n_features_in_) if sizes is None else sizes
@@ -244,7 +242,7 @@ class LinearEstimator(Estimator):
             return self.alpha_
         with np.errstate(all="ignore"):
             total = self._total_weight(problems, y, sample_weight)
-            strengths: npt.NDArray[np.float64] = problems.strengths(total)
+            strengths: Floats = problems.strengths(total)
             strengths = self._choice.multiple * strengths
         if not np.all((strengths > 0.0) & np.isfinite(strengths)):
             raise ValueError(
@@ -254,7 +252,7 @@ class LinearEstimator(Estimator):
         warn_of_shares(type(self).__name__, total, sample_weight)
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
-        used: float | npt.NDArray[np.float64] = self.alpha_
+        used: float | Floats = self.alpha_
         return used
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
@@ -269,7 +267,7 @@ class LinearEstimator(Estimator):
         """Whether the penalty is a sum of squares, with factors of the squares."""
         return getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
 
-    def _penalty_sizes(self) -> npt.NDArray[np.float64] | None:
+    def _penalty_sizes(self) -> Floats | None:
         """Return the units of the features from ``penalty_factor``, if any."""
         factors = self._penalty_factors()
         if factors is None:
@@ -282,7 +280,7 @@ class LinearEstimator(Estimator):
             )
         return np.sqrt(factors) if self._has_squares() else factors
 
-    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+    def _free_features(self) -> Mask | None:
         """Return the mask of features without a penalty, if there are any."""
         if self._may_have_no_penalty and self.alpha == 0.0:
             self._check_no_penalty()
@@ -298,7 +296,7 @@ class LinearEstimator(Estimator):
                 f"all mean no penalty; got {self._combination()}."
             )
 
-    def _penalty_factors(self) -> npt.NDArray[np.float64] | None:
+    def _penalty_factors(self) -> Floats | None:
         """Return ``penalty_factor`` in the order of the features, or None."""
         if self.penalty_factor is None:
             return None
@@ -322,7 +320,7 @@ class LinearEstimator(Estimator):
         """Return the share of the L1 norm in the penalty."""
         return 0.0
 
-    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+    def _rule(self, target: Any, weights: Floats) -> Rule:
         """Return the rule of the automatic strength, for the targets of a problem."""
         return Rule(0.1, 0.1)
 
@@ -405,19 +403,19 @@ class LinearEstimator(Estimator):
         check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
 
-    def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _raw_scores(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         return self._scores(self._check_X(X, reset=False))
 
-    def _scores(self, X: Any) -> npt.NDArray[Any]:
+    def _scores(self, X: Any) -> Array:
         """Return the scores of checked samples, see ``rounded_scores``."""
         if is_narrow(X):
             columns, X = own_columns(X)
             return rounded_scores(X, self._coef_at(columns), self.intercept_)
         return rounded_scores(X, self.coef_, self.intercept_)
 
-    def _coef_at(self, columns: npt.NDArray[np.intp]) -> Any:
+    def _coef_at(self, columns: Indices) -> Any:
         """Return the coefficients of some columns, of shape (k, c), or (c,)."""
         coef: Any = self.coef_
         return coef[:, columns] if coef.ndim == 2 else coef[columns]

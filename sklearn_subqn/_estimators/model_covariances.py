@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks.callers import user_level
+from .._core.arrays import Floats, Mask
 from .._inference import (
     Covariance,
     DualTerms,
@@ -26,7 +26,6 @@ from .._inference import (
     summed,
     theta,
 )
-from .._solving.solution import Floats
 from .catalogue import GROUPS
 from .error_options import ErrorOptions
 from .fitted_model import FittedModel
@@ -128,7 +127,7 @@ def _whole(block: TargetedRows, spec: Spec) -> tuple[Any, ...]:
     return stacks([X, ones]), block.scores(spec), block.targets, block.weights
 
 
-def _zeros(model: FittedModel) -> npt.NDArray[np.bool_]:
+def _zeros(model: FittedModel) -> Mask:
     """Return the coefficients of each problem that an L1 norm made zero.
 
     Raises
@@ -234,7 +233,7 @@ def covariances_of(
     moments: list[RowMoments],
     kind: str,
     options: ErrorOptions,
-    endless: npt.NDArray[np.bool_],
+    endless: Mask,
 ) -> list[Covariance]:
     """Return the covariances of each problem's parameters, for centered features."""
     return [
@@ -249,7 +248,7 @@ def _covariance(
     problem: int,
     kind: str,
     options: ErrorOptions,
-    endless: npt.NDArray[np.bool_],
+    endless: Mask,
 ) -> Covariance:
     spec = model.spec
     d = spec.coef.shape[1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, stats
 
 from .._checks import names_of_rows, non_negative_weights
 from .._core import lapack
+from .._core.arrays import Array, Floats
 from .._core.losses import AtRisk, DualLoss
 from .._inference import (
     CoefficientErrors,
@@ -19,7 +19,6 @@ from .._inference import (
     assembled,
     covariances,
 )
-from .._solving.solution import Floats
 from .error_options import ErrorOptions, check_options, kind_of
 from .fitted_model import check_model
 from .inference_data import unfitted
@@ -141,7 +140,7 @@ class ProportionalityTest(NamedTuple):
         Times of the events.
     """
 
-    features: npt.NDArray[Any]
+    features: Array
     statistics: Floats
     p_values: Floats
     statistic: float

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._checks import check_start
 from .._core import lapack
+from .._core.arrays import Floats
 from .._core.losses import DualLoss, with_shield
 from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
@@ -30,7 +31,6 @@ from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
 from .._features.strength import Scales, divided
 from .._solving.process import n_threads as threads_of
-from .._solving.solution import Floats
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
     Coordinates,

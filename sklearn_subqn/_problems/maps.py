@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from .._core import lapack
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.rounding import ROUNDED
 from .._features.shift import Shift
-from .._solving.solution import Floats
 
 #: Coefficients (k, d) and intercepts (k,).
 Pair = tuple[Any, Any]
@@ -48,7 +47,7 @@ class RowMap(Map, Protocol):
 class LeftOut(NamedTuple):
     """A subset of the features; coefficients of the other features are zero."""
 
-    columns: npt.NDArray[np.intp]
+    columns: Indices
     n_features: int
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
@@ -89,7 +88,7 @@ class Turned(NamedTuple):
 
     columns: Floats
     inverse: Floats
-    free: npt.NDArray[np.bool_]
+    free: Mask
 
     @classmethod
     def of(cls, matrix: Floats, X: Any, weights: Floats, *, centered: bool) -> Turned:
@@ -245,7 +244,7 @@ class Levels:
         Numbers of the sorted classes, from the lowest class to the highest.
     """
 
-    def __init__(self, order: npt.NDArray[np.intp]) -> None:
+    def __init__(self, order: Indices) -> None:
         two = len(order) == 2
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
@@ -336,7 +335,7 @@ class Stored:
         return coef, intercept.astype(self.dtype)
 
 
-def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
+def _towards_zero(numbers: Floats, dtype: Any) -> Array:
     """Return numbers rounded toward zero."""
     rounded = numbers.astype(dtype)
     larger = np.abs(rounded) > np.abs(numbers)

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
+from .._core.arrays import Floats
 from .._core.losses import NOVELTY_LOSS
 from .._core.objectives.objective import Cut, Dual
 from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
 from .._core.solvers import History, Start, Status, Stopping
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import Floats, Progress, Solution
+from .._solving.solution import Progress, Solution
 from .._solving.tolerance import NEARLY_EXACT, gap_between
 from . import LinearModel, LinearProblems
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
-from .._solving.solution import Floats, Settings, Solution
+from .._solving.solution import Settings, Solution
 
 #: Strength of the tiny penalty on unpenalized features, in units of the curvature of
 #: the loss, if no feature has a penalty. Otherwise such features are made 1e5 times

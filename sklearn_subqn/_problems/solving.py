@@ -9,19 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
 from .._core.objectives.risk import Risk
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import (
-    Callback,
-    Floats,
-    Problem,
-    Settings,
-    Solution,
-    Watch,
-)
+from .._solving.solution import Callback, Problem, Settings, Solution, Watch
 from .._solving.solve import solve
 from .reading import Reading
 

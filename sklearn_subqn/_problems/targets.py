@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats, Indices
 from .._core.losses import DualLoss
-from .._solving.solution import Floats
 from .linear import LinearProblems
 from .maps import Contrasts
 from .model_parameters import LinearModel
 from .reading import Reading
 
 
-def signs(
-    y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
-) -> list[Floats]:
+def signs(y: Array, classes: Array, positive: int | None = None) -> list[Floats]:
     """Return signs, 1 where y is a class and -1 elsewhere, for each of the classes.
 
     For two classes there are only the signs of the second class, or of the class with
@@ -29,7 +26,7 @@ def signs(
     return [np.where(y == each, 1.0, -1.0) for each in classes]
 
 
-def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def codes(y: Array, classes: Array) -> Indices:
     """Return class numbers; any number for other labels, whose rows have no weight."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
 
@@ -37,10 +34,10 @@ def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp
 def class_problems(
     model: LinearModel,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     loss: DualLoss,
     weights: Floats | list[Floats],
-    classes: npt.NDArray[Any],
+    classes: Array,
     positive: int | None = None,
     offset: Floats | None = None,
     reading: Reading | None = None,
@@ -59,9 +56,7 @@ def class_problems(
     return LinearProblems(*data, opposite=opposite, **given)
 
 
-def of_classes(
-    classes: npt.NDArray[Any], positive: int | None = None
-) -> dict[str, Any]:
+def of_classes(classes: Array, positive: int | None = None) -> dict[str, Any]:
     """Return the attributes of the classes, of which one may be the positive class."""
     known: dict[str, Any] = {"classes_": classes}
     if positive is not None:
@@ -72,10 +67,10 @@ def of_classes(
 def joint_classes(
     model: LinearModel,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     loss: DualLoss,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     known: dict[str, Any] | None = None,
     reading: Reading | None = None,
 ) -> LinearProblems:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from .._blocks.row_blocks import RowBlocks
@@ -19,6 +18,7 @@ from .._checks import (
     check_unmasked,
 )
 from .._checks.callers import in_cross_validation, user_level
+from .._core.arrays import Array, Floats
 from .._core.losses import (
     AnyLoss,
     DualLoss,
@@ -39,7 +39,6 @@ from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
 from .._problems import LinearProblems, Problems
-from .._solving.solution import Floats
 from .held_out import HeldOut, held_out
 from .queries import EMPTY_QUERIES, Queries
 
@@ -87,11 +86,11 @@ class BaseRanker(BundleEstimator):
         "search.fit(X, y, qid=qid, groups=qid)."
     )
 
-    coef_: npt.NDArray[Any]
+    coef_: Array
     intercept_: float
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the scores that rank the rows of a query.
 
         Parameters
@@ -320,7 +319,7 @@ class BaseRanker(BundleEstimator):
             return "take loss='pairwise'"
         return "the features do not show which rows are relevant"
 
-    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
+    def _check_relevance(self, y: Array) -> Floats:
         if callable(self.loss) or self.loss in _PAIRS:
             return _as_numbers(y)
         return checked_relevance(y, f"loss={self.loss!r}")
@@ -331,7 +330,7 @@ class BaseRanker(BundleEstimator):
         return tags
 
 
-def _as_numbers(y: npt.NDArray[Any]) -> Floats:
+def _as_numbers(y: Array) -> Floats:
     """Return relevances as a new float64 array."""
     check_no_times(y)
     numbers = check_array(
@@ -340,7 +339,7 @@ def _as_numbers(y: npt.NDArray[Any]) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
+def checked_relevance(y: Array, what: str) -> Floats:
     """Return relevances, checked to have finite gains."""
     y = _as_numbers(y)
     if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -26,6 +25,7 @@ from .._checks import (
     exact_names,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats, Indices
 from .._core.names import check_same_rows
 from .._estimators.block_methods import is_collection
 from .._estimators.estimator import forget
@@ -108,7 +108,7 @@ class SearchCV(WarmPaths):
         self,
         X: Any,
         y: Any,
-        weights: npt.NDArray[np.float64],
+        weights: Floats,
         others: tuple[Any, ...],
         scorer: Callable[..., float],
         folds: Any,
@@ -219,12 +219,12 @@ class SearchCV(WarmPaths):
     def _fold_path_in_blocks(
         self,
         rows: SplitRows,
-        weights: npt.NDArray[np.float64],
+        weights: Floats,
         classes: Any,
         scorer: Callable[..., float],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part of data in blocks, and score it."""
@@ -251,9 +251,7 @@ class SearchCV(WarmPaths):
             opened.close()
         return path._replace(failures=score.failures)
 
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    def _shares(self, labels: Array, weights: Floats) -> tuple[Floats, Array]:
         if self._fold_classes is None:
             found: tuple[Any, Any] = super()._shares(labels, weights)
             return found
@@ -267,7 +265,7 @@ class SearchCV(WarmPaths):
         """Return ``scoring``, or the score that takes its place."""
         return self.scoring
 
-    def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
+    def _scorer(self, classes: Array | None) -> Any:
         """Return the scorer of models on folds, for the classes of all samples."""
         scoring = self._scored_by()
         own = own_scorer(scoring, is_classifier(self))
@@ -279,8 +277,8 @@ class SearchCV(WarmPaths):
     def _search_interval(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
+        y: Array,
+        weights: Floats,
         others: tuple[Any, ...],
         score_weights: Any,
         folds: Sequence[tuple[Any, Any]],
@@ -308,9 +306,7 @@ class SearchCV(WarmPaths):
         made = [proven_fold(self, problems_of, *rows, *fold) for fold in folds]
         search_interval(self, made, problems, task)
 
-    def _of_rows(
-        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
-    ) -> tuple[Any, ...]:
+    def _of_rows(self, others: tuple[Any, ...], rows: Indices) -> tuple[Any, ...]:
         """Return the further row data of a subset of the samples."""
         return others
 
@@ -320,12 +316,12 @@ class SearchCV(WarmPaths):
 
     def _fold_path(
         self,
-        rows: tuple[Any, Any, npt.NDArray[np.float64], Any],
+        rows: tuple[Any, Any, Floats, Any],
         others: tuple[Any, ...],
         scorer: Callable[..., float],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part.

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats
 from .score_bounds import Between, HeldOutBounds, Solved
 
 # Processor time is counted in entries of X: a product with X takes one for each entry,

@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks.callers import user_level
-
-Floats = npt.NDArray[np.float64]
+from .._core.arrays import Array, Floats, Indices
 
 
 def check_error_score(value: Any) -> None:
@@ -24,9 +22,7 @@ def check_error_score(value: Any) -> None:
         raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
 
 
-def with_classes(
-    scorer: Any, classes: npt.NDArray[Any], method: str | None = None
-) -> Any:
+def with_classes(scorer: Any, classes: Array, method: str | None = None) -> Any:
     """Return a scorer that knows all classes, perhaps only one of a method's results.
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
@@ -106,9 +102,7 @@ class FoldScore:
             return self._error_score
 
 
-def rows_with_weight(
-    test: npt.NDArray[np.intp], n: int, weights: Floats | None
-) -> npt.NDArray[np.intp]:
+def rows_with_weight(test: Indices, n: int, weights: Floats | None) -> Indices:
     """Return the indices of the test samples that have weight in scores."""
     test = np.arange(n)[test]
     if weights is None:

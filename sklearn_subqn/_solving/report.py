@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.arrays import Floats
 from .._core.solvers import Result
 from .callbacks import FitTask
-from .solution import Current, Floats, Progress, Settings, Solution, Watch
+from .solution import Current, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats
 from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective
 from .._core.solvers import History, Start, Status, size_of
 from .tolerance import gap_between, relative
-
-Floats = npt.NDArray[np.float64]
 
 
 class Numbers(NamedTuple):

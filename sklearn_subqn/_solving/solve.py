@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.memory import BLOCK_SIZE
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import L2
@@ -29,7 +30,7 @@ from .._core.steps.line_search import is_rounding, rounding_of
 from .callbacks import FitTask
 from .process import isolated
 from .report import Report
-from .solution import Floats, Problem, Settings, Solution
+from .solution import Problem, Settings, Solution
 from .tolerance import Scale, gap_between, stopping_of
 
 

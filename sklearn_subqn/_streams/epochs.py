@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from .._core.arrays import Array, Floats, Indices
 from .._core.losses._base import Rows
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
@@ -23,7 +23,7 @@ from .._estimators.estimator import store_solutions
 from .._problems import InputFeatures
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import Floats, Progress, Solution
+from .._solving.solution import Progress, Solution
 from .stream import StreamEstimator, equal_parts, is_given
 
 # Minimum number of batches in the convergence test; fewer are dominated by noise.
@@ -45,7 +45,7 @@ class OnlineEstimator(StreamEstimator):
         loss: OnlineLoss,
         n_outputs: int | None,
         previous: dict[str, Any],
-        labels: npt.NDArray[Any] | None,
+        labels: Array | None,
         unit: float,
         task: FitTask,
         init: tuple[Any, Any],
@@ -158,8 +158,8 @@ class OnlineEstimator(StreamEstimator):
         return np.asarray(w, dtype=np.float64)
 
     def _held_out(
-        self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        self, n: int, labels: Array | None, rng: np.random.RandomState
+    ) -> tuple[Indices, Indices]:
         """Return the training rows and the held-out rows."""
         hint = (
             f"early_stopping holds out validation_fraction={self.validation_fraction!r}"

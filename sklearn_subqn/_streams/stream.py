@@ -17,6 +17,7 @@ from .._checks import (
     check_start,
     checked_options,
 )
+from .._core.arrays import Floats
 from .._core.names import features_axis
 from .._core.online import (
     ONLINE_METHODS,
@@ -36,7 +37,7 @@ from .._estimators.estimator import FOUND, forget
 from .._features.shift import Shift
 from .._problems import INTERCEPTS
 from .._solving.process import ignoring_errors
-from .._solving.solution import Callback, Floats
+from .._solving.solution import Callback
 from .model import Stream, StreamModel
 
 

@@ -17,11 +17,12 @@ from .._checks import (
     total_of,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Floats
 from .._core.regularizers import ElasticNet, Regularizer, elastic_net
 from .._estimators.estimator import Estimator
 from .._problems import Problems
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Callback, Floats
+from .._solving.solution import Callback
 from .calls import in_threads, items_of, read_only, zero_one
 from .problem import StructureProblem
 from .structure_oracle import StructureOracle

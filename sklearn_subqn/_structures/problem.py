@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.objectives.risk_by_oracle import OracleHinge, OracleObjective
 from .._core.regularizers import Regularizer
 from .._core.rounding import CLOSE
 from .._core.solvers import Start
 from .._problems import Problems
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Solution
 from .structure_oracle import StructureOracle
 
 

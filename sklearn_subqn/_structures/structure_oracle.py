@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_unmasked
 from .._checks.arrays import LARGEST_VALUE
+from .._core.arrays import Array, Floats, Indices
 from .._core.objectives.risk_by_oracle import Answers
 from .._core.rounding import CLOSE, rounding
 from .._core.rows.design import Design
-from .._solving.solution import Floats
 from .calls import in_threads, read_only
 
 
@@ -34,7 +33,7 @@ class FoundStructure(NamedTuple):
         Sum of the absolute values of the terms of a computed cost.
     """
 
-    columns: npt.NDArray[Any] | None
+    columns: Array | None
     values: Floats
     cost: float
     rate: float
@@ -94,7 +93,7 @@ class StructureOracle:
         functions: Mapping[str, Callable[..., Any]],
         samples: list[Any],
         structures: list[Any],
-        used: npt.NDArray[np.intp],
+        used: Indices,
         *,
         n_features: int | None,
         n_jobs: int | None,
@@ -182,7 +181,7 @@ class StructureOracle:
 
     def _entries(
         self, name: str, index: int, features: Any
-    ) -> tuple[npt.NDArray[Any] | None, Floats]:
+    ) -> tuple[Array | None, Floats]:
         """Return columns and values of features that a function returned."""
         self._number(name, index, features, self.n_features)
         columns = None
