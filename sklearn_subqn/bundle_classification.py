@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from ._checks import check_option, check_weights, warn_of_unused
+from ._core.arrays import Array, Floats
 from ._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
@@ -22,7 +23,7 @@ from ._core.losses import (
 )
 from ._core.rounding import ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
-from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
+from ._estimators.catalogue import BundleEstimator
 from ._estimators.classification_losses import (
     CONCERN_ONE_CLASS,
     INSTEAD,
@@ -49,9 +50,10 @@ from ._problems import (
     joint_classes,
 )
 from ._problems.f_beta import F_BETA_ATTRIBUTES, FBetaProblems
-from ._solving.solution import Floats, Progress, Solution
+from ._solving.solution import Callback, Solution
 
 
+@dataclass(eq=False, repr=False)
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss and a proven optimality gap.
 
@@ -369,67 +371,36 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "ordinal_immediate_threshold",
     )
 
-    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        loss: str | AnyLoss = "log_loss",
-        beta: float = 1.0,
-        k: int | None = None,
-        pos_label: Any = None,
-        classes: Any = None,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        p: float = 1.5,
-        penalty_matrix: Any = None,
-        groups: Any = None,
-        penalty_factor: Any = None,
-        positive: bool = False,
-        coef_bounds: Any = None,
-        coef_constraints: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.beta: float = beta
-        self.k: int | None = k
-        self.pos_label = pos_label
-        self.classes = classes
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.p = p
-        self.penalty_matrix = penalty_matrix
-        self.groups = groups
-        self.penalty_factor = penalty_factor
-        self.positive = positive
-        self.coef_bounds = coef_bounds
-        self.coef_constraints = coef_constraints
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    loss: str | AnyLoss = "log_loss"
+    beta: float = 1.0
+    k: int | None = None
+    pos_label: Any = None
+    classes: Any = None
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    p: float = 1.5
+    penalty_matrix: Any = None
+    groups: Any = None
+    penalty_factor: Any = None
+    positive: bool = False
+    coef_bounds: Any = None
+    coef_constraints: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    warm_start: bool = False
+    memory: int = 15
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     def _check_collection(self) -> None:
         super()._check_collection()
@@ -460,7 +431,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 return "one-against-rest"
         return super()._link()
 
-    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _softmax_scores(self, X: Any) -> Array:
         """Return the scores of each class against the rest, for more than two classes.
 
         Losses of all thresholds model cumulative probabilities, losses of immediate
@@ -489,19 +460,20 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ) -> Problems:
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        weighed = check_weights(sample_weight, y, self.class_weight)
+        weights, classes, *_ = weighed
         offset = self._checked_offset(offset, len(y), classes)
         # Offsets cannot be passed to the fits on samples of the rows.
         self._has_offset = offset is not None
-        self._choose_strength(X, y, weights, classes, sample_weight)
+        self._choose_strength(X, y, weighed)
         return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
         categories: list[Any] | None = None,
         offset: Floats | None = None,
     ) -> LinearProblems:
@@ -556,7 +528,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         model = self._linear_model()
         return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
-    def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
+    def _positive(self, loss: AnyLoss, classes: Array) -> int | None:
         """Return the number of the positive class, if the loss needs one."""
         by_name = isinstance(self.loss, str)
         whole = DualLoss.of(loss)
@@ -574,10 +546,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _joint_problem(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         loss: DualLoss,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
     ) -> LinearProblems:
         """Return the problem for a joint loss of the scores of all classes."""
         if len(classes) == 2 and not (loss.invariant and self.penalty == "l2"):
@@ -592,10 +564,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _path_problem(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         loss: Ontology,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
     ) -> LinearProblems:
         """Return the problem for classes that are the leaves of a graph."""
         n_labels, n_nodes = loss.features.shape

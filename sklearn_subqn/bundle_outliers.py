@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import OutlierMixin
 
 from ._checks import check_number, check_sample_weight
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import NOVELTY_LOSS
 from ._estimators.block_methods import blockwise
-from ._estimators.catalogue import BundleEstimator
+from ._estimators.catalogue import PENALTIES, BundleEstimator
 from ._problems import LinearModel, LinearProblems
 from ._problems.nu import NuProblem, weighted_quantile
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress, Solution
+from ._solving.solution import Callback, Solution
 
 # Share of outliers if neither ``nu`` nor ``alpha`` is given. docs/constants.md has the
 # figures.
@@ -50,6 +51,7 @@ class _NoveltyProblem(LinearProblems):
         return {**super().attributes(), "offset_": offset}
 
 
+@dataclass(eq=False, repr=False)
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     """Linear one-class support vector machine with a proven optimality gap.
 
@@ -177,47 +179,28 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     """
 
     loss = "novelty"
+    _penalties = PENALTIES
     _checks_itself = ("alpha",)
     fit_intercept = False
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        nu: float | None = None,
-        contamination: str | float = "auto",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        p: float = 1.5,
-        penalty_matrix: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.nu = nu
-        self.contamination = contamination
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.p = p
-        self.penalty_matrix = penalty_matrix
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | None = None
+    _: KW_ONLY
+    nu: float | None = None
+    contamination: str | float = "auto"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    p: float = 1.5
+    penalty_matrix: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -254,7 +237,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._fit(X, y, sample_weight)
 
     @blockwise
-    def score_samples(self, X: Any) -> npt.NDArray[Any]:
+    def score_samples(self, X: Any) -> Array:
         """Return the scores <w, x> of samples; samples with small scores are abnormal.
 
         Parameters
@@ -270,7 +253,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self._raw_scores(X).ravel()
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the scores minus ``offset_``, negative for outliers.
 
         Parameters
@@ -286,7 +269,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return self.score_samples(X) - self.offset_
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return 1 for inliers and -1 for outliers.
 
         Parameters

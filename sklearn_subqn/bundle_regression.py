@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -23,10 +23,11 @@ from ._checks import (
     warn_of_unused,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
-from ._estimators.catalogue import GROUPS, PENALTIES, BundleEstimator
+from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.predictions import variance_power
@@ -48,9 +49,10 @@ from ._problems.quantiles import (
     uncrossed,
 )
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress
+from ._solving.solution import Callback
 
 
+@dataclass(eq=False, repr=False)
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss and a proven optimality gap.
 
@@ -277,67 +279,36 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
-    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        loss: str | AnyLoss = "squared_error",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        p: float = 1.5,
-        penalty_matrix: Any = None,
-        groups: Any = None,
-        penalty_factor: Any = None,
-        positive: bool = False,
-        coef_bounds: Any = None,
-        coef_constraints: Any = None,
-        quantile: Any = 0.5,
-        crossing: str = "sort",
-        epsilon: float | None = None,
-        power: float = 1.5,
-        metric: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.p = p
-        self.penalty_matrix = penalty_matrix
-        self.groups = groups
-        self.penalty_factor = penalty_factor
-        self.positive = positive
-        self.coef_bounds = coef_bounds
-        self.coef_constraints = coef_constraints
-        self.quantile = quantile
-        self.crossing = crossing
-        self.epsilon = epsilon
-        self.power = power
-        self.metric = metric
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    loss: str | AnyLoss = "squared_error"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    p: float = 1.5
+    penalty_matrix: Any = None
+    groups: Any = None
+    penalty_factor: Any = None
+    positive: bool = False
+    coef_bounds: Any = None
+    coef_constraints: Any = None
+    quantile: Any = 0.5
+    crossing: str = "sort"
+    epsilon: float | None = None
+    power: float = 1.5
+    metric: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -399,7 +370,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Return predictions.
 
         Parameters

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
 from ._checks.state import unchanged_on_failure
-from ._core.losses import AnyLoss
+from ._core.arrays import Floats, Indices
 from ._core.memory import BLOCK_SIZE
 from ._core.names import check_same_rows
 from ._core.regularizers import L2
@@ -31,10 +31,10 @@ from ._search.each_row import SCORES_OF_A_ROW, EachRow, ridge_paths
 from ._search.search_report import SearchReport
 from ._search.warm_paths import FoldPath, Paths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Progress
 from .bundle_regression import BMRMRegressor
 
 
+@dataclass(eq=False, repr=False)
 class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 
@@ -49,44 +49,6 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
         penalty has the curvature of the loss along its steepest slope.
-    cv : int, "loo", cross-validation generator, iterable or None, default=None
-        Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
-        consecutive samples. "loo" or ``LeaveOneOut()`` leaves out one sample of
-        positive weight after the other; all of them count the same in the mean
-        score. With ``loss="squared_error"``, ``penalty="l2"``, ``solver="auto"``,
-        ``refit=True`` and the scores "neg_mean_squared_error",
-        "neg_mean_absolute_error" and "neg_root_mean_squared_error" all of these fits
-        take one singular value decomposition [1]_.
-    scoring : str, callable or None, default=None
-        Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
-        for ``loss="quantile"``, averaged over several quantiles, and otherwise
-        ``score``: R², or D² for "poisson", "gamma" and "tweedie". R² is not defined for
-        one sample: in leave-one-out "neg_mean_squared_error" takes its place. Sample
-        weights are passed to the scorer if given.
-    error_score : "raise" or float, default=nan
-        Score of a fold on which the scorer raises an error. Folds without any finite
-        score are excluded from the means, with a warning.
-    search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
-        ``alpha`` in it has a mean score that exceeds the best one by more than
-        ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
-        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss";
-        for "poisson", "gamma" and "tweedie" also the default D² and
-        "neg_mean_poisson_deviance", and for "gamma" "neg_mean_gamma_deviance".
-    search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
-        that is solved on the folds counts as one, and a bounded interval as a share of
-        one, from a sixth for small data to less than a hundredth for large. The
-        default is the number of fits of 50 grids of 20 values. A search that reaches
-        it ends with what is proven so far, and a warning. The first 13 values are
-        always solved.
-    refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
-        are averaged over the folds, without an objective or a gap.
-    one_standard_error : bool, default=False
-        Whether to choose the largest ``alpha`` whose mean score is within one standard
-        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
@@ -142,6 +104,44 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     verbose : int, default=0
         Print progress at some fits on folds and some iterations of the refit if 1, at
         all of them if larger.
+    cv : int, "loo", cross-validation generator, iterable or None, default=None
+        Cross-validation splits, as in scikit-learn; ``None`` means 5 folds of
+        consecutive samples. "loo" or ``LeaveOneOut()`` leaves out one sample of
+        positive weight after the other; all of them count the same in the mean
+        score. With ``loss="squared_error"``, ``penalty="l2"``, ``solver="auto"``,
+        ``refit=True`` and the scores "neg_mean_squared_error",
+        "neg_mean_absolute_error" and "neg_root_mean_squared_error" all of these fits
+        take one singular value decomposition [1]_.
+    scoring : str, callable or None, default=None
+        Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
+        for ``loss="quantile"``, averaged over several quantiles, and otherwise
+        ``score``: R², or D² for "poisson", "gamma" and "tweedie". R² is not defined for
+        one sample: in leave-one-out "neg_mean_squared_error" takes its place. Sample
+        weights are passed to the scorer if given.
+    error_score : "raise" or float, default=nan
+        Score of a fold on which the scorer raises an error. Folds without any finite
+        score are excluded from the means, with a warning.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean score that exceeds the best one by more than
+        ``search_tol``. For one column of y, ``penalty="l2"``, and the scores "r2",
+        "neg_mean_squared_error", "neg_mean_absolute_error" and "neg_mean_pinball_loss";
+        for "poisson", "gamma" and "tweedie" also the default D² and
+        "neg_mean_poisson_deviance", and for "gamma" "neg_mean_gamma_deviance".
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, at least 1: each ``alpha``
+        that is solved on the folds counts as one, and a bounded interval as a share of
+        one, from a sixth for small data to less than a hundredth for large. The
+        default is the number of fits of 50 grids of 20 values. A search that reaches
+        it ends with what is proven so far, and a warning. The first 13 values are
+        always solved.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without an objective or a gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
 
     Attributes
     ----------
@@ -199,75 +199,13 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     )
 
     # Fixed values of parameters that the estimator for one ``alpha`` has.
-    metric = None
-    warm_start = False
+    alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
+    p: ClassVar[float] = 1.5  # type: ignore[misc]
+    penalty_matrix: ClassVar[None] = None  # type: ignore[misc]
+    metric: ClassVar[None] = None  # type: ignore[misc]
+    warm_start: ClassVar[bool] = False  # type: ignore[misc]
 
     _may_have_no_penalty = False
-
-    def __init__(
-        self,
-        alphas: Any = 20,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        error_score: Any = np.nan,
-        search_tol: float | None = None,
-        search_max_fits: int = 1000,
-        refit: bool = True,
-        one_standard_error: bool = False,
-        loss: str | AnyLoss = "squared_error",
-        penalty: str = "l2",
-        l1_ratio: Any = 0.5,
-        groups: Any = None,
-        penalty_factor: Any = None,
-        positive: bool = False,
-        coef_bounds: Any = None,
-        coef_constraints: Any = None,
-        quantile: Any = 0.5,
-        crossing: str = "sort",
-        epsilon: float | None = None,
-        power: float = 1.5,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.error_score = error_score
-        self.search_tol = search_tol
-        self.search_max_fits = search_max_fits
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.loss = loss
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.groups = groups
-        self.penalty_factor = penalty_factor
-        self.positive = positive
-        self.coef_bounds = coef_bounds
-        self.coef_constraints = coef_constraints
-        self.quantile = quantile
-        self.crossing = crossing
-        self.epsilon = epsilon
-        self.power = power
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
 
     @unchanged_on_failure
     @with_callbacks
@@ -340,9 +278,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 
-    def _of_rows(
-        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
-    ) -> tuple[Any, ...]:
+    def _of_rows(self, others: tuple[Any, ...], rows: Indices) -> tuple[Any, ...]:
         names, offset = others
         return names, None if offset is None else offset[rows]
 
@@ -410,9 +346,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def _has_ratio(self) -> bool:
         return self.penalty in ("elasticnet", *GROUPS[1:])
 
-    def _grid_of_squares(
-        self, problems: LinearProblems, n: int
-    ) -> npt.NDArray[np.float64]:
+    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
         scales = [_curvature(problems, index) for index in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:

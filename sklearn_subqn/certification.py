@@ -6,7 +6,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._blocks.row_blocks import RowBlocks
 from ._certified.objectives_in_blocks import for_blocks
 from ._certified.other_objectives import has_objective, last_step, objective_of
+from ._core.arrays import Floats
 from ._core.names import check_same_rows, features_axis, in_order
 from ._core.solvers import Start, minimize_intercept
 from ._estimators.block_methods import is_collection
@@ -264,13 +264,11 @@ def _leaves_out_some(problems: Any, own: Any, given: dict[str, Any]) -> bool:
     return bool(np.delete(coef, problems.columns, axis=1).any())
 
 
-def _coefficients(own: Any, given: dict[str, Any]) -> npt.NDArray[np.float64]:
+def _coefficients(own: Any, given: dict[str, Any]) -> Floats:
     """Return the coefficients of a model in the order of features, of shape (k, d)."""
     coef = in_order("coef_", given["coef_"], features_axis(own))
     coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
-    checked: npt.NDArray[np.float64] = check_array(
-        coef, dtype=np.float64, input_name="coef"
-    )
+    checked: Floats = check_array(coef, dtype=np.float64, input_name="coef")
     return checked
 
 

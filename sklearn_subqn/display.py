@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._checks import check_option
 from ._checks.plotting import axes, check_records, styled
 from ._checks.signatures import parameters_of
+from ._core.arrays import Floats
 from ._core.solvers import History
-
-Floats = npt.NDArray[np.float64]
 
 _X_LABELS = {
     "passes": "Passes over the data",
@@ -39,6 +38,7 @@ _ASIDE = {
 }
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class ConvergenceDisplay:
     """The proven gap during a fit, or the objective and its lower bound.
 
@@ -91,25 +91,10 @@ class ConvergenceDisplay:
     >>> plt.show()
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    bound_lines_: list[Any]
-    gap_areas_: list[Any]
-    phase_lines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        histories: Sequence[History],
-        estimator_name: str | None = None,
-        problem_names: Sequence[str] | None = None,
-        solver: str | None = None,
-    ) -> None:
-        self.histories = histories
-        self.estimator_name = estimator_name
-        self.problem_names = problem_names
-        self.solver = solver
+    histories: Sequence[History]
+    estimator_name: str | None = None
+    problem_names: Sequence[str] | None = None
+    solver: str | None = None
 
     @classmethod
     def from_estimator(
@@ -303,8 +288,8 @@ class ConvergenceDisplay:
         ax = axes(self, ax)
         shared = bool(ax.lines)
         self.ax_, self.figure_ = ax, ax.figure
-        self.lines_, self.bound_lines_ = [], []
-        self.gap_areas_, self.phase_lines_ = [], []
+        self.lines_, self.gap_areas_ = list[Any](), list[Any]()
+        self.bound_lines_, self.phase_lines_ = list[Any](), list[Any]()
         for index, history in enumerate(self.histories):
             positions = _positions(history, x)
             label = self._label(index, name)

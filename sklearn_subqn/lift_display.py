@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ._core.names import check_same_rows
 _KINDS = ("calibration", "lorenz")
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LiftDisplay:
     """Observed means by bins of the predictions, and the Lorenz curve of the outcomes.
 
@@ -70,27 +72,11 @@ class LiftDisplay:
     >>> plt.show()
     """
 
-    observed_means_: npt.NDArray[np.float64]
-    predicted_means_: npt.NDArray[np.float64]
-    gini_: float
-    axes_: list[Any]
-    figure_: Any
-    lines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        observed: npt.ArrayLike,
-        predicted: npt.ArrayLike,
-        weights: npt.ArrayLike,
-        n_bins: int = 10,
-        name: str | None = None,
-    ) -> None:
-        self.observed = observed
-        self.predicted = predicted
-        self.weights = weights
-        self.n_bins = n_bins
-        self.name = name
+    observed: npt.ArrayLike
+    predicted: npt.ArrayLike
+    weights: npt.ArrayLike
+    n_bins: int = 10
+    name: str | None = None
 
     @classmethod
     def from_estimator(

@@ -15,3 +15,6 @@ __all__ = [
     "QuantileRegressor",
     "TweedieRegressor",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__

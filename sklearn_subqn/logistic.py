@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from ._core.solvers import SOLVERS
 from ._estimators.classifier import (
     LinearClassifier,
     predict_log_proba,
@@ -18,14 +18,13 @@ from ._estimators.classifier import (
 )
 from ._estimators.sparse_coefficients import densify, sparsify
 from ._problems import LinearProblems, class_problems, joint_classes
+from ._problems.reading import Reading
 from ._problems.slopes import largest_slope
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 
 
 class BaseL1Logistic(LinearClassifier):
     """The base of classifiers with the logistic loss."""
-
-    _solvers = SOLVERS
 
     predict_proba = predict_proba
     predict_log_proba = predict_log_proba
@@ -59,16 +58,16 @@ class BaseL1Logistic(LinearClassifier):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
+        reading: Reading | None = None,
     ) -> LinearProblems:
-        model = self._linear_model()
+        model, given = self._linear_model(), dict[str, Any](reading=reading)
         if len(classes) == 2:
-            return class_problems(
-                model, X, y, BINARY_LOSSES["log_loss"], weights, classes
-            )
-        return joint_classes(model, X, y, MULTINOMIAL_LOSS, weights, classes)
+            loss = BINARY_LOSSES["log_loss"]
+            return class_problems(model, X, y, loss, weights, classes, **given)
+        return joint_classes(model, X, y, MULTINOMIAL_LOSS, weights, classes, **given)
 
     def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
@@ -82,6 +81,7 @@ class BaseL1Logistic(LinearClassifier):
         return largest / self.l1_ratio
 
 
+@dataclass(eq=False, repr=False)
 class L1LogisticOWLQN(BaseL1Logistic):
     """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 
@@ -238,38 +238,21 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        l1_ratio: float = 1.0,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    l1_ratio: float = 1.0
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    warm_start: bool = False
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:

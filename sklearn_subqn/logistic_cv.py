@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ._search.cv import SearchCV, fit
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 from .logistic import BaseL1Logistic, L1LogisticOWLQN
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """Regularized logistic regression with cross-validation over a path.
 
@@ -134,50 +134,18 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
 
     _one_alpha = L1LogisticOWLQN
 
-    def __init__(
-        self,
-        alphas: Any = 20,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        error_score: Any = np.nan,
-        search_tol: float | None = None,
-        search_max_fits: int = 1000,
-        refit: bool = True,
-        one_standard_error: bool = False,
-        l1_ratio: Any = 1.0,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.error_score = error_score
-        self.search_tol = search_tol
-        self.search_max_fits = search_max_fits
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    l1_ratio: Any = 1.0
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @property
     def penalty(self) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._checks import check_label_cost, check_option, check_rescaling
+from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
-from ._estimators.classifier import JointHingeClassifier
+from ._estimators.classifier import LinearClassifier
 from ._problems import LinearProblems, joint_classes
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 
 
-class MulticlassHingeClassifier(JointHingeClassifier):
+@dataclass(eq=False, repr=False)
+class MulticlassHingeClassifier(LinearClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
@@ -183,50 +183,28 @@ class MulticlassHingeClassifier(JointHingeClassifier):
 
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        label_cost: Any = None,
-        rescaling: Any = "margin",
-        l1_ratio: float = 0.0,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.label_cost = label_cost
-        self.rescaling = rescaling
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    label_cost: Any = None
+    rescaling: Any = "margin"
+    l1_ratio: float = 0.0
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    warm_start: bool = False
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     def _check_parameters(self) -> None:
         if isinstance(self.rescaling, str):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
-
-    def _is_smooth(self) -> bool:
-        return False
 
     def _combination(self) -> str:
         return (
@@ -243,9 +221,9 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
     ) -> LinearProblems:
         labels = classes_axis(classes)
         costs = check_label_cost(self.label_cost, labels)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -21,14 +22,15 @@ from ._checks import (
 )
 from ._checks.callers import user_level
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective
 from ._estimators.block_methods import available_if, blockwise
-from ._estimators.classifier import JointHingeClassifier
+from ._estimators.classifier import LinearClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Problem, Progress, Solution
+from ._solving.solution import Callback, Problem, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
@@ -40,7 +42,8 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
-class MultilabelHingeClassifier(JointHingeClassifier):
+@dataclass(eq=False, repr=False)
+class MultilabelHingeClassifier(LinearClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` jointly over one
@@ -204,44 +207,24 @@ class MultilabelHingeClassifier(JointHingeClassifier):
            [0, 0, 1, 0, 0]])
     """
 
-    multilabel_: bool
-
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        reduction: str = "mean",
-        label_cost: Any = None,
-        threshold: bool = True,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.reduction = reduction
-        self.label_cost = label_cost
-        self.threshold = threshold
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    reduction: str = "mean"
+    label_cost: Any = None
+    threshold: bool = True
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -303,10 +286,6 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         check_option("reduction", self.reduction, ["mean", "max"])
         super()._check_parameters()
 
-    def _is_smooth(self) -> bool | None:
-        # With one class per sample both reductions have kinks.
-        return None if self.reduction == "mean" else False
-
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
         (solution,) = solutions
@@ -353,7 +332,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         if y.ndim == 2:
             weights = check_sample_weight(sample_weight, X.shape[0])
             return self._problems(X, y, weights, names)
-        weights, classes = check_weights(sample_weight, X, y, None)
+        weights, classes, *_ = check_weights(sample_weight, y, None)
         return self._problems(X, y, weights, classes)
 
     def _checked(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
@@ -372,11 +351,11 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             return X, _indicators(y)
         return X, column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
 
-    def _labels_in(self, y: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Array) -> Array | None:
         return super()._labels_in(y) if y.ndim == 1 else None
 
     def _problems(
-        self, X: Any, y: npt.NDArray[Any], weights: Floats, names: Any
+        self, X: Any, y: Array, weights: Floats, names: Any
     ) -> LinearProblems:
         """Return the problem for checked data, with the names of labels or classes."""
         if y.ndim == 2:
@@ -392,7 +371,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         return joint_classes(self._linear_model(), X, y, loss, weights, classes, known)
 
     def _label_problem(
-        self, X: Any, targets: npt.NDArray[Any], weights: Floats, labels: Axis
+        self, X: Any, targets: Array, weights: Floats, labels: Axis
     ) -> LinearProblems:
         """Return the problem for indicators of shape (n, l)."""
         n_labels = targets.shape[1]
@@ -425,7 +404,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     @available_if(_has_threshold)
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the labels above the threshold, or the class with the largest score.
 
         Parameters
@@ -443,7 +422,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         return super().predict(X)
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the scores of labels, from which the threshold is subtracted.
 
         Parameters
@@ -481,7 +460,7 @@ def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
     return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])
 
 
-def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
+def _are_margins(costs: Floats) -> bool:
     """Whether costs are margins of labels, not costs of pairs."""
     return len(costs) == 2
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from ._checks import (
     warn_of_unused,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats
 from ._core.losses import regression_losses
 from ._core.names import check_same_rows
 from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
@@ -31,9 +31,7 @@ from ._estimators.classifier import (
 )
 from ._estimators.export import coef_table, to_sklearn
 from ._estimators.regressor import ScoringRegressor
-from ._problems import InputFeatures
 from ._solving.callbacks import FitTask, with_callbacks
-from ._solving.solution import Floats, Progress
 from ._streams.classes import (
     BINARY,
     class_weighted,
@@ -46,6 +44,7 @@ from ._streams.weights import stream_weights, unit_of
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     """Linear classifier for mini-batches or a stream, without tuning.
 
@@ -126,8 +125,6 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     n_iter_no_change : int, default=5
         Number of epochs without improvement, at least 1; more if they have fewer than
         30 batches in total.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
     random_state : int, RandomState instance or None, default=0
         Seed of the order of rows in ``fit``. None draws a new seed for each fit.
     warm_start : bool, default=False
@@ -141,6 +138,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
 
     Attributes
     ----------
@@ -222,52 +221,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     predict_proba = predict_proba
     predict_log_proba = predict_log_proba
 
-    def __init__(
-        self,
-        loss: str = "log_loss",
-        *,
-        alpha: float = 1e-5,
-        l1_ratio: float = 0.0,
-        solver: str = "auto",
-        batch_size: int = 256,
-        eta0: float | None = None,
-        tau: float | None = None,
-        memory: int = 10,
-        average: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 3e-2,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.batch_size = batch_size
-        self.eta0 = eta0
-        self.tau = tau
-        self.memory = memory
-        self.average = average
-        self.solver_options = solver_options
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-        self.verbose = verbose
+    class_weight: Any = None
 
     @unchanged_on_failure
     @with_callbacks
@@ -317,9 +271,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_same_rows(X, y=y, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        unit = self._unit_of_weights(y, sample_weight)
-        w0 = self._previous_parameters(previous, classes)
+        weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
+        factors = []
+        if isinstance(self.class_weight, dict):
+            factors = [factors_of_classes(y, self.class_weight)]
+        unit = unit_of(sample_weight, *factors)
         self.classes_ = classes
         known = np.isin(y, classes)
         if not known.all():
@@ -328,7 +284,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
         init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, n_outputs, w0, previous, y, unit, task, init
+            X, targets, weights, loss, n_outputs, previous, y, unit, task, init
         )
         return self
 
@@ -406,35 +362,15 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         check_option("loss", self.loss, list(BINARY))
         super()._check_parameters()
 
-    def _previous_parameters(
-        self, previous: dict[str, Any], classes: npt.NDArray[Any]
-    ) -> Floats | None:
-        """Return the parameters of a previous fit of the same classes and features."""
-        if not InputFeatures.of(self).are_those_of(previous):
-            return None
-        # Lists are compared, since old NumPy warns about comparing numbers with
-        # strings.
-        if previous["classes_"].tolist() != classes.tolist():
-            return None
-        w = previous["coef_"].T.ravel()
-        if self.fit_intercept:
-            w = np.concatenate([w, previous["intercept_"]])
-        return np.asarray(w, dtype=np.float64)
-
-    def _encoded(self, y: npt.NDArray[Any]) -> tuple[Floats, OnlineLoss, int | None]:
+    def _encoded(self, y: Array) -> tuple[Floats, OnlineLoss, int | None]:
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
         """Whether the classes equal the known classes, in the same order."""
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
-    def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
-        """Return the mean positive weight, the unit of later ``partial_fit`` calls."""
-        if not isinstance(self.class_weight, dict):
-            return unit_of(sample_weight)
-        return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
-
+@dataclass(eq=False, repr=False)
 class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression for mini-batches or a stream, without tuning.
 
@@ -459,10 +395,6 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero.
-    epsilon : float, default=1.35
-        Of "huber", in units of the target, positive.
-    quantile : float, default=0.5
-        Of "quantile", in (0, 1).
     solver : str, default="auto"
         Method that makes the steps.
 
@@ -532,6 +464,10 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     verbose : int, default=0
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
+    epsilon : float, default=1.35
+        Of "huber", in units of the target, positive.
+    quantile : float, default=0.5
+        Of "quantile", in (0, 1).
 
     Attributes
     ----------
@@ -585,54 +521,11 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     to_sklearn = to_sklearn
     coef_table = coef_table
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        *,
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.0,
-        epsilon: float = 1.35,
-        quantile: float = 0.5,
-        solver: str = "auto",
-        batch_size: int = 256,
-        eta0: float | None = None,
-        tau: float | None = None,
-        memory: int = 10,
-        average: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 3e-2,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.solver = solver
-        self.batch_size = batch_size
-        self.eta0 = eta0
-        self.tau = tau
-        self.memory = memory
-        self.average = average
-        self.solver_options = solver_options
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-        self.verbose = verbose
+    loss: str = "squared_error"
+    _: KW_ONLY
+    alpha: float = 1e-4
+    epsilon: float = 1.35
+    quantile: float = 0.5
 
     @unchanged_on_failure
     @with_callbacks
@@ -683,16 +576,11 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         raw_X, raw_y = X, y
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        w0 = None
-        if InputFeatures.of(self).are_those_of(previous):
-            w0 = previous["coef_"].astype(np.float64)
-            if self.fit_intercept:
-                w0 = np.append(w0, previous["intercept_"])
         loss, unit = self._loss(), unit_of(sample_weight)
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
         init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, None, w0, previous, None, unit, task, init
+            X, targets, weights, loss, None, previous, None, unit, task, init
         )
         return self
 
@@ -743,7 +631,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the predicted target of each sample.
 
         Parameters
@@ -801,6 +689,6 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         return self._loss().constant(targets, weights)
 
-    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
-        coef: npt.NDArray[Any] = super()._coefficients(w)[0]
+    def _coefficients(self, w: Floats) -> Array:
+        coef: Array = super()._coefficients(w)[0]
         return coef

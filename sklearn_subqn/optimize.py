@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
 from ._checks import check_callback, check_number, check_option
+from ._core.arrays import Floats
 from ._core.driver import History
 from ._core.objectives.generic import Function, TwiceDifferentiable, penalized
 from ._core.objectives.objective import Objective
@@ -57,7 +57,6 @@ __all__ = [
     "stochastic_steps",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 # The full matrix of BFGS takes 8 MB for 1000 parameters. It solves ill-conditioned
 # problems that limited memory does not. docs/constants.md has the figures.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from sklearn.base import clone, is_classifier
 
 from ._checks import check_number
 from ._checks.plotting import axes, check_matplotlib, check_records, styled
+from ._core.arrays import Floats
 from ._search.warm_paths import check_alphas
 from .exceptions import ConstantModelWarning
 
-Floats = npt.NDArray[np.float64]
 
-
+@dataclass(eq=False, kw_only=True, repr=False)
 class PathScoreDisplay:
     """Scores on held-out samples along a path of ``alpha``.
 
@@ -75,28 +76,12 @@ class PathScoreDisplay:
     >>> plt.show()
     """
 
-    ax_: Any
-    figure_: Any
-    line_: Any
-    area_: Any
-    alpha_line_: Any
-
-    def __init__(
-        self,
-        *,
-        alphas: npt.ArrayLike,
-        scores: npt.ArrayLike,
-        alpha: float | None = None,
-        score_name: str | None = None,
-        estimator_name: str | None = None,
-        bounds: npt.ArrayLike | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.scores = scores
-        self.alpha = alpha
-        self.score_name = score_name
-        self.estimator_name = estimator_name
-        self.bounds = bounds
+    alphas: npt.ArrayLike
+    scores: npt.ArrayLike
+    alpha: float | None = None
+    score_name: str | None = None
+    estimator_name: str | None = None
+    bounds: npt.ArrayLike | None = None
 
     @classmethod
     def from_estimator(
@@ -221,6 +206,7 @@ class PathScoreDisplay:
         return self
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class CoefficientPathDisplay:
     """Coefficients along a path of ``alpha``.
 
@@ -271,21 +257,9 @@ class CoefficientPathDisplay:
     >>> plt.show()
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    other_lines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        alphas: npt.ArrayLike,
-        coefs: npt.ArrayLike,
-        feature_names: Sequence[str] | None = None,
-    ) -> None:
-        self.alphas = alphas
-        self.coefs = coefs
-        self.feature_names = feature_names
+    alphas: npt.ArrayLike
+    coefs: npt.ArrayLike
+    feature_names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(

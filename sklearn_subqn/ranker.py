@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from ._ranking.base_ranker import BaseRanker
 from ._ranking.held_out import HeldOutMeasures, Patience
 from ._ranking.preferences import PreferredRows
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Progress, Solution
+from ._solving.solution import Callback, Solution
 
 # The binary loss of the score difference of a given pair, for each ranking loss.
 _OF_DIFFERENCES = {
@@ -31,6 +32,7 @@ _OF_DIFFERENCES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class BMRMRanker(BaseRanker):
     """Linear ranking of the rows of each query, with a choice of losses.
 
@@ -229,50 +231,27 @@ class BMRMRanker(BaseRanker):
         "eval_group": UNUSED,
     }
 
-    evals_result_: dict[str, dict[str, list[float]]]
-    best_iteration_: int
-
     _checks_itself = ("n_iter_no_change",)
     _takes_collections = True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        loss: str | Callable[[Any], Any] = "pairwise-linear",
-        k: int | None = None,
-        empty_queries: str = "zero",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        bundle_size: int | None = None,
-        n_iter_no_change: int | None = None,
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.k = k
-        self.empty_queries = empty_queries
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.bundle_size = bundle_size
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    loss: str | Callable[[Any], Any] = "pairwise-linear"
+    k: int | None = None
+    empty_queries: str = "zero"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    penalty_factor: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    bundle_size: int | None = None
+    n_iter_no_change: int | None = None
+    warm_start: bool = False
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks

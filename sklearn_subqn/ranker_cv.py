@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
 from ._ranking.base_ranker import BaseRanker, checked_relevance
@@ -27,10 +28,11 @@ from ._search.proven_folds import ProvenFold
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress
+from ._solving.solution import Callback
 from .ranker import BMRMRanker
 
 
+@dataclass(eq=False, repr=False)
 class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 
@@ -154,50 +156,27 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
 
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
-    def __init__(
-        self,
-        alphas: Any = 10,
-        *,
-        cv: Any = None,
-        search_tol: float | None = None,
-        search_max_fits: int = 1000,
-        refit: bool = True,
-        one_standard_error: bool = False,
-        loss: str | Callable[[Any], Any] = "pairwise-linear",
-        k: int | None = None,
-        empty_queries: str = "zero",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.search_tol = search_tol
-        self.search_max_fits = search_max_fits
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.loss = loss
-        self.k = k
-        self.empty_queries = empty_queries
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alphas: Any = 10
+    _: KW_ONLY
+    cv: Any = None
+    search_tol: float | None = None
+    search_max_fits: int = 1000
+    refit: bool = True
+    one_standard_error: bool = False
+    loss: str | Callable[[Any], Any] = "pairwise-linear"
+    k: int | None = None
+    empty_queries: str = "zero"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    penalty_factor: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -281,7 +260,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
 
     def _folds(
         self, X: Any, y: Floats, queries: Queries, groups: Any
-    ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    ) -> list[tuple[Indices, Indices]]:
         """Return the rows of positive weight in the training and test parts."""
         n = len(y)
         codes = queries.codes if queries.codes.max() > 0 else np.arange(n)
@@ -312,9 +291,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X: Any,
         y: Floats,
         queries: Queries,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part."""
@@ -335,8 +314,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         X: Any,
         y: Floats,
         queries: Queries,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
     ) -> ProvenFold:
         """Return a fold with bounds of its NDCG."""
         model = self._for_fold()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ._checks import check_option
+from ._core.arrays import Floats
 from ._core.solvers import SMOOTH_STRUCTURED_SOLVERS, STRUCTURED_SOLVERS, SolverSpec
-from ._solving.solution import Floats, Progress
 from ._structures.calls import zero_one
 from ._structures.estimator import StructuredEstimator
 from ._structures.structure_oracle import LogPartitionOracle, StructureOracle
 
 
+@dataclass(eq=False, repr=False)
 class StructuredSVM(StructuredEstimator):
     """Support vector machine for user-defined structures, with a proven gap.
 
@@ -42,11 +44,6 @@ class StructuredSVM(StructuredEstimator):
         ``loss(y, y_hat)`` returns the non-negative loss of predicting ``y_hat`` for the
         true structure y, zero if both are equal. ``None`` means one unless they are
         equal.
-    rescaling : {"margin", "slack"} or callable, default="margin"
-        ``rescaling(y, y_hat)`` returns the non-negative factor of a difference of
-        scores: ``loss_i = max_y loss(y_i, y) + rescaling(y_i, y) * <w,
-        joint_feature(x_i, y) - joint_feature(x_i, y_i)>``. ``loss_augmented_argmax``
-        has to find that maximum. With "margin" the factor is 1, with "slack" the loss.
     alpha : float or "auto", default="auto"
         Strength of the penalty relative to the *mean* loss, positive. It corresponds to
         ``C = 1 / (n * alpha)`` with n samples in packages that sum the losses. "auto"
@@ -94,6 +91,11 @@ class StructuredSVM(StructuredEstimator):
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at every iteration if
         larger.
+    rescaling : {"margin", "slack"} or callable, default="margin"
+        ``rescaling(y, y_hat)`` returns the non-negative factor of a difference of
+        scores: ``loss_i = max_y loss(y_i, y) + rescaling(y_i, y) * <w,
+        joint_feature(x_i, y) - joint_feature(x_i, y_i)>``. ``loss_augmented_argmax``
+        has to find that maximum. With "margin" the factor is 1, with "slack" the loss.
 
     Attributes
     ----------
@@ -160,44 +162,11 @@ class StructuredSVM(StructuredEstimator):
     _callables = "joint_feature", "loss_augmented_argmax", "loss"
     _oracle = StructureOracle
 
-    def __init__(
-        self,
-        joint_feature: Callable[[Any, Any], Any],
-        loss_augmented_argmax: Callable[[Any, Any, Floats], Any],
-        loss: Callable[[Any, Any], float] | None = None,
-        *,
-        rescaling: str | Callable[..., Any] = "margin",
-        alpha: float | str = "auto",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        bundle_size: int | None = None,
-        n_joint_features: int | None = None,
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.joint_feature = joint_feature
-        self.loss_augmented_argmax = loss_augmented_argmax
-        self.loss = loss
-        self.rescaling = rescaling
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.bundle_size = bundle_size
-        self.n_joint_features = n_joint_features
-        self.warm_start = warm_start
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    joint_feature: Callable[[Any, Any], Any]
+    loss_augmented_argmax: Callable[[Any, Any, Floats], Any]
+    loss: Callable[[Any, Any], float] | None = None
+    _: KW_ONLY
+    rescaling: str | Callable[..., Any] = "margin"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -215,6 +184,7 @@ class StructuredSVM(StructuredEstimator):
         return lambda x, w: self.loss_augmented_argmax(x, None, w)
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalRandomField(StructuredEstimator):
     """Conditional random field of user-defined structures, with a proven gap.
 
@@ -345,42 +315,9 @@ class ConditionalRandomField(StructuredEstimator):
     _callables = "joint_feature", "log_partition", "argmax"
     _oracle = LogPartitionOracle
 
-    def __init__(
-        self,
-        joint_feature: Callable[[Any, Any], Any],
-        log_partition: Callable[[Any, Floats], tuple[float, Any]],
-        argmax: Callable[[Any, Floats], Any] | None = None,
-        *,
-        alpha: float | str = "auto",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        bundle_size: int | None = None,
-        n_joint_features: int | None = None,
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.joint_feature = joint_feature
-        self.log_partition = log_partition
-        self.argmax = argmax
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.bundle_size = bundle_size
-        self.n_joint_features = n_joint_features
-        self.warm_start = warm_start
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    joint_feature: Callable[[Any, Any], Any]
+    log_partition: Callable[[Any, Floats], tuple[float, Any]]
+    argmax: Callable[[Any, Floats], Any] | None = None
 
     @property
     def _solvers(self) -> Mapping[str, SolverSpec]:  # type: ignore[override]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._checks import (
@@ -17,6 +17,7 @@ from ._checks import (
     non_negative_weights,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats, Indices
 from ._core.kernels import at_risk as kernel
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
@@ -27,11 +28,12 @@ from ._estimators.survival_errors import ProportionalityTest, proportionality
 from ._estimators.survival_targets import Survival
 from ._problems import LinearProblems
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress, Solution
+from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
 
 
+@dataclass(eq=False, repr=False)
 class CoxRegression(BundleEstimator):
     """Cox's proportional hazards model with a proven optimality gap.
 
@@ -168,46 +170,22 @@ class CoxRegression(BundleEstimator):
     _penalties = ("l2", "l1", "elasticnet")
     _may_have_no_penalty = True
 
-    coef_: npt.NDArray[Any]
-    event_times_: Floats
-    strata_: npt.NDArray[Any] | None
-    baseline_cumulative_hazard_: Floats
-    baseline_score_: float
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        ties: str = "efron",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.ties = ties
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    ties: str = "efron"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    penalty_factor: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    memory: int = 15
+    bundle_size: int | None = None
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -268,7 +246,7 @@ class CoxRegression(BundleEstimator):
         return self
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Return the logarithms of the hazards relative to the baseline.
 
         Parameters
@@ -402,9 +380,7 @@ class CoxRegression(BundleEstimator):
         scores = np.asarray(self.predict(X, offset), dtype=np.float64)
         n = len(scores)
         data = Survival.of(y, n)
-        s = np.ones(n)
-        if sample_weight is not None:
-            s = non_negative_weights(sample_weight, n)
+        s = non_negative_weights(sample_weight, n)
         groups = np.zeros(n, dtype=np.intp)
         if strata is not None:
             _, groups = names_of_rows("strata", strata, n)
@@ -454,7 +430,7 @@ class CoxRegression(BundleEstimator):
         given = X, y, sample_weight, strata, offset, transform
         return proportionality(self, dict(vars(self)), *given)
 
-    def _strata_of(self, strata: Any, scores: Floats) -> npt.NDArray[np.intp]:
+    def _strata_of(self, strata: Any, scores: Floats) -> Indices:
         """Return the number of the stratum of each row."""
         if self.strata_ is None:
             if strata is not None:
@@ -495,7 +471,7 @@ class CoxRegression(BundleEstimator):
 
     def _likelihood(
         self, n: int, y: Any, sample_weight: Any, strata: Any, offset: Any
-    ) -> tuple[Floats, Cox, npt.NDArray[Any] | None]:
+    ) -> tuple[Floats, Cox, Array | None]:
         """Return the weights of n rows, their loss, and the names of strata."""
         data = Survival.of(y, n)
         weights = check_sample_weight(sample_weight, n)
@@ -537,7 +513,7 @@ def concordance(
     data: Survival,
     scores: Floats,
     weights: Floats,
-    groups: npt.NDArray[np.intp],
+    groups: Indices,
     *,
     uno: bool,
 ) -> float:

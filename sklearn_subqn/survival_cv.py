@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ._checks import check_offset, check_option, names_of_rows, non_negative_weights
 from ._checks.labels import exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
@@ -22,7 +22,6 @@ from ._problems import LinearProblems
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
-from ._solving.solution import Floats, Progress
 from .survival import CoxRegression, concordance
 
 # A grid for squares begins at ten times the mean curvature along a feature, where
@@ -39,7 +38,7 @@ class _Samples(NamedTuple):
     X: Any
     data: Survival
     weights: Floats
-    strata: npt.NDArray[np.intp]
+    strata: Indices
     offset: Floats
 
     def take(self, rows: Any) -> _Samples:
@@ -53,6 +52,7 @@ class _Samples(NamedTuple):
         return Cox(time, event, ties, entry, self.strata, self.offset)
 
 
+@dataclass(eq=False, repr=False)
 class CoxRegressionCV(WarmPaths, CoxRegression):
     """Cox regression with cross-validation over a path of penalties.
 
@@ -67,20 +67,6 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the mean curvature of the
         loss along a feature.
-    cv : int, cross-validation generator, iterable or None, default=None
-        Cross-validation splits; an integer is a number of folds with equal shares of
-        events, in random order, and ``None`` means 5.
-    scoring : {"likelihood", "concordance"}, default="likelihood"
-        Score to maximize: what the held-out samples add to the logarithm of the partial
-        likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
-        of all weights, or the concordance of the held-out samples.
-    refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
-        are averaged over the folds, without a baseline hazard, objective or gap.
-    one_standard_error : bool, default=False
-        Whether to choose the largest ``alpha`` whose mean score is within one standard
-        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10).
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -108,6 +94,20 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     verbose : int, default=0
         Print progress at some fits on folds and some iterations of the refit if 1, at
         all of them if larger.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Cross-validation splits; an integer is a number of folds with equal shares of
+        events, in random order, and ``None`` means 5.
+    scoring : {"likelihood", "concordance"}, default="likelihood"
+        Score to maximize: what the held-out samples add to the logarithm of the partial
+        likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
+        of all weights, or the concordance of the held-out samples.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without a baseline hazard, objective or gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10).
     random_state : int, RandomState instance or None, default=0
         Seed of the order of samples in folds, for an integer ``cv``.
 
@@ -153,50 +153,17 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     """
 
     _one_alpha = CoxRegression
+    alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
+    warm_start: ClassVar[bool] = False  # type: ignore[misc]
     _may_have_no_penalty = False
 
-    def __init__(
-        self,
-        alphas: Any = 20,
-        *,
-        cv: Any = None,
-        scoring: str = "likelihood",
-        refit: bool = True,
-        one_standard_error: bool = False,
-        ties: str = "efron",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.ties = ties
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    alphas: Any = 20
+    _: KW_ONLY
+    cv: Any = None
+    scoring: str = "likelihood"
+    refit: bool = True
+    one_standard_error: bool = False
+    random_state: Any = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -255,9 +222,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         X = self._check_X(X, reset=True)
         n = X.shape[0]
         _, _, self.strata_ = self._likelihood(n, y, sample_weight, strata, offset)
-        weights, numbers = np.ones(n), np.zeros(n, dtype=np.intp)
-        if sample_weight is not None:
-            weights = non_negative_weights(sample_weight, n)
+        weights, numbers = non_negative_weights(sample_weight, n), np.zeros(n, np.intp)
         if strata is not None:
             _, numbers = names_of_rows("strata", strata, n)
         added = check_offset(0.0 if offset is None else offset, n)
@@ -309,8 +274,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     def _fold_path(
         self,
         samples: _Samples,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
         alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
@@ -319,30 +284,21 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         train = np.arange(len(samples.weights))[train]
         fitted, held = samples.take(train), samples.take(test)
         problems = model._problems_of(fitted)
-        if self.scoring == "concordance":
-            data = held.data, held.weights, held.strata
-            return model._path(
-                problems, alphas, partial(_concordance, model, held.X, *data), report
-            )
+
+        def scores_of(X: Any) -> Floats:
+            return np.asarray(model._scores(X), dtype=np.float64)
+
         losses = samples.loss(self.ties), fitted.loss(self.ties)
         total = samples.weights.sum()
         weights = samples.weights / total, fitted.weights / fitted.weights.sum()
         share = float(fitted.weights.sum() / total)
 
-        def added() -> float:
-            scores = np.asarray(model._scores(samples.X), dtype=np.float64)
+        def score() -> float:
+            if self.scoring == "concordance":
+                data = held.data, scores_of(held.X), held.weights, held.strata
+                return concordance(*data, uno=False)
+            scores = scores_of(samples.X)
             of_all = losses[0].value(scores, None, weights[0])
             return share * losses[1].value(scores[train], None, weights[1]) - of_all
 
-        return model._path(problems, alphas, added, report)
-
-
-def _concordance(
-    model: Any,
-    X: Any,
-    data: Survival,
-    weights: Floats,
-    strata: npt.NDArray[np.intp],
-) -> float:
-    scores = np.asarray(model._scores(X), dtype=np.float64)
-    return concordance(data, scores, weights, strata, uno=False)
+        return model._path(problems, alphas, score, report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ._checks.plotting import axes, check_records, styled
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class SurvivalCurvesDisplay:
     """Predicted probabilities of having no event, as steps over time.
 
@@ -54,20 +56,9 @@ class SurvivalCurvesDisplay:
     >>> plt.show()
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        times: npt.ArrayLike,
-        probabilities: npt.ArrayLike,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.times = times
-        self.probabilities = probabilities
-        self.names = names
+    times: npt.ArrayLike
+    probabilities: npt.ArrayLike
+    names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._checks import check_option
+from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, DualLoss
-from ._core.solvers import SOLVERS
 from ._dropin.svm import LinearSVC, LinearSVR
 from ._estimators.classifier import LinearClassifier
 from ._problems import LinearProblems, class_problems
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 
 __all__ = ["LinearSVC", "LinearSVR", "SubLBFGSLinearSVC"]
 
@@ -26,29 +24,25 @@ _LOSSES: dict[str, DualLoss] = {
 class BaseLinearSVC(LinearClassifier):
     """The base of linear support vector machines."""
 
-    _solvers = SOLVERS
-
     loss: str
 
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_LOSSES))
         super()._check_parameters()
 
-    def _is_smooth(self) -> bool:
-        return self.loss == "squared_hinge"
-
     def _problems(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
+        y: Array,
+        weights: Floats,
+        classes: Array,
     ) -> LinearProblems:
         return class_problems(
             self._linear_model(), X, y, _LOSSES[self.loss], weights, classes
         )
 
 
+@dataclass(eq=False, repr=False)
 class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 
@@ -214,39 +208,24 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
     _may_have_no_penalty, _takes_collections = True, True
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        loss: str = "hinge",
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        memory: int = 15,
-        direction_tol: float = 1e-5,
-        direction_max_iter: int = 100,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.memory = memory
-        self.direction_tol = direction_tol
-        self.direction_max_iter = direction_max_iter
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    loss: str = "hinge"
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    warm_start: bool = False
+    memory: int = 15
+    direction_tol: float = 1e-5
+    direction_max_iter: int = 100
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
+
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__

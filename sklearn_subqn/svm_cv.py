@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ._search.cv import SearchCV, fit
-from ._solving.solution import Progress
+from ._solving.solution import Callback
 from .svm import BaseLinearSVC, SubLBFGSLinearSVC
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
     """Linear SVM with cross-validation over a path of regularization strengths.
 
@@ -136,51 +136,17 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
 
     _one_alpha = SubLBFGSLinearSVC
 
-    def __init__(
-        self,
-        alphas: Any = 20,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        error_score: Any = np.nan,
-        search_tol: float | None = None,
-        search_max_fits: int = 1000,
-        refit: bool = True,
-        one_standard_error: bool = False,
-        loss: str = "hinge",
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        memory: int = 15,
-        direction_tol: float = 1e-5,
-        direction_max_iter: int = 100,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.error_score = error_score
-        self.search_tol = search_tol
-        self.search_max_fits = search_max_fits
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.loss = loss
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.memory = memory
-        self.direction_tol = direction_tol
-        self.direction_max_iter = direction_max_iter
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+    loss: str = "hinge"
+    penalty_factor: Any = None
+    solver: str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-3
+    max_iter: int = 1000
+    class_weight: Any = None
+    memory: int = 15
+    direction_tol: float = 1e-5
+    direction_max_iter: int = 100
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0

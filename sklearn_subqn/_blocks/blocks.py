@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import (
@@ -21,6 +20,7 @@ from .._checks import (
     exact_labels,
     non_negative_weights,
 )
+from .._core.arrays import Array, Floats, Indices
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.places import PartsElsewhere, PlaceLost, Session
@@ -32,8 +32,6 @@ from .._problems import LinearProblems, RowsOfBlock
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
 from .run_there import RunHere, solve_there
-
-Floats = npt.NDArray[np.float64]
 
 _Result = TypeVar("_Result")
 
@@ -59,7 +57,7 @@ class Summary(NamedTuple):
     n_rows: int
     n_features: int
     dtype: Any
-    labels: npt.NDArray[Any] | None
+    labels: Array | None
     sums: Floats
 
 
@@ -139,7 +137,7 @@ class RowBlock:
         X = X if shift is None else shift.subtracted(X)
         return column_sums(X, self._weights)
 
-    def relative_sums(self, columns: npt.NDArray[np.intp], about: Floats) -> Floats:
+    def relative_sums(self, columns: Indices, about: Floats) -> Floats:
         """Return the sums over columns from which the shift is computed."""
         return relative_sums(self.rows(), columns, about, self._weights)
 
@@ -246,6 +244,8 @@ class Collection:
     # Whether the loss depends on differences of scores only, so that columns may be
     # shifted.
     _movable = False
+    # Whether the loss is a sum over blocks.
+    _is_whole = True
     # Labels, and the factors of their row weights; without labels one factor.
     _labels: Any
     _factors: Any
@@ -254,9 +254,14 @@ class Collection:
         self, estimator: Any, source: Source, names: Any, weight: float
     ) -> None:
         self._source, self._names, self._weight = source, names, weight
-        self._copy = copy_for_blocks(estimator)
-        self._open()
-        while_places_last(lambda: self._prepare(estimator), self._open)
+        self._makers: Any = copy_for_blocks(estimator)
+        self._copy = self._makers
+        try:
+            self._open()
+            while_places_last(lambda: self._prepare(estimator), self._open)
+        except BaseException:
+            source.close()
+            raise
 
     def _open(self) -> None:
         self._session = self._source.open()
@@ -314,7 +319,7 @@ class Collection:
         self._blocks.each("weigh", self._dtype, self._labels, self._factors)
 
     def _encode(self) -> None:
-        args = self._copy, self._shift, self._scales, self._names
+        args = self._makers, self._shift, self._scales, self._names
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:
@@ -348,7 +353,7 @@ class Collection:
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
         """Return the solutions; resume from the best points after a loss of workers."""
-        problems.watch = _KeepBest()
+        problems.watch = KeepsBest(problems.starts[0].w)
         return self.asked(lambda: self._solve(problems, alpha, task))
 
     def asked(self, step: Callable[[], _Result]) -> _Result:
@@ -367,7 +372,7 @@ class Collection:
     def _solve(
         self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        if self._source.holds_rows and self._session.n_parts == 1:
+        if self._is_whole and self._source.holds_rows and self._session.n_parts == 1:
             run = self._blocks.each("run", self._encoded.objects)
             return solve_there(self._blocks.of(run), problems, alpha, task)
         problems.design = self.risk(0).design
@@ -390,12 +395,22 @@ def while_places_last(
     return step()
 
 
-class _KeepBest:
-    """A callback that never stops; with a callback, runs store their best points."""
+class KeepsBest:
+    """Watcher that never stops; with a watcher, runs store their best points.
+
+    Parameters
+    ----------
+    w : ndarray of shape (q,)
+        Parameters at the start; afterwards, the best ones so far.
+    """
 
     chosen: Floats | None = None
 
+    def __init__(self, w: Floats) -> None:
+        self.w = w
+
     def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        self.w = w
         return False
 
 
@@ -425,7 +440,7 @@ def without_callbacks(estimator: Any) -> Any:
     return copied
 
 
-def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
+def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
     """Return all labels, and their total weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
     same = len({labels.dtype.kind for labels in parts}) == 1

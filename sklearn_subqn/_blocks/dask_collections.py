@@ -26,10 +26,11 @@ except ImportError as error:
     ) from error
 
 from .._checks import as_sample_weights, exact_names
+from .._core.arrays import Floats
 from .._core.names import column_names
 from .._core.places.places import Place
 from .._solving.deviances import deviance_explained, mean_deviances
-from .blocks import Collection, Floats, Source, without_callbacks
+from .blocks import Collection, Source, without_callbacks
 from .dask_blocks import BlocksOnWorkers, rows_together
 from .dask_client import computed, current_client, waiting_for
 from .folds import SplitRows
@@ -37,7 +38,9 @@ from .queries import QueriesInBlocks, sizes_between_queries
 from .row_blocks import rows_at
 
 
-def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
+def opened(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **queries: Any
+) -> Collection:
     """Return the rows of Dask collections for a fit.
 
     Parameters
@@ -47,18 +50,18 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
     y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
         Arrays in memory are accepted as well, if X is an array of known size.
     sample_weight : as y, a number, or None
+    **queries : array-like or None
+        ``qid``, ``group`` and ``query_weight`` of rankers.
     """
+    if queries:
+        return _with_queries(estimator, X, y, sample_weight, **queries)
     with ExitStack() as stack:
         client, number, given, names = _given(estimator, stack, X, y, sample_weight)
         source = _source(client, given, stack)
-    try:
-        return Collection(estimator, source, names, number)
-    except BaseException:
-        source.close()
-        raise
+    return Collection(estimator, source, names, number)
 
 
-def opened_with_queries(
+def _with_queries(
     estimator: Any, X: Any, y: Any, sample_weight: Any, qid: Any, **others: Any
 ) -> QueriesInBlocks:
     """Return the rows of Dask collections for a fit of a ranker.
@@ -100,11 +103,7 @@ def opened_with_queries(
         numbers = [dask.delayed(np.arange)(a, b) for a, b in pairwise(ends)]
         cut = _in_same_blocks(["X", "y"], [of_x, numbers])
         source = BlocksOnWorkers(cut, of_x, client, stack.pop_all())
-    try:
-        return QueriesInBlocks(estimator, source, *ranking)
-    except BaseException:
-        source.close()
-        raise
+    return QueriesInBlocks(estimator, source, *ranking)
 
 
 def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[Any]:
@@ -417,9 +416,7 @@ def score(
     power : float or None
         Power of the deviance, zero for squares; None for classes.
     """
-    X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
-    blocks = list(zip(*map(_delayed, given), strict=True))
+    blocks = _rows_of_blocks(X, y, sample_weight)
     # The estimator is sent in one message for all blocks.
     model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
 
@@ -450,12 +447,17 @@ def rows_mapped(X: Any, y: Any, sample_weight: Any, function: Any) -> list[Any]:
         See ``opened``.
     function : callable
     """
-    X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
-    blocks = list(zip(*map(_delayed, given), strict=True))
+    blocks = _rows_of_blocks(X, y, sample_weight)
     # The function is sent in one message for all blocks.
     shared = dask.delayed(function, pure=False, traverse=False)
     return computed([shared(*block, *[None] * (3 - len(block))) for block in blocks])
+
+
+def _rows_of_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Return the delayed rows, targets and weights, if any, of each block."""
+    X, y = _joined("X", X), _joined("y", y)
+    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
+    return list(zip(*map(_delayed, given), strict=True))
 
 
 def _weights(X: Any, sample_weight: Any) -> Any:

@@ -17,7 +17,6 @@ from .blocks import Collection, ReadBlock
 from .dask_blocks import BlocksOnWorkers
 from .dask_client import waiting_for
 from .dask_workers import Worker, import_there, last_seen, without_workers
-from .queries import QueriesInBlocks
 from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
 
@@ -129,7 +128,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
 
 
 def opened_by_workers(
-    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any
+    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any, **queries: Any
 ) -> Collection:
     """Return the rows of blocks that workers read, for a fit.
 
@@ -139,39 +138,11 @@ def opened_by_workers(
     X : RowBlocks
         Blocks with a client.
     y, sample_weight : array-like, or a number, or None
-    """
-    with ExitStack() as stack:
-        stack.enter_context(waiting_for(X._client))
-        *blocks, number = X._checked(estimator, y, sample_weight)
-        args = tuple(blocks), X._names, X._client
-        source = ReadersOnWorkers(*args, stack.pop_all())
-    try:
-        return Collection(estimator, source, None, number)
-    except BaseException:
-        source.close()
-        raise
-
-
-def opened_with_queries(
-    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any, **queries: Any
-) -> QueriesInBlocks:
-    """Return the rows of blocks that workers read, for a fit of a ranker.
-
-    Parameters
-    ----------
-    estimator : BaseRanker
-    X : RowBlocks
-        Blocks with a client.
-    y, sample_weight : array-like, or a number, or None
     **queries : array-like or None
-        ``qid``, ``group`` and ``query_weight``.
+        ``qid``, ``group`` and ``query_weight`` of rankers.
     """
     with ExitStack() as stack:
         stack.enter_context(waiting_for(X._client))
-        blocks, ranking = X._with_queries(estimator, y, sample_weight, **queries)
+        blocks, made = X._made(estimator, y, sample_weight, **queries)
         source = ReadersOnWorkers(blocks, X._names, X._client, stack.pop_all())
-    try:
-        return QueriesInBlocks(estimator, source, *ranking)
-    except BaseException:
-        source.close()
-        raise
+    return made(source)

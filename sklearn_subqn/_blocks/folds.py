@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import as_sample_weights
-from .blocks import Collection, Floats
+from .._core.arrays import Floats, Indices
+from .blocks import Collection
 from .row_blocks import WITHOUT_TARGETS, ChosenRows, RowBlocks
 
 
@@ -49,7 +49,7 @@ class SplitRows(ABC):
         )
         return rows
 
-    def some(self, rows: npt.NDArray[np.intp], n_features: int) -> ChosenRows:
+    def some(self, rows: Indices, n_features: int) -> ChosenRows:
         """Return a subset of the rows, for predictions."""
         return ChosenRows(rows, n_features, self._sizes(), self._results)
 

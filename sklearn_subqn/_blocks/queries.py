@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats
 from .._core.losses import Groups
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
 from .._problems import LinearProblems
-from .._solving.callbacks import FitTask
-from .._solving.solution import Solution
-from .blocks import Collection, Floats, Source, Summary
+from .blocks import Collection, Source, Summary
 
 
 class RankingOfBlock:
@@ -29,7 +27,7 @@ class RankingOfBlock:
         Query of each row, as numbers or labels.
     """
 
-    def __init__(self, estimator: Any, y: Floats, codes: npt.NDArray[Any]) -> None:
+    def __init__(self, estimator: Any, y: Floats, codes: Array) -> None:
         self._estimator, self._y, self._codes = estimator, y, codes
 
     def _problems(
@@ -44,7 +42,7 @@ class RankingOfBlock:
         return problems
 
 
-def sizes_between_queries(codes: npt.NDArray[Any], sizes: list[int]) -> list[int]:
+def sizes_between_queries(codes: Array, sizes: list[int]) -> list[int]:
     """Return block sizes that end where queries end, close to the given sizes.
 
     If rows of a query are not contiguous, the given sizes are returned.
@@ -107,16 +105,12 @@ class QueriesInBlocks(Collection):
         self._is_whole = n_apart == len(queries.groups)
         if self._is_whole:
             rows = zip(np.split(self._y[order], ends), codes, strict=True)
-            self._rankings = OfParts(RankingOfBlock(self._copy, *own) for own in rows)
+            self._makers = OfParts(RankingOfBlock(self._copy, *own) for own in rows)
         else:
             loss = self._loss_of(queries.groups)
+            self._makers = self._copy
             self._ranking = loss, self._y[order], queries.weights
         super()._weigh()
-
-    def _encode(self) -> None:
-        makers = self._rankings if self._is_whole else self._copy
-        args = makers, self._shift, self._scales, self._names
-        self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def risk(self, index: int) -> Risk:
         risks = self._encoded.of(self._encoded.each("risk", index))
@@ -127,11 +121,3 @@ class QueriesInBlocks(Collection):
         design = DesignOfParts(risks.of(risks.each("own_design")))
         self._session.count(design.parts.objects)
         return Risk(design, *self._ranking)
-
-    def _solve(
-        self, problems: LinearProblems, alpha: Any, task: FitTask
-    ) -> list[Solution]:
-        if self._is_whole:
-            return super()._solve(problems, alpha, task)
-        problems.design = self.risk(0).design
-        return problems.solve(alpha, task, here=True)

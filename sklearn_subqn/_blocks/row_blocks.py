@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_number, exact_names
+from .._core.arrays import Indices
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
-from .blocks import Collection, ReadBlock, without_callbacks
+from .blocks import Collection, ReadBlock, Source, without_callbacks
 from .queries import QueriesInBlocks, sizes_between_queries
 
 WITHOUT_TARGETS = (
@@ -133,9 +133,8 @@ class RowBlocks:
         self._client = client
         self._names: list[Any] | None = None
         self._readers = [_readers(source, block_size) for source in sources]
-        self._y = _numbers(y, len(sources) if several else 0)
-        self._weights = _numbers(sample_weight, len(sources) if several else 0)
-        self._qid = _numbers(qid, len(sources) if several else 0)
+        given, n = (y, sample_weight, qid), len(sources) if several else 0
+        self._y, self._weights, self._qid = (_numbers(each, n) for each in given)
 
     @classmethod
     def from_parquet(
@@ -188,10 +187,27 @@ class RowBlocks:
             file.close()
         return cls(functions, client=client)
 
-    def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
-        """Return the rows for a fit, with targets and weights if blocks lack them."""
-        *given, number = self._checked(estimator, y, sample_weight)
-        return Collection(estimator, self._source(*given), None, number)
+    def _opened(
+        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+    ) -> Collection:
+        """Return the rows for a fit, of a ranker if queries are given."""
+        if self._client is not None:
+            # Needs Dask.
+            from .dask_readers import opened_by_workers
+
+            return opened_by_workers(estimator, self, y, sample_weight, **queries)
+        blocks, made = self._made(estimator, y, sample_weight, **queries)
+        return made(self._source(*blocks))
+
+    def _made(
+        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+    ) -> tuple[Any, Callable[[Source], Collection]]:
+        """Return blocks, and what makes the rows for a fit of their source."""
+        if queries:
+            blocks, rank = self._with_queries(estimator, y, sample_weight, **queries)
+            return blocks, lambda source: QueriesInBlocks(estimator, source, *rank)
+        *blocks, number = self._checked(estimator, y, sample_weight)
+        return tuple(blocks), lambda source: Collection(estimator, source, None, number)
 
     def _source(self, readers: Any, targets: Any, weights: Any) -> _InThisProcess:
         """Return the non-empty blocks, which this process reads."""
@@ -232,13 +248,6 @@ class RowBlocks:
         numbers = np.split(np.arange(ends[-1]), ends[:-1])
         blocks = readers, numbers, [None] * len(readers)
         return blocks, ranking
-
-    def _opened_with_queries(
-        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
-    ) -> QueriesInBlocks:
-        """Return the rows for a fit of a ranker, which this process reads."""
-        blocks, ranking = self._with_queries(estimator, y, sample_weight, **queries)
-        return QueriesInBlocks(estimator, self._source(*blocks), *ranking)
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
         """Return readers, targets, weights and the default weight for a fit.
@@ -507,7 +516,7 @@ def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> An
     return getattr(estimator, name)(rows_at(reader.read(), rows))
 
 
-def rows_at(X: Any, rows: npt.NDArray[np.intp] | slice) -> Any:
+def rows_at(X: Any, rows: Indices | slice) -> Any:
     """Return a subset of the rows of an array, a sparse matrix or a data frame."""
     return (X.iloc if hasattr(X, "iloc") else X)[rows]
 
@@ -533,7 +542,7 @@ class ChosenRows:
 
     def __init__(
         self,
-        rows: npt.NDArray[np.intp],
+        rows: Indices,
         n_features: int,
         sizes: Sequence[int],
         results: Callable[..., list[Any]],

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.places.parts import Parts
 from .._core.places.places import PlaceLost
 from .._core.solvers import Start
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Progress, Solution
+from .._solving.solution import Progress, Solution
 
 # Timeout in seconds of each request for the state of a run.
 _WAIT = 1.0

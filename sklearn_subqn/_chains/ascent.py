@@ -9,12 +9,12 @@ Piché & Lacoste-Julien 2018).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
-from .._core.driver import Iterate, Solver, Start, Status
-from .._core.losses._base import Floats
+from .._core.arrays import Floats
+from .._core.driver import Iterate, Options, Solver, Start, Status
 from .._core.objectives.objective import Cut, Dual, Objective, Point
 from .._core.regularizers import ElasticNet
 from .._core.solvers.dual_ascent import Extrapolation
@@ -44,9 +44,9 @@ _NO_ROOM = (
 def chain_ascent(
     objective: Objective,
     start: Start,
+    options: Options,
     *,
     patience: int | None = None,
-    seed: int = 0,
 ) -> Solver:
     """Yield iterates of accelerated dual coordinate ascent over the sequences.
 
@@ -70,10 +70,10 @@ def chain_ascent(
         Starting point, and center of the first proximal term. The marginals start at
         the model's marginals for w, or at the true labels where these give a higher
         lower bound.
+    options : Options
+        ``seed`` is the seed of the order in which sequences are visited.
     patience : int or None
         Number of iterations in which the gap must halve; None for no limit.
-    seed : int
-        Seed of the order in which sequences are visited.
 
     Returns
     -------
@@ -94,20 +94,21 @@ def chain_ascent(
     computed anew, because the sum of all steps accumulates rounding errors; a bound on
     the rounding error of the marginals is subtracted.
     """
-    o, design, chains = objective, design_of(objective), chains_of(objective)
+    o = objective
+    design, chains = chains_of(o)
     if not marginals_fit(design, chains):
         raise MemoryError(_NO_ROOM)
     l1, l2 = 0.0, o.alpha
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
-    wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE
+    wanted = float(np.sqrt(o.alpha * _curvature(o, design))) / _ROOT_SHARE
     # Without features and with L1 alone, any positive strength is correct.
     strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
     threshold = l1 / strength
     sweeps = chain_sweeps(design, chains, o.weights, strength, threshold)
     momentum = Extrapolation(l2 / strength)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(options.seed)
     best = start.at(o)
     bound = o.risk.infimum
     w = center = last = best.w
@@ -168,10 +169,9 @@ def _valued(objective: Objective, w: Floats) -> Point:
     return point
 
 
-def _curvature(objective: Objective) -> float:
+def _curvature(objective: Objective, design: ChainDesign) -> float:
     """Return the mean squared norm of a sequence's features times its mean weight."""
-    o, design = objective, design_of(objective)
-    n = max(int(np.count_nonzero(o.weights)), 1)
+    n = max(int(np.count_nonzero(objective.weights)), 1)
     return design.squared_norm / design.n_rows / n
 
 
@@ -183,19 +183,10 @@ def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
     return o.cut(Dual(dual, offset=-float(o.weights @ costs) - charge))
 
 
-def chains_of(objective: Objective) -> Chains:
-    o = objective
-    loss = o.risk.oracle
-    if not isinstance(loss, ChainLoss):
-        raise TypeError(f"{type(o.loss.set).__name__} is no loss of chains.")
-    return loss.chains(o.targets)
-
-
-def design_of(objective: Objective) -> ChainDesign:
-    design: Any = objective.design
-    if not isinstance(design, ChainDesign):
-        raise TypeError(f"{type(design).__name__} is no design of chains.")
-    return design
+def chains_of(objective: Objective) -> tuple[ChainDesign, Chains]:
+    """Return the design of an objective of chains, and the data of its maximum."""
+    design, loss = cast(ChainDesign, objective.design), objective.risk.oracle
+    return design, cast(ChainLoss, loss).chains(objective.targets)
 
 
 def _improved(best: Point, point: Point) -> Point:

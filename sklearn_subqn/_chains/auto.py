@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import count
 
-from .._core.driver import Chosen, Solver, Start, Status
+from .._core.driver import Chosen, Options, Solver, Start, Status
 from .._core.objectives.objective import Cut, Objective
 from .._core.solvers.bfgs import bfgs
 from .._core.solvers.bundle import ls_bmrm
@@ -15,7 +15,7 @@ from .._core.steps.certificate import CutBundle
 from .._core.steps.cut_model import cut_model
 from .._core.steps.line_search import wolfe
 from .._core.steps.quasi_newton import LimitedMemoryInverseHessian
-from .ascent import chain_ascent, chains_of, design_of
+from .ascent import chain_ascent, chains_of
 from .sweeps import marginals_fit
 
 # The bundle of L-BFGS's cuts is optimized in every fifth iteration only.
@@ -25,9 +25,7 @@ _BOUND_INTERVAL = 5
 _PATIENCE = 60
 
 
-def chain_auto(
-    objective: Objective, start: Start, memory: int, seed: int = 0
-) -> Solver:
+def chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
     """Choose dual ascent, or not, and then a method for the primal.
 
     The second method is L-BFGS; with L1 it is OWL-QN, and for the hinge the bundle
@@ -38,22 +36,20 @@ def chain_auto(
     last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
     if not objective.loss.smooth:
         last = "bundle method"
-    ascends = objective.design.in_one_place and marginals_fit(
-        design_of(objective), chains_of(objective)
-    )
-    iterates = _carry_out(objective, start, memory, seed, ascends)
+    ascends = objective.design.in_one_place and marginals_fit(*chains_of(objective))
+    iterates = _carry_out(objective, start, options, ascends)
     yield from ()
     return Chosen(iterates, f"dual ascent, {last}" if ascends else last)
 
 
 def _carry_out(
-    objective: Objective, start: Start, memory: int, seed: int, ascends: bool
+    objective: Objective, start: Start, options: Options, ascends: bool
 ) -> Solver:
     o = objective
     w = start.w
     last: list[Cut] = []
     if ascends:
-        for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
+        for iterate in chain_ascent(o, start, options, patience=_PATIENCE):
             yield iterate
             w = iterate.point.w
             if iterate.cut is not None:
@@ -64,20 +60,19 @@ def _carry_out(
             model.add(cut)
         return ls_bmrm(o, w, model=model)
     if not o.regularizer.smooth:
-        hessian = LimitedMemoryInverseHessian(o.n_params, memory)
+        hessian = LimitedMemoryInverseHessian(o.n_params, options.memory)
         return owlqn(o, w, hessian)
-    return _proven(o, chain_lbfgs(o, Start(w), memory), last)
+    return _proven(o, chain_lbfgs(o, Start(w), options), last)
 
 
-def chain_lbfgs(
-    objective: Objective, start: Start, memory: int, c1: float = 1e-4, c2: float = 0.9
-) -> Solver:
+def chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     """Yield the iterates of L-BFGS with steps that satisfy the Wolfe conditions.
 
     Each trial step costs one forward-backward pass, which returns value and slope.
     """
-    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
-    return bfgs(objective, start.w, hessian, search=partial(wolfe, c1=c1, c2=c2))
+    hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
+    search = partial(wolfe, c1=options.c1, c2=options.c2)
+    return bfgs(objective, start.w, hessian, search=search)
 
 
 def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.losses._base import Floats, Rows
+from .._core.arrays import Floats, Indices
 from .._core.losses._loss import Loss
 from .design import ChainDesign
 from .pairs import Pairs
+from .sequences import tokens_of
 
 
 class ChainBatch:
@@ -42,7 +43,7 @@ class ChainBatch:
     def __init__(
         self,
         design: ChainDesign,
-        targets: Rows,
+        targets: Indices,
         loss: Loss,
         alpha: float,
         weights: Floats,
@@ -59,9 +60,7 @@ class ChainBatch:
 
     def gradient(self, w: Floats) -> Floats:
         """Return the gradient at w, of shape (q,)."""
-        return self._with_penalty(
-            self._loss.evaluate(self._scores(w), *self._args)[1], w
-        )
+        return self.value_and_gradient(w)[1]
 
     def hessian_product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v, of shape (q,)."""
@@ -78,22 +77,21 @@ class ChainBatch:
         return product
 
 
-def own_design(design: ChainDesign) -> tuple[ChainDesign, Rows]:
+def own_design(design: ChainDesign) -> tuple[ChainDesign, Indices]:
     """Return the design restricted to the features that occur, and its parameters."""
-    X, (ptr, labels) = design.X, design.pairs
-    features, indices = np.unique(X.indices, return_inverse=True)
-    sizes = ptr[features + 1] - ptr[features]
-    own = np.zeros(len(features) + 1, dtype=np.intc)
-    np.cumsum(sizes, out=own[1:])
-    rows = np.arange(own[-1]) + np.repeat(ptr[features] - own[:-1], sizes)
-    arrays = X.data, indices.astype(X.indices.dtype), X.indptr
-    smaller = type(X)(arrays, shape=(X.shape[0], len(features)))
-    restricted = ChainDesign(
-        smaller,
-        design.starts,
-        design.n_labels,
-        Pairs(own, labels[rows]),
-        design.transitions,
-    )
+    X, _, pairs, places = of_own_columns(design.X, design.pairs)
+    rest = design.starts, design.n_labels, pairs, design.transitions
     transitions = np.arange(design.n_pairs, design.n_params)
-    return restricted, np.concatenate([rows, transitions])
+    return ChainDesign(X, *rest), np.concatenate([places, transitions])
+
+
+def of_own_columns(X: Any, pairs: Pairs) -> tuple[Any, Indices, Pairs, Indices]:
+    """Return X and the pairs restricted to the columns with entries.
+
+    The columns follow, and the indices of their pairs.
+    """
+    columns, indices = np.unique(X.indices, return_inverse=True)
+    arrays = X.data, indices.astype(X.indices.dtype), X.indptr
+    own = type(X)(arrays, shape=(X.shape[0], len(columns)))
+    places, ptr = tokens_of(pairs.ptr.astype(np.intp), columns)
+    return own, columns, Pairs(ptr.astype(np.intc), pairs.labels[places]), places

@@ -16,11 +16,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices, Mask
 from .._core.kernels import chain_pairs
-from .._core.losses._base import Floats, Mask, Rows
 from .._core.rows.design import Shape
 from .._core.rows.linear_map import PART_SIZE
 from .pairs import Pairs
+from .sequences import tokens_of
 
 Result = TypeVar("Result")
 
@@ -74,7 +75,7 @@ class ChainDesign:
     def __init__(
         self,
         X: Any,
-        starts: Rows,
+        starts: Indices,
         n_labels: int,
         pairs: Pairs,
         transitions: Mask,
@@ -140,11 +141,9 @@ class ChainDesign:
 
     def mean_squares(self, weights: Floats) -> Floats:
         """Return the weighted mean square of each column, of shape (q,)."""
-        X = self.X
         tokens = np.repeat(weights, np.diff(self.starts))
-        terms = np.repeat(tokens, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
         squares = np.ones(self.n_params)
-        of_features = np.bincount(X.indices, terms, self.n_features)
+        of_features = column_squares(self.X, tokens)
         squares[: self.n_pairs] = np.repeat(of_features, np.diff(self.pairs.ptr))
         return squares
 
@@ -220,7 +219,7 @@ class ChainDesign:
         """Return the parameters of pairs of shape (P,), the inverse of ``pad``."""
         return params if self._places is None else params[self._places]
 
-    def take(self, sequences: Rows) -> ChainDesign:
+    def take(self, sequences: Indices) -> ChainDesign:
         """Return the design of the given sequences, with all parameters of this one."""
         tokens, starts = tokens_of(self.starts, sequences)
         return ChainDesign(
@@ -233,10 +232,7 @@ class ChainDesign:
         )
 
 
-def tokens_of(starts: Rows, sequences: Rows) -> tuple[Rows, Rows]:
-    """Return the tokens of the given sequences, and each sequence's first one."""
-    lengths = np.diff(starts)[sequences]
-    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    shifts = starts[:-1][sequences] - new_starts[:-1]
-    tokens = np.arange(new_starts[-1]) + np.repeat(shifts, lengths)
-    return tokens, new_starts
+def column_squares(X: Any, weights: Floats) -> Floats:
+    """Return the weighted sum of the squares of each column, given weights of rows."""
+    terms = np.repeat(weights, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
+    return np.asarray(np.bincount(X.indices, terms, X.shape[1]))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain_ascent
-from .._core.losses._base import Floats, Rows
 from .._core.rounding import rounding
 from .design import ChainDesign
+from .pairs import followers
 from .sweeps_base import ChainDual, ChainSweeps
 
 # First step size after a warm start. With step size 1, the potentials become the
@@ -49,14 +50,13 @@ class EntropySweeps(ChainSweeps):
         self._theta, self._theta_pairs = map(np.zeros, shapes)
         self.nodes, self._pairs = map(np.zeros, shapes)
         self._entropies, self._sizes, self._rates = np.zeros((3, n))
-        second = _inner(design.starts)
-        of_pairs = np.full(k * k, -1)
-        of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
+        second = followers(design.starts)
         labels = self._targets.astype(np.intp)
         # ``_true_pairs`` has the index of each transition of the true labels that has a
         # parameter, and ``_of_pairs`` the sequence in which it occurs.
-        self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
-        self._of_pairs = _sequences(design.starts)[second][self._true_pairs >= 0]
+        self._true_pairs = self._numbers[labels[second - 1] * k + labels[second]]
+        sequences = np.repeat(np.arange(n), np.diff(design.starts))
+        self._of_pairs = sequences[second][self._true_pairs >= 0]
         self._true_pairs = self._true_pairs[self._true_pairs >= 0]
         self.reset()
 
@@ -66,7 +66,7 @@ class EntropySweeps(ChainSweeps):
         tokens = design.n_tokens * _width(design.n_labels)
         return 16 * (tokens + design.n_rows * n_free)
 
-    def run(self, order: Rows) -> None:
+    def run(self, order: Indices) -> None:
         chain_ascent.sweep(
             *self._features,
             self._w,
@@ -78,7 +78,7 @@ class EntropySweeps(ChainSweeps):
         )
         self._count(order)
 
-    def round(self, order: Rows, random: np.random.Generator) -> None:
+    def round(self, order: Indices, random: np.random.Generator) -> None:
         self.run(random.permutation(order))
         self.run(random.permutation(self._worst()))
 
@@ -116,18 +116,6 @@ class EntropySweeps(ChainSweeps):
         self._pairs[:] = 0.0
         np.add.at(self._pairs, (self._of_pairs, self._true_pairs), 1.0)
         self._entropies[:] = self._sizes[:] = self._rates[:] = 0.0
-
-
-def _inner(starts: Rows) -> Rows:
-    """Return the tokens that are not the first of their sequence."""
-    inner = np.ones(starts[-1], dtype=bool)
-    inner[starts[:-1]] = False
-    return np.flatnonzero(inner)
-
-
-def _sequences(starts: Rows) -> Rows:
-    """Return the sequence of each token."""
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def _width(k: int) -> int:

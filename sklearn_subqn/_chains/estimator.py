@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._blocks.blocks import KeepsBest
 from .._checks import check_number, check_option, check_parameters, checked_options
 from .._checks.state import unchanged_on_failure
-from .._core.losses._base import Floats
+from .._core.arrays import Floats, Indices
 from .._core.objectives.objective import Objective
-from .._core.solvers import Options, Start
+from .._core.solvers import Start
 from .._estimators.block_methods import is_collection, refusal
 from .._estimators.estimator import store_solutions
 from .._solving.callbacks import FitTask, with_callbacks
-from .._solving.solution import Problem, Progress, Solution
+from .._solving.solution import Callback, Problem, Solution
 from .._solving.solve import solve
 from .learning import LearnsFromStreams
-from .parts import KeepsBest, PlaceOfSequences, SequencesElsewhere
+from .parts import PlaceOfSequences, SequencesElsewhere
 from .prediction import PredictsLabels
 from .reading import of_sequences
-from .sequences import Index
 from .solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from .weights import WeightsByName
 
 _LOSSES = ("log_loss", "hinge")
 
-_NO_STARTS: Index = np.zeros(1, dtype=np.intp)
+_NO_STARTS: Indices = np.zeros(1, dtype=np.intp)
 
 
+@dataclass(eq=False, repr=False)
 class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     """Linear-chain conditional random field.
 
@@ -223,50 +225,27 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     True
     """
 
-    __module__ = "sklearn_subqn.crf"
-
     _solvers = CHAIN_SOLVERS
 
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        l1_ratio: float = 0.0,
-        loss: str = "log_loss",
-        rescaling: str = "margin",
-        solver: str = "auto",
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = False,
-        min_freq: float = 0,
-        transition_constraints: Any = None,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.loss = loss
-        self.rescaling = rescaling
-        self.solver = solver
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.min_freq = min_freq
-        self.transition_constraints = transition_constraints
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float | str = "auto"
+    _: KW_ONLY
+    l1_ratio: float = 0.0
+    loss: str = "log_loss"
+    rescaling: str = "margin"
+    solver: str = "auto"
+    all_possible_states: bool = False
+    all_possible_transitions: bool = False
+    min_freq: float = 0
+    transition_constraints: Any = None
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    callback: Callback | None = None
+    verbose: int = 0
 
     @classmethod
     def from_crfsuite(
@@ -437,7 +416,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         given = checked_options(self)
         if self.solver in CHAIN_STREAMS:
             given = {"online": given}
-        return solve(problem, self, task, Options(**{**given, "seed": seed}))
+        options = {**given, "seed": seed}
+        return solve(problem, self._settings_of_solver(options), task)
 
     def _check_for_blocks(self, X: Any, lengths: Any) -> None:
         """Raise TypeError or ValueError for options that blocks do not support."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import Executor
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats, Indices, Mask
 from .._core.kernels import chain_viterbi
-from .._core.losses._base import Floats, Mask, Rows
-from .loss import ChainLoss, Chains, Targets, each_block
+from .loss import ChainLoss, Targets, each_block
+from .pairs import pair_counts
 
 
 class ChainHinge(ChainLoss):
@@ -38,7 +38,7 @@ class ChainHinge(ChainLoss):
 
     def __init__(
         self,
-        starts: Rows,
+        starts: Indices,
         allowed: Mask | None = None,
         ends: Mask | None = None,
         rescaling: str = "margin",
@@ -48,13 +48,6 @@ class ChainHinge(ChainLoss):
         self.rescaling = rescaling
         super().__init__(starts, allowed, ends, pool=pool)
 
-    def _n_steps(self) -> float:
-        lengths = np.diff(self.starts).astype(np.float64)
-        return float(lengths @ lengths if self.rescaling == "slack" else lengths.sum())
-
-    def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.ends, self.rescaling)
-
     def rounding(self, scores: Floats, weights: Floats) -> float:
         if self.rescaling == "slack":
             weights = weights * np.diff(self.starts)
@@ -62,13 +55,13 @@ class ChainHinge(ChainLoss):
 
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats
-    ) -> tuple[npt.NDArray[np.intp], Floats]:
+    ) -> tuple[Indices, Floats]:
         """Return the loss-maximizing labelings, (T,), and the losses, (n,)."""
         labels = np.empty(len(targets), dtype=np.intp)
         losses = np.empty(len(weights))
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> None:
+        def of_block(starts: Indices, block: slice) -> None:
             chain_viterbi.most_violated_margins(
                 emissions,
                 transitions,
@@ -86,9 +79,6 @@ class ChainHinge(ChainLoss):
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         return float(weights @ self.worst(scores, targets, weights)[1])
 
-    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
-
     def evaluate(
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> tuple[float, Floats]:
@@ -100,20 +90,9 @@ class ChainHinge(ChainLoss):
         if self.rescaling == "slack":
             rates = weights * np.add.reduceat(wrong, self.starts[:-1], dtype=np.intp)
         rows = np.flatnonzero(wrong)
-        s = np.repeat(rates, np.diff(self.starts))[rows]
-        dual[rows, labels[rows]] = s
-        dual[rows, targets[rows]] = -s
-        dual[-k:] = pair_counts(labels, self.starts, rates, k)
-        dual[-k:] -= pair_counts(targets, self.starts, rates, k)
+        s = np.repeat(rates, np.diff(self.starts))
+        dual[rows, labels[rows]] = s[rows]
+        dual[rows, targets[rows]] = -s[rows]
+        dual[-k:] = pair_counts(labels, self.starts, k, s)
+        dual[-k:] -= pair_counts(targets, self.starts, k, s)
         return float(weights @ losses), dual
-
-
-def pair_counts(labels: Rows, starts: Rows, weights: Floats, k: int) -> Floats:
-    """Return the weighted counts of pairs of adjacent labels, of shape (k, k)."""
-    s = np.repeat(weights, np.diff(starts))
-    inner = np.ones(len(labels), dtype=bool)
-    inner[starts[:-1]] = False
-    second = np.flatnonzero(inner)
-    places = labels[second - 1] * k + labels[second]
-    counts = np.bincount(places, s[second], k * k).astype(np.float64)
-    return counts.reshape(k, k)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats, Indices, Mask
 from .._core.kernels import chain, chain_pairs, chain_viterbi
-from .._core.losses._base import Floats, Mask, Rows
 from .design import ChainDesign
 from .loss import chain_scores, each_block
 from .pairs import Pairs
@@ -37,10 +36,10 @@ class Lattice:
         self._starts, self._pool = starts, design.pool
         self._n, self._shape = design.n_rows, self._scores[0].shape
 
-    def _each(self, function: Callable[[Rows, slice], None]) -> None:
+    def _each(self, function: Callable[[Indices, slice], None]) -> None:
         each_block(function, self._starts, self._pool)
 
-    def best(self) -> npt.NDArray[np.intp]:
+    def best(self) -> Indices:
         """Return the labels of the best labelings, of shape (T,).
 
         Raises
@@ -57,7 +56,7 @@ class Lattice:
         )
         return labels
 
-    def n_best(self, n: int) -> tuple[npt.NDArray[np.intp], Floats]:
+    def n_best(self, n: int) -> tuple[Indices, Floats]:
         """Return the n best labelings, (n, T), and their scores, (n_sequences, n).
 
         Scores are minus infinity where a sequence has fewer than n labelings.
@@ -79,9 +78,15 @@ class Lattice:
         )
         return log_z
 
-    def marginals(self) -> Floats:
-        """Return the probabilities of labels, of shape (T, k)."""
-        return self._marginals(None)
+    def marginals(self, edges: Floats | None = None) -> Floats:
+        """Return the probabilities of labels, (T, k), and write those of ``edges``."""
+        nodes, log_z = np.empty(self._shape), np.empty(self._n)
+        self._each(
+            lambda starts, own: chain.marginals(
+                *self._scores, starts, log_z[own], nodes, edges
+            )
+        )
+        return nodes
 
     def edge_marginals(self) -> Floats:
         """Return the probabilities of pairs of adjacent labels, of shape (T, k, k).
@@ -91,27 +96,18 @@ class Lattice:
         """
         n_tokens, k = self._shape
         edges = np.zeros((n_tokens, k, k))
-        self._marginals(edges)
+        self.marginals(edges)
         return edges
-
-    def _marginals(self, edges: Floats | None) -> Floats:
-        nodes, log_z = np.empty(self._shape), np.empty(self._n)
-        self._each(
-            lambda starts, own: chain.marginals(
-                *self._scores, starts, log_z[own], nodes, edges
-            )
-        )
-        return nodes
 
 
 def best_of_one(
-    rows: tuple[Floats, Rows, Rows],
+    rows: tuple[Floats, Indices, Indices],
     pairs: Pairs,
     transitions: Mask,
     w: Floats,
     allowed: Mask,
     ends: Mask,
-) -> npt.NDArray[np.intp]:
+) -> Indices:
     """Return the labels of the best labeling of one sequence, of shape (T,).
 
     Parameters

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain_labelings, chain_viterbi
-from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
+from .loss import chain_scores
 from .sweeps_base import ChainDual, ChainSweeps, has_room
 
 # After each epoch with inference, five epochs only reweight the working sets.
@@ -33,13 +34,10 @@ class LabelingSweeps(ChainSweeps):
             ends[~chains.ends] = -np.inf
         if chains.allowed is not None:
             pattern[~chains.allowed] = -np.inf
-        of_pairs = np.full(k * k, -1, dtype=np.intc)
-        free = np.flatnonzero(self._free)
-        of_pairs[free] = np.arange(len(free))
-        self._rules = pattern, of_pairs, ends, chains.rescaling == "slack"
+        self._rules = pattern, self._numbers, ends, chains.rescaling == "slack"
         self._labelings = chain_labelings.Labelings(design.n_rows)
         size = design.n_features * design.stride or design.n_pairs
-        self._scratch = np.zeros(size + len(free))
+        self._scratch = np.zeros(size + np.count_nonzero(self._free))
         self.reset()
 
     @staticmethod
@@ -51,15 +49,15 @@ class LabelingSweeps(ChainSweeps):
     def fits(self) -> bool:
         return has_room(self._labelings.n_bytes)
 
-    def run(self, order: Rows) -> None:
+    def run(self, order: Indices) -> None:
         self._sweep(order, True)
 
-    def round(self, order: Rows, random: np.random.Generator) -> None:
+    def round(self, order: Indices, random: np.random.Generator) -> None:
         self._sweep(random.permutation(order), True)
         for n in range(_KEPT_EPOCHS):
             self._sweep(random.permutation(self._worst() if n else order), False)
 
-    def _sweep(self, order: Rows, infer: bool, given: Rows | None = None) -> None:
+    def _sweep(self, order: Indices, infer: bool, given: Indices | None = None) -> None:
         params = self._params, self._scratch
         rest = order, infer, given, self.gaps
         chain_labelings.sweep(
@@ -69,12 +67,13 @@ class LabelingSweeps(ChainSweeps):
             self._count(order)
 
     def begin(self, scores: Floats) -> None:
-        starts = self._design.starts
+        starts, chains = self._design.starts, self._chains
         labels = np.empty(len(self._targets), dtype=np.intp)
         losses = np.empty(len(starts) - 1)
         ones, slack = np.ones(len(losses)), self._rules[-1]
+        masked = chain_scores(scores, starts, chains.allowed, chains.ends)
         rest = starts, self._targets, ones, slack, labels, losses
-        chain_viterbi.most_violated_margins(*self._split(scores), *rest)
+        chain_viterbi.most_violated_margins(*masked, *rest)
         self.reset()
         self._sweep(np.arange(len(losses)), False, labels)
 

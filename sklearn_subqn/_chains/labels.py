@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_no_nul, check_unmasked, exact_labels, is_missing
-from .sequences import Index
+from .._core.arrays import Array, Indices
 
 
-def flat_labels(y: Any, lengths: Index) -> list[Any]:
+def flat_labels(y: Any, lengths: Indices) -> list[Any]:
     """Return the labels of all tokens, from a list of labels for each sequence.
 
     Raises
@@ -38,7 +37,7 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
     return labels
 
 
-def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
+def distinct_labels(labels: list[Any]) -> Array:
     """Return the different labels, sorted.
 
     Raises
@@ -65,7 +64,7 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
             "Labels of tokens must be all strings or all numbers, got types "
             f"{sorted({type(label).__name__ for label in different})}."
         ) from error
-    classes: npt.NDArray[Any] = exact_labels("y", ordered)
+    classes: Array = exact_labels("y", ordered)
     if classes.ndim != 1 or classes.dtype.kind not in "biuUS":
         if classes.dtype.kind == "f" and np.all(classes == np.rint(classes)):
             return classes
@@ -76,7 +75,18 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
     return classes
 
 
-def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
+def several_classes(labels: list[Any]) -> Array:
+    """Return the sorted different labels, of which there must be two or more."""
+    classes = distinct_labels(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            "This classifier needs tokens of at least 2 classes in the data, but the "
+            f"data contains only one class: {classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def label_codes(labels: list[Any], classes: Array) -> Indices:
     """Return the index of each label among the classes.
 
     Raises

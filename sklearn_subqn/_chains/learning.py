@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_classes
 from .._checks.state import unchanged_on_failure
-from .._core.losses._base import Floats, Mask
+from .._core.arrays import Array, Floats, Mask
 from .._estimators.estimator import FOUND, forget
-from .design import ChainDesign, tokens_of
+from .batches import of_own_columns
+from .design import ChainDesign
 from .model import ChainModel
 from .pairs import Pairs, kept_pairs, merged
 from .reading import Labeled
@@ -123,7 +122,7 @@ class LearnsFromStreams(ChainModel):
             self._sums = sums[used]
         return self
 
-    def _classes(self, classes: Any) -> npt.NDArray[Any]:
+    def _classes(self, classes: Any) -> Array:
         """Return the checked classes of a stream."""
         begun = hasattr(self, "_w")
         if classes is None:
@@ -148,7 +147,7 @@ class LearnsFromStreams(ChainModel):
         self,
         X: Any,
         y: Any,
-        classes: npt.NDArray[Any],
+        classes: Array,
         sample_weight: Any,
         lengths: Any,
     ) -> Self:
@@ -170,14 +169,7 @@ class LearnsFromStreams(ChainModel):
             w = self._w.astype(np.float64, copy=False)
             sums = self._strengths(self._seen).sums(w)
         # Restrict the matrix to the attributes that occur in the batch.
-        columns, indices = np.unique(data.X.indices, return_inverse=True)
-        own = sparse.csr_matrix(
-            (data.X.data, indices.astype(np.int32), data.X.indptr),
-            shape=(data.X.shape[0], len(columns)),
-        )
-        ptr: Any = self._pairs.ptr.astype(np.intp)
-        places, ptr = tokens_of(ptr, columns)
-        own_pairs = Pairs(ptr.astype(np.intc), self._pairs.labels[places])
+        own, columns, own_pairs, places = of_own_columns(data.X, self._pairs)
         n = len(self._pairs.labels)
         design = ChainDesign(
             own, data.starts, len(classes), own_pairs, self._transitions
@@ -186,14 +178,8 @@ class LearnsFromStreams(ChainModel):
         seen = self._seen.and_of(own, data.starts, weights, columns)
         strengths = self._strengths(seen)
         loss = self._loss_of(data.starts)
-        own_sums = learn(
-            design,
-            loss,
-            targets,
-            weights,
-            strengths.of(places),
-            sums[places],
-        )
+        given = strengths.of(places), sums[places]
+        own_sums = learn(design, loss, targets, weights, *given)
         if not np.all(np.isfinite(own_sums)):
             raise ValueError(
                 f"{type(self).__name__} became infinite or not a number. Scale the "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain
-from .._core.losses._base import Floats, Rows
 from .._core.losses._curvature import Curvature
-from .loss import ChainLoss, Chains, Targets, each_block
+from .loss import ChainLoss, Targets, each_block
 
 
 class ChainLogLoss(ChainLoss):
@@ -15,30 +15,24 @@ class ChainLogLoss(ChainLoss):
 
     analytic = True
 
-    def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.ends, None)
-
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> float:
+        def of_block(starts: Indices, block: slice) -> float:
             own = starts, targets, weights[block]
             return chain.log_loss(emissions, transitions, *own, None, None)
 
         return sum(each_block(of_block, self.starts, self.pool))
 
-    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
-        """Return the gradient u: weighted marginals minus indicators of targets."""
-        return self.evaluate(scores, targets, weights)[1]
-
     def evaluate(
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> tuple[float, Floats]:
+        # The gradient is weighted marginals minus indicators of targets.
         k = scores.shape[1]
         dual = np.empty_like(scores)
         emissions, transitions = self.split(scores)
 
-        def of_block(starts: Rows, block: slice) -> tuple[float, Floats]:
+        def of_block(starts: Indices, block: slice) -> tuple[float, Floats]:
             pairs = np.zeros((k, k))
             own = starts, targets, weights[block]
             value = chain.log_loss(emissions, transitions, *own, dual[:-k], pairs)
@@ -81,7 +75,7 @@ class ChainCurvature(Curvature):
         )
         return change
 
-    def take(self, rows: Rows | slice) -> Curvature:
+    def take(self, rows: Indices | slice) -> Curvature:
         raise TypeError("Second derivatives of chains do not go by rows.")
 
     def diagonal(self) -> Floats:

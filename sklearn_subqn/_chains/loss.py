@@ -12,22 +12,20 @@ below, the k rows of the transitions. There is one weight for each of the n sequ
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor
 from copy import copy
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .._core.losses._base import Floats, Mask, Rows
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.losses._loss import Loss
 from .._core.rounding import rounding
 
 #: Labels of shape (T,), of any integer type.
-Targets = npt.NDArray[Any]
+Targets = Array
 
 # A thread takes one block of sequences with about 4,096 tokens at a time.
 # docs/constants.md has the figures.
@@ -47,7 +45,7 @@ class Chains(NamedTuple):
     allows all.
     """
 
-    targets: npt.NDArray[np.intp]
+    targets: Indices
     allowed: Mask | None
     ends: Mask | None
     rescaling: str | None
@@ -75,9 +73,11 @@ class ChainLoss(Loss):
     therefore known only at subgradients, and at zero, where it vanishes.
     """
 
+    rescaling: str | None = None
+
     def __init__(
         self,
-        starts: Rows,
+        starts: Indices,
         allowed: Mask | None = None,
         ends: Mask | None = None,
         *,
@@ -87,11 +87,10 @@ class ChainLoss(Loss):
         self.pool = pool
         self.allowed = None if allowed is None or np.all(allowed) else allowed
         self.ends = None if ends is None or np.all(ends) else ends
-        self.rows_each = self._n_steps() / max(len(starts) - 1, 1)
-
-    def _n_steps(self) -> float:
-        """Return the number of steps of dynamic programming for all sequences."""
-        return float(self.starts[-1])
+        lengths = np.diff(starts).astype(np.float64)
+        # The number of steps of dynamic programming for all sequences.
+        n_steps = lengths @ lengths if self.rescaling == "slack" else lengths.sum()
+        self.rows_each = float(n_steps) / max(len(lengths), 1)
 
     def split(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return emissions of shape (T, k) and transitions of shape (k, k).
@@ -106,9 +105,12 @@ class ChainLoss(Loss):
         value = self.value(scores, targets, weights)
         return float(np.vdot(dual, scores)) - value
 
-    @abstractmethod
     def chains(self, targets: Targets) -> Chains:
         """Return the data of the loss as a maximum over distributions on labelings."""
+        return Chains(targets, self.allowed, self.ends, self.rescaling)
+
+    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return a bound on the rounding error of the value and of <dual, scores>."""
@@ -121,7 +123,7 @@ class ChainLoss(Loss):
             * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
         )
 
-    def of_sequences(self, starts: Rows) -> Self:
+    def of_sequences(self, starts: Indices) -> Self:
         """Return a copy of the loss for other sequences."""
         other = copy(self)
         other.starts = starts
@@ -129,7 +131,7 @@ class ChainLoss(Loss):
 
 
 def chain_scores(
-    scores: Floats, starts: Rows, allowed: Mask | None, ends: Mask | None
+    scores: Floats, starts: Indices, allowed: Mask | None, ends: Mask | None
 ) -> tuple[Floats, Floats]:
     """Return emissions of shape (T, k) and transitions, (k, k), of scores of chains.
 
@@ -148,7 +150,7 @@ def chain_scores(
 
 
 def each_block(
-    function: Callable[[Rows, slice], Result], starts: Rows, pool: Executor | None
+    function: Callable[[Indices, slice], Result], starts: Indices, pool: Executor | None
 ) -> list[Result]:
     """Return the results of ``function(starts, block)`` for blocks of sequences.
 

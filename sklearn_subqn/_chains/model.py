@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_sample_weight
+from .._core.arrays import Floats, Indices, Mask
 from .._core.losses import DualLoss
-from .._core.losses._base import Floats, Mask, Rows
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import Regularizer, elastic_net
@@ -27,6 +27,7 @@ from .pairs import (
     frequent_pairs,
     observed_pairs,
     observed_transitions,
+    pair_counts,
     places_of,
 )
 from .reading import Labeled, ReadsSequences
@@ -53,7 +54,6 @@ class ChainModel(ReadsSequences):
     all_possible_states: bool
     all_possible_transitions: bool
     min_freq: float
-    n_jobs: int | None
     alpha_: float
     _w: Floats
     _pairs: Pairs
@@ -92,7 +92,7 @@ class ChainModel(ReadsSequences):
     def _penalty(self, n_params: int) -> Regularizer:
         return elastic_net(n_params, float(self.l1_ratio))
 
-    def _loss_of(self, starts: Rows, pool: Executor | None = None) -> ChainLoss:
+    def _loss_of(self, starts: Indices, pool: Executor | None = None) -> ChainLoss:
         """Return the loss of sequences that begin at ``starts``."""
         rules = getattr(self, "_rules", None)
         allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
@@ -122,9 +122,7 @@ class ChainModel(ReadsSequences):
             minimum = float(self.min_freq) * (1.0 - CLOSE)
             weights = np.repeat(labeled.counts, data.lengths)
             pairs = frequent_pairs(pairs, X, targets, weights, minimum)
-            transitions &= observed_transitions(
-                targets, data.starts, k, weights, minimum
-            )
+            transitions &= pair_counts(targets, data.starts, k, weights) >= minimum
         return pairs, transitions & self._rules.allowed
 
     def _check_has_model(self, name: str) -> None:

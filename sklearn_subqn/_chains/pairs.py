@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._core.losses._base import Floats, Mask, Rows
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.records import stored
 
 
@@ -28,11 +28,11 @@ class Pairs(NamedTuple):
     labels: npt.NDArray[np.uint16]
 
     @property
-    def features(self) -> Rows:
+    def features(self) -> Indices:
         """The feature of each parameter, of shape (P,)."""
         return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
 
-    def places(self, stride: int) -> Rows:
+    def places(self, stride: int) -> Indices:
         """Return each parameter's index in the layout with ``stride`` per feature."""
         return self.features * stride + self.labels
 
@@ -43,7 +43,7 @@ def all_pairs(n_features: int, n_labels: int) -> Pairs:
     return Pairs(ptr, np.tile(np.arange(n_labels, dtype=np.uint16), n_features))
 
 
-def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
+def observed_pairs(X: Any, labels: Indices, n_labels: int) -> Pairs:
     """Return the pairs of a feature and a label that occur together in a token.
 
     Parameters
@@ -65,7 +65,7 @@ def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
 
 
 def frequent_pairs(
-    pairs: Pairs, X: Any, labels: Rows, weights: Floats, least: float
+    pairs: Pairs, X: Any, labels: Indices, weights: Floats, least: float
 ) -> Pairs:
     """Return the pairs that occur in tokens with a total weight >= ``least``.
 
@@ -85,9 +85,7 @@ def frequent_pairs(
     often = seen.data >= least
     numbers = seen.row[often].astype(np.intp) * k + seen.col[often]
     kept = np.isin(pairs.features * k + pairs.labels, numbers) & (pairs.labels < k)
-    ptr = np.zeros_like(pairs.ptr)
-    np.cumsum(np.bincount(pairs.features[kept], minlength=len(ptr) - 1), out=ptr[1:])
-    return Pairs(ptr, pairs.labels[kept])
+    return kept_pairs(pairs, kept, np.ones(len(pairs.ptr) - 1, dtype=bool))
 
 
 def kept_pairs(pairs: Pairs, kept: Mask, features: Mask) -> Pairs:
@@ -97,7 +95,7 @@ def kept_pairs(pairs: Pairs, kept: Mask, features: Mask) -> Pairs:
     return Pairs(ptr, pairs.labels[kept])
 
 
-def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
+def places_of(pairs: Pairs, features: Indices, labels: Indices) -> Indices:
     """Return the index of each (feature, label) among the pairs, -1 if absent.
 
     Negative features and labels are unknown, and absent.
@@ -113,7 +111,7 @@ def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
     return np.where(found, places, -1)
 
 
-def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
+def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Indices]:
     """Return the union of two sets of pairs, and the first set's indices in the union.
 
     The second set may have more features than the first.
@@ -123,27 +121,30 @@ def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
     known = pairs.places(k)
     numbers = np.union1d(known, more.places(k))
     features, labels = numbers // k, (numbers % k).astype(np.uint16)
-    ptr = np.zeros(d + 1, dtype=np.intc)
-    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
+    ptr = np.append(0, np.cumsum(np.bincount(features, minlength=d))).astype(np.intc)
     return Pairs(ptr, labels), np.searchsorted(numbers, known)
 
 
-def observed_transitions(
-    labels: Rows,
-    starts: Rows,
-    n_labels: int,
-    weights: Floats | None = None,
-    least: float = 1.0,
-) -> Mask:
-    """Return which transitions [i, j] occur within sequences, of shape (k, k).
-
-    A transition occurs if label j follows label i at least once, or, with weights of
-    shape (T,), at tokens j of a total weight of at least ``least``.
-    """
-    inner = np.ones(len(labels), dtype=bool)
+def followers(starts: Indices) -> Indices:
+    """Return the tokens that are not the first of their sequence."""
+    inner = np.ones(starts[-1], dtype=bool)
     inner[starts[:-1]] = False
-    second = np.flatnonzero(inner)
-    places = labels[second - 1] * n_labels + labels[second]
+    return np.flatnonzero(inner)
+
+
+def pair_counts(
+    labels: Indices, starts: Indices, k: int, weights: Floats | None = None
+) -> Array:
+    """Return how often label j follows label i within sequences, [i, j] of (k, k).
+
+    With weights of shape (T,), the weights of tokens j are summed.
+    """
+    second = followers(starts)
+    places = labels[second - 1] * k + labels[second]
     s = None if weights is None else weights[second]
-    seen = np.bincount(places, s, n_labels * n_labels) >= least
-    return seen.reshape(n_labels, n_labels)
+    return np.asarray(np.bincount(places, s, k * k).reshape(k, k))
+
+
+def observed_transitions(labels: Indices, starts: Indices, k: int) -> Mask:
+    """Return which transitions [i, j] occur within sequences, of shape (k, k)."""
+    return pair_counts(labels, starts, k) > 0

@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._blocks.blocks import Source, copy_for_blocks, while_places_last
+from .._blocks.blocks import KeepsBest, Source, copy_for_blocks, while_places_last
 from .._checks import non_negative_weights
-from .._core.losses._base import Floats, Mask
+from .._core.arrays import Floats, Mask
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import OfParts
 from .._core.places.places import Place
 from .._core.solvers import Start
-from .design import ChainDesign, tokens_of
-from .labels import distinct_labels, label_codes
+from .design import ChainDesign
+from .labels import distinct_labels, label_codes, several_classes
 from .pairs import Pairs, merged
 from .reading import Labeled
 from .sequences import Sequences
@@ -96,12 +96,8 @@ class BlockOfSequences:
         given = 1.0 if weights is None else np.asarray(weights)
         self._counts = non_negative_weights(given, len(data))
         self._numbers = numbers = np.flatnonzero(self._counts)
-        if len(numbers) < len(data):
-            tokens, starts = tokens_of(data.starts, numbers)
-            data = Sequences(data.X[tokens], starts, data.stacked)
-            labels = [labels[t] for t in tokens.tolist()]
-            self._counts = self._counts[numbers]
-        self._data, self._labels = data, labels
+        self._data, self._labels = data, labels = data.take(numbers, labels)
+        self._counts = self._counts[numbers]
         names = None if own._columns is None else list(own._columns)
         columns = getattr(own, "feature_names_in_", None)
         known = distinct_labels(labels).tolist() if labels else []
@@ -228,12 +224,7 @@ class SequencesElsewhere:
                     "the same columns."
                 )
         every = [label for summary in summaries for label in summary.labels]
-        classes = distinct_labels(every)
-        if len(classes) < 2:
-            raise ValueError(
-                "This classifier needs tokens of at least 2 classes in the data, but "
-                f"the data contains only one class: {classes.tolist()[0]!r}."
-            )
+        classes = several_classes(every)
         self.dtype = np.result_type(*(summary.dtype for summary in summaries))
         estimator.classes_ = classes
         constraints = estimator.transition_constraints
@@ -293,22 +284,3 @@ class SequencesElsewhere:
             return reduce(Seen.and_others, seen)
 
         return while_places_last(step, again)
-
-
-class KeepsBest:
-    """Watcher of a solver that stores the best parameters for a restart.
-
-    Parameters
-    ----------
-    w : ndarray of shape (q,)
-        Parameters at the start.
-    """
-
-    chosen: Floats | None = None
-
-    def __init__(self, w: Floats) -> None:
-        self.w = w
-
-    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
-        self.w = w
-        return False

@@ -24,7 +24,7 @@ from .._core.online.sgd import SGD
 from .._core.online.smd import SMD
 from .._core.options import Option, options_of
 from .batches import ChainBatch
-from .design import tokens_of
+from .sequences import tokens_of
 
 #: Names of the online methods.
 CHAIN_STREAMS = ("sgd", "smd", "olbfgs")

@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_number, check_sample_weight
-from .._core.losses._base import Floats
+from .._core.arrays import Array, Floats
 from .._estimators.block_methods import available_if
 from .inference import best_of_one
 from .model import ChainModel
@@ -33,7 +32,7 @@ class PredictsLabels(ChainModel):
     def predict(self, X: Any, *, lengths: None = None) -> list[list[Any]]: ...
 
     @overload
-    def predict(self, X: Any, *, lengths: Any) -> npt.NDArray[Any]: ...
+    def predict(self, X: Any, *, lengths: Any) -> Array: ...
 
     def predict(self, X: Any, *, lengths: Any = None) -> Any:
         """Return the most probable labeling of each sequence.

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
@@ -25,12 +24,11 @@ from .._checks import (
     check_unmasked,
     exact_names,
 )
-from .._core.losses._base import Floats
+from .._core.arrays import Array, Floats
 from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
-from .design import tokens_of
-from .labels import distinct_labels, flat_labels, label_codes
+from .labels import flat_labels, label_codes, several_classes
 from .sequences import Sequences, starts_of_lengths
 from .tables import (
     has_words,
@@ -52,7 +50,7 @@ class Labeled(NamedTuple):
     data : Sequences
         T tokens in n sequences of positive weight.
     targets : ndarray of shape (T,)
-        Index of each token's label among the classes.
+        Indices of each token's label among the classes.
     weights, counts : ndarray of shape (n,)
         Weights of the sequences, with and without the factors of ``class_weight``.
     """
@@ -75,9 +73,7 @@ class ReadsSequences(LinearEstimator):
 
     class_weight: Any
     transition_constraints: Any
-    classes_: npt.NDArray[Any]
-    objective_: float
-    dual_gap_: float
+    classes_: Array
     _columns: dict[str, int] | None
     _rules: TransitionRules
 
@@ -222,18 +218,10 @@ class ReadsSequences(LinearEstimator):
         check_sample_weight(sample_weight, len(data))
         counts = as_sample_weights(sample_weight, len(data))
         numbers = np.flatnonzero(counts)
-        if len(numbers) < len(counts):
-            tokens, starts = tokens_of(data.starts, numbers)
-            data = Sequences(data.X[tokens], starts, data.stacked)
-            labels = [labels[t] for t in tokens.tolist()]
-            counts = counts[numbers]
+        data, labels = data.take(numbers, labels)
+        counts = counts[numbers]
         if classes is None:
-            classes = distinct_labels(labels)
-            if len(classes) < 2:
-                raise ValueError(
-                    "This classifier needs tokens of at least 2 classes in the data, "
-                    f"but the data contains only one class: {classes.tolist()[0]!r}."
-                )
+            classes = several_classes(labels)
         self.classes_ = classes
         targets = label_codes(labels, classes)
         self._rules = TransitionRules.of(self.transition_constraints, classes)

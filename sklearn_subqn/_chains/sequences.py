@@ -6,11 +6,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_unmasked
-
-Index = npt.NDArray[np.intp]
+from .._core.arrays import Indices
 
 
 class EachSequence(list[Any]):
@@ -46,16 +44,24 @@ class Sequences(NamedTuple):
     """
 
     X: Any
-    starts: Index
+    starts: Indices
     stacked: bool
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> Index:
+    def lengths(self) -> Indices:
         """Number of tokens of each sequence."""
         return np.diff(self.starts)
+
+    def take(self, numbers: Indices, labels: list[Any]) -> tuple[Sequences, list[Any]]:
+        """Return some sequences, by number, and the labels of their tokens."""
+        if len(numbers) == len(self):
+            return self, labels
+        tokens, starts = tokens_of(self.starts, numbers)
+        taken = Sequences(self.X[tokens], starts, self.stacked)
+        return taken, [labels[t] for t in tokens.tolist()]
 
     def split(self, tokens: Any) -> EachSequence:
         """Return an array of results for all tokens, split by sequence."""
@@ -63,7 +69,7 @@ class Sequences(NamedTuple):
         return EachSequence(tokens[first:end] for first, end in bounds)
 
 
-def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
+def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Indices:
     """Return the first row of each sequence, followed by the number of rows.
 
     Raises
@@ -93,3 +99,12 @@ def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
             f"{counts.sum()}."
         )
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def tokens_of(starts: Indices, sequences: Indices) -> tuple[Indices, Indices]:
+    """Return the tokens of the given sequences, and each sequence's first one."""
+    lengths = np.diff(starts)[sequences]
+    new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    shifts = starts[:-1][sequences] - new_starts[:-1]
+    tokens = np.arange(new_starts[-1]) + np.repeat(shifts, lengths)
+    return tokens, new_starts

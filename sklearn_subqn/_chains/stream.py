@@ -39,10 +39,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.losses._base import Floats, Mask, Rows
+from .._core.arrays import Floats, Indices, Mask
 from .._core.records import stored
 from .._core.rounding import TINY
-from .design import ChainDesign
+from .design import ChainDesign, column_squares
 from .loss import ChainLoss
 from .pairs import Pairs
 from .sweeps import chain_sweeps
@@ -79,7 +79,9 @@ class Seen(NamedTuple):
     curvatures: Floats = np.zeros(0)
     between: Floats = np.zeros((0, 0))
 
-    def and_of(self, X: Any, starts: Rows, weights: Floats, columns: Rows) -> Seen:
+    def and_of(
+        self, X: Any, starts: Indices, weights: Floats, columns: Indices
+    ) -> Seen:
         """Return the statistics with a batch added, except for its curvature.
 
         Parameters
@@ -95,10 +97,9 @@ class Seen(NamedTuple):
         tokens = np.repeat(weights / largest, np.diff(starts))
         terms = np.repeat(tokens, np.diff(X.indptr)) * (X.data != 0.0)
         more = np.bincount(X.indices, terms, X.shape[1]).astype(np.float64)
-        terms *= X.data.astype(np.float64) ** 2
         means = np.ones(len(columns))
-        total = np.bincount(X.indices, terms, X.shape[1])
-        np.divide(np.maximum(total, TINY), more, out=means, where=more > 0.0)
+        total = np.maximum(column_squares(X, tokens), TINY)
+        np.divide(total, more, out=means, where=more > 0.0)
         n_new = max(int(columns.max(initial=-1)) + 1 - len(self.counts), 0)
         counts = np.append(self.counts, np.zeros(n_new))
         squares = np.append(self.squares, np.ones(n_new))
@@ -113,7 +114,12 @@ class Seen(NamedTuple):
         return Seen(n, weight, counts, squares, curvatures, self.between)
 
     def learned(
-        self, X: Any, starts: Rows, weights: Floats, columns: Rows, marginals: Floats
+        self,
+        X: Any,
+        starts: Indices,
+        weights: Floats,
+        columns: Indices,
+        marginals: Floats,
     ) -> Seen:
         """Return the statistics with the curvature of a batch at the new model.
 
@@ -127,9 +133,8 @@ class Seen(NamedTuple):
         """
         tokens = np.repeat(weights, np.diff(starts))
         variances = tokens * (marginals * (1.0 - marginals)).max(axis=1)
-        terms = np.repeat(variances, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
         curvatures = self.curvatures.copy()
-        curvatures[columns] += np.bincount(X.indices, terms, X.shape[1])
+        curvatures[columns] += column_squares(X, variances)
         # The first token of a sequence has no transition.
         tokens[starts[:-1]] = 0.0
         first, second = marginals[:-1], marginals[1:]
@@ -228,7 +233,7 @@ class Strengths(NamedTuple):
         limits = self.scales * self.thresholds
         return np.where(w, self.scales * scaled, np.clip(near, -limits, limits))
 
-    def of(self, places: Rows) -> Strengths:
+    def of(self, places: Indices) -> Strengths:
         """Return the strengths of the parameters at ``places``."""
         if isinstance(self.scales, float) or isinstance(self.shares, float):
             return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.losses._base import Floats
+from .._core.arrays import Floats
 from .design import ChainDesign
 from .entropy_sweeps import EntropySweeps
 from .labeling_sweeps import LabelingSweeps

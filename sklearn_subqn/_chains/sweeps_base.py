@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._core.arrays import Floats, Indices
 from .._core.kernels import chain_ascent
-from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
-from .loss import Chains, chain_scores
+from .loss import Chains
 
 # Limit on the memory of dual variables in bytes, a gigabyte; larger problems use a
 # primal method.
@@ -94,6 +94,9 @@ class ChainSweeps(ABC):
         if chains.allowed is not None:
             free = free & chains.allowed
         self._free = free
+        # The index of each transition with a parameter.
+        self._numbers = np.full(free.size, -1, dtype=np.intc)
+        self._numbers[free.ravel()] = np.arange(np.count_nonzero(free))
         self._features = (
             design.data.astype(np.float64, copy=False),
             local,
@@ -120,7 +123,7 @@ class ChainSweeps(ABC):
         return True
 
     @abstractmethod
-    def run(self, order: Rows) -> None:
+    def run(self, order: Indices) -> None:
         """Take one ascent step for each sequence of ``order``.
 
         A step runs inference on the sequence, at the cost of one product with its
@@ -128,7 +131,7 @@ class ChainSweeps(ABC):
         """
 
     @abstractmethod
-    def round(self, order: Rows, random: np.random.Generator) -> None:
+    def round(self, order: Indices, random: np.random.Generator) -> None:
         """Run a few epochs over the sequences of ``order``, each in random order."""
 
     def reset(self) -> None:
@@ -163,21 +166,17 @@ class ChainSweeps(ABC):
     def _to_truth(self) -> None:
         """Set the marginals to the true labels."""
 
-    def _worst(self) -> Rows:
+    def _worst(self) -> Indices:
         """Return the sequences with the largest gaps at their last visits."""
         gaps = self._weights * self.gaps
         worst = np.argsort(-gaps)
         n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
         return worst[:n]
 
-    def _count(self, order: Rows) -> None:
+    def _count(self, order: Indices) -> None:
         """Count the passes over X for one visit of each sequence of ``order``."""
         n_entries = max(len(self._design.X.indices), 1)
         self._design.passes += 2.0 * float(self._n_entries[order].sum()) / n_entries
-
-    def _split(self, scores: Floats) -> tuple[Floats, Floats]:
-        chains = self._chains
-        return chain_scores(scores, self._design.starts, chains.allowed, chains.ends)
 
 
 def has_room(n_bytes: int) -> bool:

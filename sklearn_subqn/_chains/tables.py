@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import check_sparse_structure, check_unmasked
-from .sequences import Index
+from .._core.arrays import Indices
 
 
 def is_table(X: Any) -> bool:
@@ -72,7 +72,7 @@ def is_empty(sequence: Any) -> bool:
     return hasattr(sequence, "__len__") and len(sequence) == 0
 
 
-def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Index]:
+def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Indices]:
     """Return the stacked matrices of sequences, and the first row of each.
 
     The result is a table for tables, and otherwise an array or a CSR array. At least

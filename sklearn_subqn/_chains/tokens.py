@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .._checks import check_unmasked
 from .._checks.arrays import LARGEST_VALUE
-from .._core.losses._base import Floats, Rows
+from .._core.arrays import Floats, Indices
 from .._core.memory import BLOCK_SIZE
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
@@ -231,7 +231,7 @@ class AttributeReader:
 
 def plain_rows(
     sequence: Any, columns: dict[str, int]
-) -> tuple[Floats, Rows, Rows] | None:
+) -> tuple[Floats, Indices, Indices] | None:
     """Return the known attributes of one sequence, faster than AttributeReader.
 
     Parameters

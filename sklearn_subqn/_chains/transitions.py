@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks.foreign_names import did_you_mean
-from .._core.losses._base import Mask
+from .._core.arrays import Array, Indices, Mask
 from .._core.names import by_name, classes_axis
 from .._core.records import stored
-from .sequences import Index
 
 # Each scheme has three sets of prefixes: the prefixes that must follow a label of the
 # same chunk type, the prefixes allowed for this preceding label, and the prefixes of
@@ -46,7 +44,7 @@ class TransitionRules(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, constraints: Any, classes: npt.NDArray[Any]) -> TransitionRules:
+    def of(cls, constraints: Any, classes: Array) -> TransitionRules:
         """Return the rules of the parameter ``transition_constraints``.
 
         Raises
@@ -104,10 +102,10 @@ class TransitionRules(NamedTuple):
 
     def check(
         self,
-        labels: Index,
-        starts: Index,
-        classes: npt.NDArray[Any],
-        numbers: Index,
+        labels: Indices,
+        starts: Indices,
+        classes: Array,
+        numbers: Indices,
     ) -> None:
         """Raise ValueError if the labels of a sequence violate the rules.
 
@@ -117,7 +115,7 @@ class TransitionRules(NamedTuple):
         starts : ndarray of shape (n + 1,)
         classes : ndarray of shape (k,)
         numbers : ndarray of shape (n,)
-            Index of each sequence in the user's data, for the message.
+            Indices of each sequence in the user's data, for the message.
         """
         if self.allowed.all() and self.ends.all():
             return
@@ -142,7 +140,7 @@ class TransitionRules(NamedTuple):
         raise ValueError(f"Sequence {numbers[i]} {what}, which {self.name} forbids.")
 
 
-def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask]:
+def _scheme(name: str, classes: Array) -> tuple[Mask, Mask]:
     """Return a chunk scheme's allowed transitions, and first and last labels.
 
     A label is "O", a prefix alone, or a prefix with "-" and the type of the chunk.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array
 from .._estimators.tables import by_size, data_frame
 from .model import ChainModel
 from .pairs import Pairs
@@ -60,7 +60,7 @@ class StateFeatures(Mapping[tuple[Any, Any], float]):
     def __len__(self) -> int:
         return int(np.count_nonzero(self._w))
 
-    def columns(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    def columns(self) -> tuple[Array, Array, Array]:
         """Return attributes, labels and weights, in the order of iteration."""
         used = np.flatnonzero(self._w)
         names = np.array(self._names, dtype=object)[self._pairs.features[used]]
@@ -143,7 +143,7 @@ class WeightsByName(ChainModel):
         return data_frame(by_size(columns, weights), "transition_table")
 
     @property
-    def attributes_(self) -> npt.NDArray[Any]:
+    def attributes_(self) -> Array:
         """Names of the attributes."""
         self._check_has_model("attributes_")
         if self._columns is None:

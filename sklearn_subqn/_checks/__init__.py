@@ -41,6 +41,7 @@ from .sparse_matrices import (
     is_plain,
 )
 from .weights import (
+    Weighed,
     as_sample_weights,
     check_class_weight,
     check_sample_weight,
@@ -50,11 +51,11 @@ from .weights import (
     non_negative_weights,
     row_weights,
     total_of,
-    weights_of_classes,
 )
 
 __all__ = [
     "AUTO",
+    "Weighed",
     "as_numpy",
     "as_sample_weights",
     "canonical_csr",
@@ -95,5 +96,4 @@ __all__ = [
     "row_weights",
     "total_of",
     "warn_of_unused",
-    "weights_of_classes",
 ]

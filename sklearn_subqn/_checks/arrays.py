@@ -7,11 +7,11 @@ import os
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 
 from .._core import lapack
+from .._core.arrays import Floats
 from .._core.names import Axis, by_name, in_order
 from .text import has_times
 
@@ -78,7 +78,7 @@ def check_no_file(
     )
 
 
-def check_targets(y: Any) -> npt.NDArray[np.float64]:
+def check_targets(y: Any) -> Floats:
     """Return targets as a new array of finite float64.
 
     Objects that are numbers are converted.
@@ -115,7 +115,7 @@ def check_no_times(values: Any, name: str = "y") -> None:
         )
 
 
-def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
+def check_offset(offset: Any, n: int) -> Floats:
     """Return offsets of shape (n,), from one number or one for each sample.
 
     Raises
@@ -139,7 +139,7 @@ def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
     return offsets
 
 
-def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
+def check_label_cost(label_cost: Any, labels: Axis) -> Floats:
     """Return the cost of predicting the second label of a pair instead of the first.
 
     ``None`` means cost one for every two different labels.
@@ -158,9 +158,7 @@ def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
     return costs
 
 
-def check_rescaling(
-    rescaling: Any, costs: npt.NDArray[np.float64], labels: Axis
-) -> str | npt.NDArray[np.float64]:
+def check_rescaling(rescaling: Any, costs: Floats, labels: Axis) -> str | Floats:
     """Return the scaling of margins with label costs: its name or a matrix of rates.
 
     Raises
@@ -182,9 +180,7 @@ def check_rescaling(
     return rates
 
 
-def _checked_costs(
-    name: str, values: Any, rows: Axis, columns: Axis
-) -> npt.NDArray[np.float64]:
+def _checked_costs(name: str, values: Any, rows: Axis, columns: Axis) -> Floats:
     shape = len(rows.labels), len(columns.labels)
     costs = check_matrix(name, by_name(name, values, rows, columns), shape)
     if np.any(costs < 0.0):
@@ -194,9 +190,7 @@ def _checked_costs(
     return costs
 
 
-def check_matrix(
-    name: str, values: Any, shape: tuple[int, ...]
-) -> npt.NDArray[np.float64]:
+def check_matrix(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
     """Return a parameter of finite numbers as a new array with the given shape.
 
     Raises
@@ -216,7 +210,7 @@ def check_matrix(
     return np.array(matrix, order="C")
 
 
-def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+def _real_numbers(name: str, values: Any) -> Floats:
     """Return an array-like as a new array in float64.
 
     Raises
@@ -234,9 +228,7 @@ def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
         raise type(error)(f"{name} must be an array of numbers: {error}") from error
 
 
-def check_start(
-    name: str, values: Any, shape: tuple[int, ...], axis: Axis
-) -> npt.NDArray[np.float64]:
+def check_start(name: str, values: Any, shape: tuple[int, ...], axis: Axis) -> Floats:
     """Return initial coefficients or intercepts, with the shape of the attribute.
 
     If that shape has one row, the row itself is accepted, and a number for an array of
@@ -263,7 +255,7 @@ def check_start(
     return array.reshape(shape)
 
 
-def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
+def check_label_margins(label_cost: Any, labels: Axis) -> Floats:
     """Return margins of irrelevant and of relevant labels, or costs of pairs of labels.
 
     Margins have shape (2, n_labels), costs of pairs (n_labels, n_labels); for two
@@ -294,7 +286,7 @@ def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64
 
 def check_metric(
     name: str, matrix: Any, n: int, axis: Axis, *, definite: bool
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return a symmetric matrix of shape (n, n), whose two axes have the same names.
 
     Raises

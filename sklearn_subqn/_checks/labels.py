@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Indices
 from .arrays import as_numpy, check_unmasked
 
 
@@ -72,7 +72,7 @@ def exact_names(values: Any) -> Any:
 
 def names_of_rows(
     name: str, values: Any, n: int, instead: str = ""
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+) -> tuple[Array, Indices]:
     """Return the sorted distinct names of rows, and the position of each row's name.
 
     Parameters
@@ -143,7 +143,7 @@ def exact_labels(name: str, values: Any) -> Any:
     )
 
 
-def check_classes(classes: Any) -> npt.NDArray[Any]:
+def check_classes(classes: Any) -> Array:
     """Return the sorted labels that a stream may contain.
 
     Raises

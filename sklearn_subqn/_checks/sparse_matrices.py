@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from .._core.arrays import Array
 from .._core.names import listed
 from .arrays import LARGEST_VALUE, check_unmasked
 from .weights import NUMERIC
@@ -252,7 +252,7 @@ def _fault_of_dok(X: Any) -> str | None:
     return None
 
 
-def _can_hold(X: Any, values: npt.NDArray[Any]) -> bool:
+def _can_hold(X: Any, values: Array) -> bool:
     """Return whether the dtype of X can hold the values."""
     kind = values.dtype.kind
     return kind in NUMERIC and (kind != "c" or X.dtype.kind == "c")

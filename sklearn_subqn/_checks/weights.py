@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._core.arrays import Array, Floats
 from .arrays import as_numpy, check_no_times, check_unmasked
 
 #: Kinds of numeric dtypes: bool, integers, floats, complex. scikit-learn's check
@@ -18,48 +18,44 @@ from .arrays import as_numpy, check_no_times, check_unmasked
 NUMERIC = "biufc"
 
 
+class Weighed(NamedTuple):
+    """Weights of rows with classes.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_samples,)
+        Weights that sum to one. A row of weight zero has no effect.
+    classes : ndarray
+        Sorted classes of the rows with positive weight.
+    own : ndarray of shape (n_samples,)
+        Weights times the factors of classes, as they are given.
+    total : float
+        Sum of ``own``, infinite beyond the range of numbers.
+    """
+
+    shares: Floats
+    classes: Array
+    own: Floats
+    total: float
+
+
 def check_weights(
     sample_weight: Any,
-    X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     class_weight: Any,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes with positive weight; check labels.
-
-    Parameters and errors are as in ``weights_of_classes``, with a matrix X of n_samples
-    rows.
-    """
-    classes = distinct_classes(y)
-    return weights_of_classes(sample_weight, X.shape[0], y, classes, class_weight)
-
-
-def weights_of_classes(
-    sample_weight: Any,
-    n: int,
-    y: npt.NDArray[Any],
-    classes: npt.NDArray[Any],
-    class_weight: Any,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes with positive weight.
+    classes: Array | None = None,
+) -> Weighed:
+    """Return the weights of rows and the classes with positive weight.
 
     Parameters
     ----------
     sample_weight : None, number or array-like of shape (n_samples,)
-    n : int
-        Number of samples.
     y : ndarray of shape (n_samples,)
-    classes : ndarray
-        The sorted distinct labels.
     class_weight : None, "balanced" or dict
         As in scikit-learn; multiplies ``sample_weight``. A row of weight 2 counts as
         two rows when classes are balanced.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_samples,)
-        Weights that sum to one. A row of weight zero has no effect.
-    classes : ndarray
-        Sorted classes of the rows with positive weight.
+    classes : ndarray, optional
+        The sorted distinct labels, where they are known and checked.
 
     Raises
     ------
@@ -67,7 +63,9 @@ def weights_of_classes(
         If labels are no classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
-    weights = check_sample_weight(sample_weight, n)
+    classes = distinct_classes(y) if classes is None else classes
+    weights = check_sample_weight(sample_weight, len(y))
+    own = as_sample_weights(sample_weight, len(y))
     used = weights > 0.0
     if not used.all():
         classes = distinct(y[used])
@@ -78,20 +76,23 @@ def weights_of_classes(
         )
     if class_weight is not None:
         check_class_weight(class_weight)
-        per_class = class_factors(class_weight, classes, y, weights)
+        per_class = class_factors(class_weight, classes, y, own)
         if np.count_nonzero(per_class) < 2:
             raise ValueError(
                 "class_weight leaves fewer than 2 classes with positive weight: "
                 f"{class_weight!r}."
             )
-        per_class = per_class / per_class.max()
-        weights[used] *= per_class[np.searchsorted(classes, y[used])]
+        factors = per_class[np.searchsorted(classes, y[used])]
+        weights[used] *= factors / per_class.max()
         weights /= weights.sum()
+        with np.errstate(over="ignore"):
+            own[used] *= factors
         classes = classes[per_class > 0.0]
-    return weights, classes
+    with np.errstate(over="ignore"):
+        return Weighed(weights, classes, own, float(own.sum()))
 
 
-def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def check_sample_weight(sample_weight: Any, n: int) -> Floats:
     """Return row weights of shape (n,) that sum to one.
 
     Raises
@@ -112,7 +113,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     return weights
 
 
-def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def non_negative_weights(sample_weight: Any, n: int) -> Floats:
     """Return ``sample_weight`` as a new array of shape (n,), not normalized.
 
     Raises
@@ -135,7 +136,7 @@ def total_of(sample_weight: Any, n: int) -> float:
     return float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
 
 
-def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def as_sample_weights(sample_weight: Any, n: int) -> Floats:
     """Return ``sample_weight`` as a new array of shape (n,)."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
@@ -181,10 +182,10 @@ def check_class_weight(class_weight: Any) -> None:
 
 def class_factors(
     class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    sample_weight: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+    classes: Array,
+    y: Array,
+    sample_weight: Floats,
+) -> Floats:
     """Return the factor of each class on the weights of its rows, of shape (k,).
 
     Parameters
@@ -200,7 +201,7 @@ def class_factors(
     used = sample_weight > 0.0
     labels = y[used]
     found = distinct(labels)
-    factors: npt.NDArray[np.float64] = compute_class_weight(
+    factors: Floats = compute_class_weight(
         class_weight, classes=found, y=labels, sample_weight=sample_weight[used]
     )
     return factors[np.isin(found, classes)]
@@ -208,10 +209,10 @@ def class_factors(
 
 def row_weights(
     class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
+    classes: Array,
+    y: Array,
     sample_weight: Any,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return row weights times the factors of their classes, not normalized.
 
     Parameters
@@ -231,7 +232,7 @@ def row_weights(
     )
 
 
-def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def distinct_classes(y: Array) -> Array:
     """Return the sorted classes of labels; raise ValueError for continuous labels."""
     if y.dtype.kind not in NUMERIC:
         check_classification_targets(y)
@@ -244,7 +245,7 @@ def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
-def distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def distinct(y: Array) -> Array:
     """Return the sorted distinct entries, without sorting if only two numbers occur."""
     if y.dtype.kind in NUMERIC:
         low, high = y.min(), y.max()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _check_method_params
 
+from .._core.arrays import Array, Floats, Mask
+from .._search.scoring import with_classes
 from .._search.search_report import FoldReport
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats
 
 
 class LogisticPath(NamedTuple):
@@ -22,7 +21,7 @@ class LogisticPath(NamedTuple):
     scores: Floats
     n_iters: npt.NDArray[np.int32]
     gaps: Floats
-    proven: npt.NDArray[np.bool_]
+    proven: Mask
 
 
 def fold_path(
@@ -30,9 +29,9 @@ def fold_path(
     Cs: Floats,
     scorer: Any,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     scored: Floats | None,
     of_score: dict[str, Any],
     train: Any,
@@ -49,7 +48,7 @@ def fold_path(
         test = np.arange(len(y))[test]
         test = test[scored[test] > 0.0]
     keywords = _check_method_params(X, of_score, indices=test)
-    scorer = knowing(scorer, classes)
+    scorer = with_classes(scorer, classes)
     model = estimator._with(l1_ratio)
     free = bool(np.isinf(Cs).all())
     data = X[train], y[train], weights[train], classes
@@ -84,19 +83,6 @@ def fold_path(
         np.array(gaps),
         np.array(proven),
     )
-
-
-def knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer for data in which some classes may be absent."""
-    score = getattr(scorer, "_score_func", None)
-    if score is None or "labels" not in (known := signature(score).parameters):
-        return scorer
-    given = {"labels": classes}
-    if len(classes) == 2 and "pos_label" in known:
-        given["pos_label"] = classes[1]
-    knowing = copy.copy(scorer)
-    knowing._kwargs = given | scorer._kwargs
-    return knowing
 
 
 def note(l1_ratio: float) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
 from .._core.rounding import TINY, running_rounding
 from .._problems.reading import NO_PENALTY, Reading, Run
-from .._solving.solution import Floats, Settings, Solution
+from .._solving.solution import Settings, Solution
 
 
 @dataclass
@@ -48,9 +49,12 @@ class SumAndSquares(Reading):
     ----------
     total : float
         Sum of the row weights.
+    level
+        See ``Reading``.
     """
 
     total: float
+    level: float = 0.0
 
     def strength(self, index: int, alpha: float) -> float:
         return 2.0 * alpha / self.total
@@ -93,6 +97,8 @@ class NoPenalty(Reading):
         Sum of the row weights of each problem, for sums of losses.
     constant : float
         Constant that is added to objectives.
+    units, level
+        See ``Reading``.
     """
 
     has_free = True
@@ -100,6 +106,8 @@ class NoPenalty(Reading):
     bend: float = 1.0
     totals: list[float] | None = None
     constant: float = 0.0
+    units: Floats | None = None
+    level: float = 0.0
 
     def strength(self, index: int, alpha: float) -> float:
         return NO_PENALTY * self.bend
@@ -134,8 +142,8 @@ def _moved(solution: Solution, shift: float, bounds: list[float]) -> Solution:
 
 def without_penalty(
     X: Any, weights: Floats, fit_intercept: bool, **reading: Any
-) -> dict[str, Any]:
-    """Return the arguments for problems without a penalty, except their data.
+) -> NoPenalty:
+    """Return how problems without a penalty are read, by the sizes of their features.
 
     Parameters
     ----------
@@ -146,8 +154,7 @@ def without_penalty(
     **reading
         As of ``NoPenalty``.
     """
-    units = _units(X, weights, centered=fit_intercept)
-    return {"reading": NoPenalty(**reading), "units": units}
+    return NoPenalty(units=_units(X, weights, centered=fit_intercept), **reading)
 
 
 def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:

@@ -13,7 +13,6 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-import numpy.typing as npt
 from sklearn.utils._param_validation import (
     make_constraint,
     validate_parameter_constraints,
@@ -26,13 +25,13 @@ from .._checks.callers import user_level
 from .._checks.parameters import once
 from .._checks.signatures import parameters_of
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats
 from .._core.solvers import SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
 from .._estimators.export import coef_table, to_sklearn
 from .._estimators.linear_estimator import LinearEstimator
 from .._estimators.regressor import ScoringRegressor
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Floats
 
 # Warnings so far, by place: Python's own record is lost when filters change.
 _warned: set[tuple[str, int, str]] = set()
@@ -51,8 +50,6 @@ class DropIn(LinearEstimator):
 
     # Defaults for estimators whose original lacks these parameters.
     solver: str = "auto"
-    tol: float
-    max_iter: int
     n_jobs: int | None = None
     verbose: int = 0
     warm_start: bool = False
@@ -108,7 +105,7 @@ class DropIn(LinearEstimator):
                 warn(f"{name}={getattr(self, name)!r} has no effect: {reason}")
 
     def _strength(self, *data: Any) -> float:
-        return float(self.alpha)
+        return float(self.C if hasattr(self, "C") else self.alpha)
 
     def _is_set(self, name: str) -> bool:
         """Whether a parameter differs from its default."""
@@ -164,14 +161,14 @@ class DropInRegressor(ScoringRegressor, DropIn):
     """Base of regressors with the parameters of a regressor of scikit-learn."""
 
     fit_intercept: bool
-    coef_: npt.NDArray[Any]
+    coef_: Array
     intercept_: Any
 
     to_sklearn = to_sklearn
     coef_table = coef_table
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return predictions.
 
         Parameters

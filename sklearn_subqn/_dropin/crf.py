@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains.estimator import LinearChainCRF
 from .._chains.reading import of_sequences
 from .._checks import check_no_file, check_number, check_option
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array
 from .._core.solvers import History
 from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import Estimator, forget
@@ -66,6 +67,7 @@ class TrainingLog(NamedTuple):
         return self.iterations[-1]
 
 
+@dataclass(eq=False, repr=False)
 class CRF(Estimator):
     """Linear-chain conditional random field with sklearn-crfsuite's parameters.
 
@@ -171,69 +173,36 @@ class CRF(Estimator):
     True
     """
 
-    __module__ = "sklearn_subqn.crf"
-
     _without_effect: ClassVar[dict[str, str]] = _WITHOUT_EFFECT
 
-    def __init__(
-        self,
-        algorithm: str | None = None,
-        min_freq: float | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        c1: float | None = None,
-        c2: float | None = None,
-        max_iterations: int | None = None,
-        num_memories: int | None = None,
-        epsilon: float | None = None,
-        period: int | None = None,
-        delta: float | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: int | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        verbose: bool = False,
-        model_filename: str | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: Any = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.num_memories = num_memories
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
+    algorithm: str | None = None
+    min_freq: float | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
+    max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: Any = None
 
     @unchanged_on_failure
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
@@ -289,7 +258,7 @@ class CRF(Estimator):
                 print(f"CRF: accuracy {self.dev_score_:.4f} on X_dev")
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable labeling of each sequence.
 
         Parameters
@@ -319,7 +288,7 @@ class CRF(Estimator):
         """
         return self._fitted().predict_single(xseq)
 
-    def predict_marginals(self, X: Any) -> npt.NDArray[Any]:
+    def predict_marginals(self, X: Any) -> Array:
         """Return the probabilities of the labels of each token.
 
         Parameters

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.losses import DualLoss, ScaledHuber
 from .._core.rounding import EPS, ROUNDED_32
 from .._problems import LinearProblems
-from .._solving.solution import Floats
+from .._problems.reading import Reading
 from ._reading import SumAndSquares, without_penalty
 from ._shared import DropInRegressor
 
@@ -27,6 +29,7 @@ class _Problem(LinearProblems):
         return {**super().attributes(), "scale_": scale, "outliers_": outliers}
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class HuberRegressor(DropInRegressor):
     """Huber regression with a fitted scale and scikit-learn's parameters.
 
@@ -116,9 +119,7 @@ class HuberRegressor(DropInRegressor):
     True
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "HuberRegressor")
+    _original = "sklearn.linear_model", "HuberRegressor"
 
     _instead_of: ClassVar[dict[str, str]] = {
         "C": " Its strength of regularization is alpha, against the sum of the losses."
@@ -126,22 +127,12 @@ class HuberRegressor(DropInRegressor):
 
     loss = "huber"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.35,
-        max_iter: int = 100,
-        alpha: float = 0.0001,
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        tol: float = 1e-05,
-    ) -> None:
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.tol = tol
+    epsilon: float = 1.35
+    max_iter: int = 100
+    alpha: float = 0.0001
+    warm_start: bool = False
+    fit_intercept: bool = True
+    tol: float = 1e-05
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         model = self._linear_model()
@@ -160,10 +151,10 @@ class HuberRegressor(DropInRegressor):
         if X.dtype == np.float32:
             negligible = max(negligible, ROUNDED_32 * spread)
         loss = DualLoss(ScaledHuber(float(self.epsilon), least, negligible))
-        given: Any = {"reading": SumAndSquares(total)}
+        reading: Reading = SumAndSquares(total, level)
         if not self.alpha:
             bend = 2.0 / max(spread, least)
-            reading = {"bend": bend, "totals": [total]}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
+            given = {"bend": bend, "totals": [total], "level": level}
+            reading = without_penalty(X, weights, model.fit_intercept, **given)
         data = model, X, [y], loss, weights
-        return _Problem(*data, single=True, level=level, **given)
+        return _Problem(*data, single=True, reading=reading)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .._checks import check_weights, row_weights
-from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from .._problems import LinearProblems, codes, signs
-from .._solving.solution import Floats
+from .._checks import check_weights
+from .._core.arrays import Array, Floats
+from .._problems import LinearProblems
+from .._problems.reading import Reading
 from ..logistic import BaseL1Logistic
 from ._reading import SumOfLosses, without_penalty
 from ._shared import DropIn, warn
@@ -25,7 +25,6 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         "intercept_scaling": "the intercept is not penalized.",
     }
     _weaker = "increase C or decrease tol"
-    _solvers = DropIn._solvers
 
     # ``penalty`` is a parameter in this class, and a property in its base class.
     penalty: Any = None
@@ -45,30 +44,24 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     def _problems_of(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
         *,
         free: bool,
     ) -> LinearProblems:
         """Return the problem of rows whose weights need not be normalized."""
-        model, total = self._linear_model(), float(weights.sum())
+        total = float(weights.sum())
         weights = weights / total
-        given: Any = {"reading": SumOfLosses([total])}
+        reading: Reading = SumOfLosses([total])
         if free:
             # The second derivative of ln(1 + exp(-z)) at zero is 1/4.
-            reading: Any = {"bend": 0.25, "totals": [total]}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
-        given["known"] = {"classes_": classes}
-        if len(classes) == 2:
-            targets = signs(y, classes)
-            loss = BINARY_LOSSES["log_loss"]
-            return LinearProblems(model, X, targets, loss, weights, **given)
-        given["n_scores"] = len(classes)
-        labels: Any = [codes(y, classes)]
-        return LinearProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
+            given: Any = {"bend": 0.25, "totals": [total]}
+            reading = without_penalty(X, weights, self.fit_intercept, **given)
+        return self._problems(X, y, weights, classes, reading)
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegression(BaseLogistic):
     """Logistic regression with scikit-learn's parameters.
 
@@ -165,45 +158,23 @@ class LogisticRegression(BaseLogistic):
     0.92
     """
 
-    __module__ = "sklearn_subqn.linear_model"
+    _original = "sklearn.linear_model", "LogisticRegression"
 
-    _original: ClassVar[tuple[str, str]] = (
-        "sklearn.linear_model",
-        "LogisticRegression",
-    )
-
-    def __init__(
-        self,
-        penalty: Any = "deprecated",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio  # type: ignore[assignment]
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    penalty: Any = "deprecated"
+    _: KW_ONLY
+    C: float = 1.0
+    l1_ratio: float | None = 0.0  # type: ignore[assignment]
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "lbfgs"
+    max_iter: int = 100
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -217,9 +188,6 @@ class LogisticRegression(BaseLogistic):
         if self.penalty is None and self._is_set("C") and np.inf != self.C:
             warn(f"C={self.C!r} has no effect with penalty=None.")
 
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
-
     def _l1_share(self) -> float:
         return 0.0 if self._is_free else self._l1_ratio_of(self.l1_ratio)
 
@@ -230,8 +198,7 @@ class LogisticRegression(BaseLogistic):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        _, classes = check_weights(sample_weight, X, y, self.class_weight)
-        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        _, classes, weights, _ = check_weights(sample_weight, y, self.class_weight)
         return self._problems_of(X, y, weights, classes, free=self._is_free)
 
     def _store(self, problems: Any, solutions: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._checks import as_numpy, check_number, check_weights, exact_labels, row_weights
+from .._checks import as_numpy, check_number, check_weights, exact_labels
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Floats
 from .._core.names import check_same_rows
 from .._estimators.estimator import FOUND, forget
 from .._search.scoring import refuses_weights
@@ -26,11 +28,11 @@ from .._search.search_report import SearchReport
 from .._search.warm_paths import warn_of_folds
 from .._solving.callbacks import FitTask, with_callbacks
 from .._solving.process import n_threads
-from .._solving.solution import Floats
 from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic, LogisticRegression
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LogisticRegressionCV(BaseLogistic):
     """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
 
@@ -132,54 +134,28 @@ class LogisticRegressionCV(BaseLogistic):
     True
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = (
-        "sklearn.linear_model",
-        "LogisticRegressionCV",
-    )
+    _original = "sklearn.linear_model", "LogisticRegressionCV"
 
     # The splitter uses groups, ``fit`` does not.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
-    def __init__(
-        self,
-        *,
-        Cs: Any = 10,
-        l1_ratios: Any = "warn",
-        fit_intercept: bool = True,
-        cv: Any = None,
-        dual: bool = False,
-        penalty: Any = "deprecated",
-        scoring: Any = "warn",
-        solver: str = "lbfgs",
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        refit: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-        use_legacy_attributes: Any = "warn",
-    ) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.dual = dual
-        self.penalty = penalty
-        self.scoring = scoring
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.refit = refit
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.use_legacy_attributes = use_legacy_attributes
+    Cs: Any = 10
+    l1_ratios: Any = "warn"
+    fit_intercept: bool = True
+    cv: Any = None
+    dual: bool = False
+    penalty: Any = "deprecated"
+    scoring: Any = "warn"
+    solver: str = "lbfgs"
+    tol: float = 1e-4
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    refit: bool = True
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+    use_legacy_attributes: Any = "warn"
 
     @unchanged_on_failure
     @with_callbacks
@@ -229,8 +205,7 @@ class LogisticRegressionCV(BaseLogistic):
         check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
-        _, classes = check_weights(sample_weight, X, y, self.class_weight)
-        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        _, classes, weights, _ = check_weights(sample_weight, y, self.class_weight)
         self.Cs_ = self._grid()
         ratios = [None] if self._has_no_ratios else list(self.l1_ratios)
         self._ratios = [self._l1_ratio_of(ratio) for ratio in ratios]
@@ -358,9 +333,6 @@ class LogisticRegressionCV(BaseLogistic):
         if scoring is None or scoring == "warn":
             scoring = "accuracy"
         return check_scoring(self, scoring=scoring)
-
-    def _strength(self, *data: Any) -> float:
-        return self._C
 
     def _l1_share(self) -> float:
         return self._l1_ratio

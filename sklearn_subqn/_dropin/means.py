@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats
 from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
 from .._estimators.regression_losses import check_domain, loss_of
 from .._problems import LinearProblems
-from .._solving.solution import Floats
+from .._problems.reading import Reading
 from ._reading import LessConstant, without_penalty
 from ._shared import DropInRegressor
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class MeanRegressor(DropInRegressor):
     """Base of regressors that minimize a Tweedie deviance."""
-
-    __module__ = "sklearn_subqn.linear_model"
 
     _without_effect: ClassVar[dict[str, str]] = {
         "solver": "the method is chosen by the data."
     }
 
-    loss: str
+    alpha: float = 1.0
+    fit_intercept: bool = True
+    solver: str = "lbfgs"
+    max_iter: int = 100
+    tol: float = 1e-4
+    warm_start: bool = False
+    verbose: int = 0
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return expected targets.
 
         Parameters
@@ -53,12 +59,13 @@ class MeanRegressor(DropInRegressor):
         loss = loss_of(self)
         # Half the deviance is zero at its least.
         constant = loss.oracle.conjugate(np.zeros_like(y), y, weights)
-        given: Any = {"reading": LessConstant(constant)}
+        reading: Reading = LessConstant(constant)
         if not self.alpha:
             curvature = 1.0 if power is None else float(weights @ y) ** (2.0 - power)
-            reading = {"bend": curvature or 1.0, "constant": constant}
-            given = without_penalty(X, weights, model.fit_intercept, **reading)
-        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
+            given = {"bend": curvature or 1.0, "constant": constant}
+            reading = without_penalty(X, weights, model.fit_intercept, **given)
+        data = model, X, [y], loss, weights
+        return LinearProblems(*data, single=True, reading=reading)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,30 +147,9 @@ class PoissonRegressor(MeanRegressor):
     array([ 0.6, -0.5])
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "PoissonRegressor")
+    _original = "sklearn.linear_model", "PoissonRegressor"
 
     loss = "poisson"
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
 
 
 class GammaRegressor(MeanRegressor):
@@ -240,32 +226,12 @@ class GammaRegressor(MeanRegressor):
     array([ 0.5, -0.5])
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "GammaRegressor")
+    _original = "sklearn.linear_model", "GammaRegressor"
 
     loss = "gamma"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
 
-
+@dataclass(eq=False, kw_only=True, repr=False)
 class TweedieRegressor(MeanRegressor):
     """Tweedie regression with scikit-learn's parameters.
 
@@ -277,18 +243,10 @@ class TweedieRegressor(MeanRegressor):
 
     Parameters
     ----------
-    power : float, default=0.0
-        Variances are proportional to this power of the mean: 0 for normal, 1 for
-        Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
-        often zero. Other powers have non-convex objectives and raise an error.
     alpha : float, default=1.0
         Strength of the penalty relative to the mean loss, non-negative.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
-    link : {"auto", "identity", "log"}, default="auto"
-        Predictions are ``f(x)`` with "identity", which needs ``power=0``, and
-        ``exp(f(x))`` with "log", which needs another power; "auto" selects the link by
-        the power.
     solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
         Without effect: the method is chosen by the data.
     max_iter : int, default=100
@@ -302,6 +260,14 @@ class TweedieRegressor(MeanRegressor):
     verbose : int, default=0
         Print progress at some iterations if 1, at every iteration if larger, with the
         objective that ``tol`` uses.
+    power : float, default=0.0
+        Variances are proportional to this power of the mean: 0 for normal, 1 for
+        Poisson and 2 for gamma distributions, between 1 and 2 for amounts that are
+        often zero. Other powers have non-convex objectives and raise an error.
+    link : {"auto", "identity", "log"}, default="auto"
+        Predictions are ``f(x)`` with "identity", which needs ``power=0``, and
+        ``exp(f(x))`` with "log", which needs another power; "auto" selects the link by
+        the power.
 
     Attributes
     ----------
@@ -348,35 +314,13 @@ class TweedieRegressor(MeanRegressor):
     array([ 0.5, -0.5])
     """
 
-    __module__ = "sklearn_subqn.linear_model"
+    _original = "sklearn.linear_model", "TweedieRegressor"
 
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "TweedieRegressor")
-
-    def __init__(
-        self,
-        *,
-        power: float = 0.0,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        link: str = "auto",
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.power = power
-        self.link = link
+    power: float = 0.0
+    link: str = "auto"
 
     @property
-    def loss(self) -> str:  # type: ignore[override]
+    def loss(self) -> str:
         """Name of the loss for the power."""
         names = {0.0: "squared_error", 1.0: "poisson", 2.0: "gamma"}
         return names.get(self.power, "tweedie")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_n_jobs, check_number, check_option
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats
 from .._estimators.estimator import forget
 from .._problems import LinearProblems, Problems
 from .._problems.reading import Times
@@ -17,7 +17,7 @@ from .._ranking.base_ranker import BaseRanker
 from .._ranking.held_out import HeldOutMeasures
 from .._ranking.queries import Queries
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Solution
 from ._of_lightgbm import (
     OF_TREES,
     ReportedMeasures,
@@ -147,8 +147,6 @@ class Ranker(BaseRanker):
     >>> round(ranker.score(X, y, group=[10] * 6), 3)
     1.0
     """
-
-    __module__ = "sklearn_subqn.ranking"
 
     # Fixed values of parameters of the base class.
     loss = "pairwise-linear-log"
@@ -372,7 +370,7 @@ class Ranker(BaseRanker):
         pred_contrib: bool = False,
         validate_features: bool = False,
         **kwargs: Any,
-    ) -> npt.NDArray[Any]:
+    ) -> Array:
         """Return the scores by which the rows of a query are to be ranked.
 
         Parameters
@@ -425,7 +423,7 @@ class Ranker(BaseRanker):
         )
 
     @property
-    def feature_importances_(self) -> npt.NDArray[Any]:
+    def feature_importances_(self) -> Array:
         """Absolute values of the coefficients."""
         if not hasattr(self, "coef_"):
             raise AttributeError("This Ranker is not fitted yet.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._core.arrays import Floats
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._features.strength import target_deviation
 from .._problems import LinearProblems
-from .._solving.solution import Floats
 from ._reading import without_penalty
 from ._shared import DropInRegressor
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class QuantileRegressor(DropInRegressor):
     """Quantile regression with scikit-learn's parameters.
 
@@ -84,9 +86,7 @@ class QuantileRegressor(DropInRegressor):
     0.9
     """
 
-    __module__ = "sklearn_subqn.linear_model"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "QuantileRegressor")
+    _original = "sklearn.linear_model", "QuantileRegressor"
     _without_effect: ClassVar[dict[str, str]] = {
         "solver": "the problem is not solved as a linear program.",
         "solver_options": "the problem is not solved as a linear program.",
@@ -97,28 +97,20 @@ class QuantileRegressor(DropInRegressor):
     tol = 1e-6
     max_iter = 1000
 
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        solver: str = "highs",
-        solver_options: Any = None,
-    ) -> None:
-        self.quantile = quantile
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.solver_options = solver_options
+    quantile: float = 0.5
+    alpha: float = 1.0
+    fit_intercept: bool = True
+    solver: str = "highs"
+    solver_options: Any = None
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         return ElasticNet(n_coef) if self.alpha else L2(n_coef)
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
-        model, given = self._linear_model(), dict[str, Any]()
+        model, reading = self._linear_model(), None
         if not self.alpha:
             bend = 1.0 / target_deviation(y, weights)
-            given = without_penalty(X, weights, model.fit_intercept, bend=bend)
-        return LinearProblems(model, X, [y], loss, weights, single=True, **given)
+            reading = without_penalty(X, weights, model.fit_intercept, bend=bend)
+        data = model, X, [y], loss, weights
+        return LinearProblems(*data, single=True, reading=reading)

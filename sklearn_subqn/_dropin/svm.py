@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import (
+    Weighed,
     as_sample_weights,
     check_number,
     check_weights,
     class_factors,
-    row_weights,
 )
+from .._core.arrays import Array, Floats
 from .._core.losses import BINARY_LOSSES, DualLoss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._estimators.classifier import LinearClassifier
 from .._estimators.sparse_coefficients import densify, sparsify
-from .._problems import Contrasts, LinearProblems, codes, signs
-from .._solving.solution import Floats
+from .._problems import LinearProblems, class_problems, joint_classes
 from ._reading import SumOfLosses
 from ._shared import DropIn, DropInRegressor, warn
 
@@ -29,6 +29,7 @@ _WITHOUT_EFFECT = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with scikit-learn's parameters.
 
@@ -117,43 +118,26 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     0.95
     """
 
-    __module__ = "sklearn_subqn.svm"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")
+    _original = "sklearn.svm", "LinearSVC"
 
     sparsify = sparsify
     densify = densify
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -163,9 +147,6 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
                 "multi_class='crammer_singer', whose penalty is L2."
             )
 
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
-
     def _regularizer(self, n_coef: int) -> Regularizer:
         if self.penalty == "l1" and self.multi_class == "ovr":
             return ElasticNet(n_coef)
@@ -173,28 +154,24 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
         X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        known = {"classes_": classes}
+        weighed = check_weights(sample_weight, y, self.class_weight)
+        weights, classes, *_ = weighed
+        data = self._linear_model(), X, y
         if self.multi_class == "crammer_singer":
-            total = row_weights(self.class_weight, classes, y, sample_weight).sum()
             loss = DualLoss(Simplex(1.0 - np.eye(len(classes))))
-            data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
-            given: Any = {"reading": SumOfLosses([total]), "known": known}
-            if len(classes) == 2:
-                given["scores"] = Contrasts(2, base=0)
-            return LinearProblems(*data, n_scores=len(classes), **given)
-        by_class = self._row_weights(y, sample_weight, classes)
+            reading = SumOfLosses([weighed.total])
+            return joint_classes(*data, loss, weights, classes, reading=reading)
+        by_class = self._row_weights(y, sample_weight, weighed)
         totals = [float(each.sum()) for each in by_class]
         shares = [each / total for each, total in zip(by_class, totals, strict=True)]
         loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
-        data = self._linear_model(), X, signs(y, classes), loss, shares
-        return LinearProblems(*data, reading=reading, outputs=classes, known=known)
+        return class_problems(*data, loss, shares, classes, reading=reading)
 
     def _row_weights(
-        self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
+        self, y: Array, sample_weight: Any, weighed: Weighed
     ) -> list[Floats]:
         """Return the row weights for each problem."""
-        own = row_weights(self.class_weight, classes, y, sample_weight)
+        _, classes, own, _ = weighed
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
         weights = as_sample_weights(sample_weight, len(y)) * (own > 0.0)
@@ -203,6 +180,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LinearSVR(DropInRegressor):
     """Linear support vector regression with scikit-learn's parameters.
 
@@ -280,43 +258,24 @@ class LinearSVR(DropInRegressor):
     1.0
     """
 
-    __module__ = "sklearn_subqn.svm"
-
-    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVR")
+    _original = "sklearn.svm", "LinearSVR"
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: Any = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: Any = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("epsilon", self.epsilon, low=0.0)
-
-    def _strength(self, *data: Any) -> float:
-        return float(self.C)
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(epsilon=float(self.epsilon))[self.loss]

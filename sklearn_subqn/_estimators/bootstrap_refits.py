@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from .._checks import as_sample_weights, names_of_rows
+from .._core.arrays import Floats
 from .._inference import Covariance, Names, Spec, estimated, resampled
-from .._solving.solution import Floats
 from .error_options import ErrorOptions
 from .fitted_model import fitted_attributes, parameters_of
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_metric, check_option, check_parameters, warn_of_unused
+from .._core.arrays import Floats, Mask
 from .._core.names import Axis, features_axis
 from .._core.regularizers import (
     L2,
@@ -24,10 +24,8 @@ from .._core.regularizers import (
     SquaredNorm,
     elastic_net,
 )
-from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import coefficient_bounds, coefficient_constraints
 from .._features.groups import FeatureGroups, checked_groups
-from .._solving.solution import Floats, Progress
 from .estimator import loss_name
 from .export import coef_table, to_sklearn
 from .linear_estimator import LinearEstimator
@@ -50,8 +48,7 @@ GROUPS = ("group", "group_elasticnet", "sparse_group")
 class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = SOLVERS
-    _penalties: ClassVar[tuple[str, ...]] = PENALTIES
+    _penalties: ClassVar[tuple[str, ...]] = (*PENALTIES, *GROUPS)
 
     to_sklearn = to_sklearn
     coef_table = coef_table
@@ -65,7 +62,6 @@ class BundleEstimator(LinearEstimator):
     l1_ratio: float
     p: float
     penalty_matrix: Any
-    solver: str
     groups: Any = None
 
     # Which features are zeros and ones only, for groups of categories.
@@ -75,15 +71,6 @@ class BundleEstimator(LinearEstimator):
     positive: bool = False
     coef_bounds: Any = None
     coef_constraints: Any = None
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    warm_start: bool
-    memory: int
-    bundle_size: int | None
-    n_jobs: int | None
-    callback: Callable[[Progress], Any] | None
-    verbose: int
 
     def _check_parameters(self) -> None:
         check_option("penalty", self.penalty, self._penalties)
@@ -138,7 +125,7 @@ class BundleEstimator(LinearEstimator):
         labels = np.repeat(labels, n_coef // self.n_features_in_)
         return GroupPenalty(labels, l1, norm, square)
 
-    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+    def _free_features(self) -> Mask | None:
         if (groups := self._groups()) is None or getattr(self, "alpha", None) == 0.0:
             return super()._free_features()
         free = (groups.factors == 0.0)[groups.labels]

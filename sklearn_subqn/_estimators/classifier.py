@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
+    Weighed,
     as_numpy,
     check_weights,
     distinct_classes,
     exact_labels,
-    exact_names,
-    row_weights,
-    weights_of_classes,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats
 from .._core.names import check_same_rows
-from .._core.solvers import SOLVERS
 from .._features.strength import Rule, rule_of_labels
-from .._problems import LinearProblems, Problems
+from .._problems import Problems
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Progress
 from .block_methods import available_if, blockwise, scored
 from .estimator import forget, loss_name
 from .export import coef_table, to_sklearn
@@ -62,7 +57,7 @@ def has_plain_labels(labels: Any, estimator: Any) -> bool:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
+def predict_proba(self: Any, X: Any) -> Array:
     """Return the probabilities of the classes, for losses that provide them.
 
     Parameters
@@ -80,7 +75,7 @@ def predict_proba(self: Any, X: Any) -> npt.NDArray[Any]:
 
 @available_if(has_probabilities)
 @blockwise
-def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
+def predict_log_proba(self: Any, X: Any) -> Array:
     """Return the logarithms of the probabilities, for losses that provide them.
 
     Parameters
@@ -99,18 +94,9 @@ def predict_log_proba(self: Any, X: Any) -> npt.NDArray[Any]:
 class ScoringClassifier(ClassifierMixin, LinearEstimator):
     """Base of classifiers that predict by linear scores."""
 
-    tol: float
-    max_iter: int
-    fit_intercept: bool
-    memory: int
-    warm_start: bool
-    n_jobs: int | None
-    callback: Callable[[Progress], Any] | None
-    verbose: int
-
-    classes_: npt.NDArray[Any]
-    coef_: npt.NDArray[Any]
-    intercept_: npt.NDArray[Any]
+    classes_: Array
+    coef_: Array
+    intercept_: Array
 
     #: Losses whose scores determine probabilities.
     _losses_of_probabilities: ClassVar[tuple[str, ...]] = ("log_loss", "modified_huber")
@@ -119,7 +105,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
     coef_table = coef_table
 
     @blockwise
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Array:
         """Return the signed scores of samples.
 
         Parameters
@@ -136,7 +122,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the predicted class of each sample.
 
         Parameters
@@ -180,14 +166,14 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
                 return float(np.mean(predicted == labels))
         return float(super().score(X, labels, as_numpy(sample_weight)))
 
-    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _log_probabilities(self, scores: Array) -> Array:
         """Return log probabilities from raw scores."""
         if self._link() != "clipped":
             return log_probabilities(scores)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._probabilities(scores)))
 
-    def _probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _probabilities(self, scores: Array) -> Array:
         """Return probabilities from raw scores."""
         if self._link() != "clipped":
             return probabilities(scores)
@@ -205,7 +191,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         clips = getattr(self, "loss", "log_loss") == "modified_huber"
         return "clipped" if clips else "softmax"
 
-    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _softmax_scores(self, X: Any) -> Array:
         """Return the scores whose softmax are the probabilities."""
         return self._raw_scores(X)
 
@@ -269,28 +255,23 @@ class LinearClassifier(ScoringClassifier):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        self._choose_strength(X, y, weights, classes, sample_weight)
-        return self._problems(X, y, weights, classes)
+        weighed = check_weights(sample_weight, y, self.class_weight)
+        self._choose_strength(X, y, weighed)
+        return self._problems(X, y, weighed.shares, weighed.classes)
 
-    def _choose_strength(
-        self, X: Any, y: Any, weights: Any, classes: Any, sample_weight: Any
-    ) -> None:
+    def _choose_strength(self, X: Any, y: Any, weighed: Weighed) -> None:
         """Choose the strength on held-out rows, if ``alpha`` is automatic.
 
         This applies to losses that are sums over rows with one class each.
         """
-        self._choice = Choice()
+        self._choice, self._total = Choice(), weighed.total
         forget(self, "auto_scores_")
         if not isinstance(getattr(self, "alpha", None), str):
             return
         self.auto_scores_: list[tuple[float, bool, float]] = []
         if self._is_chosen():
-            each = row_weights(self.class_weight, classes, y, sample_weight)
-            with np.errstate(over="ignore"):
-                total = each.sum()
-            found = choose(self, X, y, weights, classes, float(total))
-            self._choice, self.auto_scores_ = found
+            rows = X, y, weighed.shares, weighed.classes
+            self._choice, self.auto_scores_ = choose(self, *rows, self._total)
 
     def _of_chosen(self) -> Any:
         if not isinstance(getattr(self, "alpha", None), str):
@@ -304,44 +285,24 @@ class LinearClassifier(ScoringClassifier):
         """Whether the strength of the penalty is chosen on held-out rows."""
         return True
 
-    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Any) -> Array | None:
         return distinct_classes(y)
 
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    def _shares(self, labels: Array, weights: Floats) -> tuple[Floats, Array]:
         """Return normalized row weights, with class weights, and the classes."""
-        n, class_weight = len(labels), getattr(self, "class_weight", None)
-        return weights_of_classes(weights, n, labels, labels, class_weight)
+        class_weight = getattr(self, "class_weight", None)
+        found = check_weights(weights, labels, class_weight, labels)
+        self._total = found.total
+        return found[:2]
 
-    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+    def _rule(self, target: Any, weights: Floats) -> Rule:
         return rule_of_labels(getattr(self, "loss", "log_loss"))
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         # Classifiers of several labels have no ``class_weight``.
         if getattr(self, "class_weight", None) is None:
             return super()._total_weight(problems, y, sample_weight)
-        classes = problems.attributes()["classes_"]
-        labels = np.ravel(exact_names(y))
-        weights = row_weights(self.class_weight, classes, labels, sample_weight)
-        return float(weights.sum())
+        return self._total
 
     def _instead(self) -> str:
         return "take class_weight='balanced', or a logistic loss"
-
-    def _problems(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-    ) -> LinearProblems:
-        """Return the problems for validated data, with weights that sum to one."""
-        # Every estimator overrides this, except estimators of streams.
-        raise NotImplementedError
-
-
-class JointHingeClassifier(LinearClassifier):
-    """Base of classifiers whose loss takes all scores of a sample at once."""
-
-    _solvers = SOLVERS

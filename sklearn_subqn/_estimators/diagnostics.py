@@ -9,13 +9,13 @@ import numpy as np
 from scipy import special
 from sklearn.utils import check_random_state
 
+from .._core.arrays import Floats
 from .._core.losses import DualLoss
 from .._core.rows.second_moments import SecondMoments
 from .._inference import DualTerms, Spec, TargetedRows
 from .._inference.likelihoods import deviances, distribution, means
 from .._inference.moments import quadratic_forms
 from .._inference.terms import one_score
-from .._solving.solution import Floats
 from .fit_statistics import degrees_of, rows_of, statistics_of
 from .fitted_model import FittedModel
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from .._blocks.blocks import Collection
-from .._checks import check_option, check_parameters
+from .._checks import check_option, check_parameters, checked_options
 from .._checks.foreign_names import instead_of
 from .._checks.signatures import parameters_of, takes_any
 from .._checks.state import plain, restored
+from .._core.arrays import Array, Floats
 from .._core.driver import History
 from .._core.names import check_same_rows
 from .._core.options import Option
-from .._core.solvers import SolverSpec
+from .._core.solvers import Options, SolverSpec
 from .._problems import Problems
 from .._solving.callbacks import WITHOUT_CALLBACKS, CallbackSupportMixin, FitTask
-from .._solving.solution import Solution
-from .._solving.solve import spec_of
+from .._solving.solution import Callback, Settings, Solution
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
 from .doc_link import PAGES, name_of_page
+
+# Parameters that are options of solvers, where an estimator has them.
+_OPTIONS = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
 
 #: Attributes that ``store_solutions`` sets besides ``n_iter_``.
 FOUND = ("objective_", "dual_gap_", "history_", "plan_")
@@ -50,13 +53,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     alpha: Any
     solver: str
+    tol: float
     max_iter: int
+    warm_start: bool
+    n_jobs: int | None
+    callback: Callback | None
+    verbose: int
 
     n_features_in_: int
-    feature_names_in_: npt.NDArray[Any]
+    feature_names_in_: Array
     n_iter_: int
-    objective_: float | npt.NDArray[np.float64]
-    dual_gap_: float | npt.NDArray[np.float64]
+    objective_: float | Floats
+    dual_gap_: float | Floats
     history_: list[History]
     plan_: str | list[str]
 
@@ -84,26 +92,48 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         given = self._get_param_names()
         return {k: v if k in given else plain(v) for k, v in state.items()}
 
+    def __dask_tokenize__(self) -> bytes:
+        # Dask's token of a dataclass would be that of its parameters alone.
+        return pickle.dumps(self)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the pickled attributes."""
         self.__dict__.update({k: restored(v) for k, v in state.items()})
 
     def _check_parameters(self) -> None:
         """Raise for invalid parameters."""
-        if not isinstance(self.solver, str) or self.solver not in self._solvers:
-            smooth = self._is_smooth()
-            kinds = (smooth, None) if smooth is not None else (True, False, None)
-            fitting = [k for k, v in self._solvers.items() if v.smooth in kinds]
-            check_option("solver", self.solver, fitting)
+        check_option("solver", self.solver, [*self._solvers])
         check_parameters(self)
 
     def _known_options(self) -> Mapping[str, Option]:
         """Return the ``solver_options`` that the solver takes."""
-        return spec_of(self).options
+        return self._solvers[self.solver].options
 
-    def _is_smooth(self) -> bool | None:
-        """Return whether the loss is differentiable, None if that is not known."""
-        return None
+    def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
+        """Return how problems are solved, by the parameters or with other options."""
+        given = getattr(self, "solver_options", None) or {}
+        known, solver = self._solvers, self.solver
+        if options is None:
+            options = {}
+            for name in _OPTIONS:
+                if hasattr(self, name):
+                    options[name] = getattr(self, name)
+            options |= checked_options(self)
+            # More pairs than iterations would only use memory.
+            memory = options.get("memory", Options.memory)
+            options["memory"] = min(memory, self.max_iter)
+        own: Any = type(self)
+        return Settings(
+            known,
+            # Drop-ins take names of solvers that they leave unused.
+            solver if solver in known else next(iter(known)),
+            self.tol,
+            self.max_iter,
+            self.callback,
+            self.verbose,
+            options,
+            frozenset([*parameters_of(own), *given]),
+        )
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         """Validate the data and return their problems."""
@@ -113,9 +143,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _check_support(self, problems: Any) -> None:
         """Raise ValueError unless the solver supports the loss and the penalty."""
 
-    def _strength(
-        self, problems: Any, y: Any, sample_weight: Any
-    ) -> float | npt.NDArray[np.float64]:
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
         """Return the strength of the penalty, for all problems or for each."""
         return float(self.alpha)
 
@@ -135,58 +163,38 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Validate parameters and data, solve, and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
+        rows, data = None, (y, sample_weight)
         if not isinstance(X, np.ndarray) and is_collection(X):
-            given = coef_init, intercept_init, previous
-            return self._fit_to_collection(X, y, sample_weight, *given, **others)
-        if hasattr(X, "index"):
-            names = "offset", "qid", "query_weight"
-            by_row = {name: others.get(name) for name in names}
-            check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
-        problems = self._encode(X, y, sample_weight, **others)
-        self._check_support(problems)
-        if previous:
-            problems.start_from(previous)
-        task = WITHOUT_CALLBACKS
-        if getattr(self, "_skl_callbacks", None):
-            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        if coef_init is not None or intercept_init is not None:
-            problems.start_at(coef_init, intercept_init)
-        strength = self._strength(problems, y, sample_weight)
-        solutions = problems.solve(strength, task)
-        self._store(problems, solutions)
+            rows = self._opened(X, y, sample_weight, **others)
+            problems: Problems = rows.problems
+            data = rows.y, rows.weights
+            previous.pop("_duals", None)
+        else:
+            if hasattr(X, "index"):
+                names = "offset", "qid", "query_weight"
+                by_row = {name: others.get(name) for name in names}
+                check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
+            problems = self._encode(X, y, sample_weight, **others)
+        try:
+            self._check_support(problems)
+            if previous:
+                problems.start_from(previous)
+            task = WITHOUT_CALLBACKS
+            if getattr(self, "_skl_callbacks", None):
+                task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+            if coef_init is not None or intercept_init is not None:
+                problems.start_at(coef_init, intercept_init)
+            solutions = problems.solve(self._strength(problems, *data), task)
+            self._store(problems, solutions)
+        finally:
+            if rows is not None:
+                rows.close()
         self._duals = None
-        if self.warm_start:
+        if self.warm_start and rows is None:
             # Dual points are kept only for a warm start, since they take memory.
             self._duals = [solution.dual for solution in solutions]
         if task.is_set:
             task.end()
-        return self
-
-    def _fit_to_collection(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        coef_init: Any,
-        intercept_init: Any,
-        previous: dict[str, Any],
-        **others: Any,
-    ) -> Self:
-        """Fit to data in blocks."""
-        rows = self._opened(X, y, sample_weight, **others)
-        try:
-            problems = rows.problems
-            self._check_support(problems)
-            problems.start_from({**previous, "_duals": None})
-            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-            if coef_init is not None or intercept_init is not None:
-                problems.start_at(coef_init, intercept_init)
-            strength = self._strength(problems, rows.y, rows.weights)
-            self._store(problems, problems.solve(strength, task))
-            self._duals = None
-            task.end()
-        finally:
-            rows.close()
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
@@ -197,16 +205,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes; warn of models that do not use the features."""
         for name, value in problems.attributes().items():
             setattr(self, name, value)
-        if any(solution.constant for solution in solutions):
-            self._warn_of_use(problems, solutions)
-        store_solutions(self, solutions, several=problems.several)
-
-    def _warn_of_use(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Warn of models that do not use the features, where there is advice."""
-        name, instead = type(self).__name__, self._instead()
-        if instead is not None:
+        used = not any(solution.constant for solution in solutions)
+        if not used and (instead := self._instead()) is not None:
             outputs, weaker = problems.outputs, self._weaker
+            name = type(self).__name__
             warn_of_constants(name, solutions, instead, outputs, weaker)
+        store_solutions(self, solutions, several=problems.several)
 
 
 def loss_name(loss: Any) -> str:

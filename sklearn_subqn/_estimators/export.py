@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.linear_model import (
@@ -23,6 +22,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.arrays import Array
 from .._core.names import Axis
 from .offsets import warn_of_missing_offset
 from .predictions import variance_power
@@ -196,7 +196,7 @@ def coef_table(
     return data_frame(columns, "coef_table")
 
 
-def _outputs(estimator: Any) -> tuple[str, npt.NDArray[Any]] | None:
+def _outputs(estimator: Any) -> tuple[str, Array] | None:
     """Return the kind of output that rows of coefficients have, and their names."""
     if is_classifier(estimator):
         classes = estimator.classes_
@@ -230,7 +230,7 @@ def _copied(coef: Any) -> Any:
     return coef.copy() if sparse.issparse(coef) else np.array(coef, order="C")
 
 
-def _intercept(estimator: Any) -> npt.NDArray[Any]:
+def _intercept(estimator: Any) -> Array:
     return np.array(getattr(estimator, "intercept_", 0.0), dtype=np.float64)
 
 

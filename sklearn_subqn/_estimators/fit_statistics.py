@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize, stats
 
+from .._core.arrays import Floats
 from .._inference import Spec, TargetedRows
 from .._inference.likelihoods import (
     check_losses,
@@ -16,7 +17,6 @@ from .._inference.likelihoods import (
     null_scores,
     weighted_quantile,
 )
-from .._solving.solution import Floats
 from .fitted_model import FittedModel
 from .model_covariances import dual_terms, is_penalized, likelihood_terms
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._core.arrays import Floats
 from .._inference import Spec
-from .._solving.solution import Floats
 from .error_options import ErrorOptions
 from .inference_data import Blocks, FittedData
 from .inferred_losses import (

@@ -13,14 +13,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Array, Floats
 from .._core.records import stored
 from .._solving.callbacks import FitTask
 from .._solving.process import ignoring_errors
-
-Floats = npt.NDArray[np.float64]
 
 # With fewer rows and entries the rule decides, so that small fits stay fast.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
@@ -69,9 +67,9 @@ class Tried(NamedTuple):
 def choose(
     estimator: Any,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     total: float,
 ) -> tuple[Choice, list[tuple[float, bool, float]]]:
     """Return the best choice, and all choices tried with their mean loss.
@@ -111,7 +109,7 @@ def choose(
     of_held = weights[held] / weights[held].sum()
     share = float(weights[train].sum())
     rows = X[train], y[train], weights[train] / share, classes
-    score = _Score(X[held], y[held])
+    data = X[held], y[held]
     tried: list[tuple[float, bool, float]] = []
 
     def better(new: Tried, old: Tried) -> bool:
@@ -138,7 +136,7 @@ def choose(
                 objective = problems.objective(index, float(alpha))
                 problems.run_once(index, objective, problems.settings, silent)
             vars(model).update(problems.attributes())
-            found = Tried(Choice(multiple, start.scaled), score(model))
+            found = Tried(Choice(multiple, start.scaled), _losses(model, *data))
             tried.append((*found.choice, float(of_held @ found.losses)))
             return found
 
@@ -164,15 +162,10 @@ def choose(
     return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
 
 
-class _Score:
-    """Losses of rows: log loss if there are probabilities, else zero-one loss."""
-
-    def __init__(self, X: Any, y: npt.NDArray[Any]) -> None:
-        self._X, self._y = X, y
-
-    def __call__(self, model: Any) -> Floats:
-        if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
-            return (model.predict(self._X) != self._y).astype(np.float64)
-        logarithms = model.predict_log_proba(self._X)
-        places = np.searchsorted(model.classes_, self._y)
-        return -logarithms[np.arange(len(places)), places].astype(np.float64)
+def _losses(model: Any, X: Any, y: Array) -> Floats:
+    """Return log losses of rows if there are probabilities, else zero-one losses."""
+    if not hasattr(model, "predict_log_proba") or model._link() == "clipped":
+        return (model.predict(X) != y).astype(np.float64)
+    logarithms = model.predict_log_proba(X)
+    places = np.searchsorted(model.classes_, y)
+    return -logarithms[np.arange(len(places)), places].astype(np.float64)

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 from .._blocks.row_blocks import RowBlocks
 from .._checks import names_of_rows, non_negative_weights, row_weights
+from .._core.arrays import Floats, Indices
 from .._core.names import check_same_rows
 from .._inference import TargetedRows
-from .._solving.solution import Floats
 from .block_methods import is_collection
 
 
@@ -44,11 +43,7 @@ class FittedData:
     def __init__(
         self, own: Any, coef: Floats, given: dict[str, Any], counts: bool
     ) -> None:
-        self.own = own = clone(own)
-        own.n_features_in_ = coef.shape[1]
-        for name in ("feature_names_in_", "classes_"):
-            if name in given:
-                setattr(own, name, given[name])
+        self.own = own = unfitted(own, given, coef.shape[1])
         self._n_outputs, self._counts = len(coef), counts
         ordered = given.get("ordered_classes_")
         self._classes: Any = given.get("classes_") if ordered is None else ordered
@@ -193,7 +188,17 @@ class FittedData:
         return np.asarray(np.broadcast_to(targets, shape), dtype=np.float64)
 
 
-def _clusters(groups: Any, n: int) -> npt.NDArray[np.intp]:
+def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
+    """Return an estimator that checks data as a fitted model does."""
+    own = clone(own)
+    own.n_features_in_ = n_features
+    for name in ("feature_names_in_", "classes_"):
+        if name in given:
+            setattr(own, name, given[name])
+    return own
+
+
+def _clusters(groups: Any, n: int) -> Indices:
     """Return numbers of clusters, one column or two and one of their pairs."""
     given = np.asarray(groups) if np.ndim(groups) == 2 else groups
     if np.ndim(given) != 2 or given.shape[1] != 2:

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
 from .._checks.callers import user_level
+from .._core.arrays import Floats, Mask
 from .._features.separation import (
     extremes,
     separating,
@@ -37,7 +37,6 @@ from .._inference import (
     summed,
 )
 from .._inference.estimates import INTERCEPT
-from .._solving.solution import Floats
 from .block_methods import is_collection
 from .bootstrap_refits import like_fitted, refit_of, resamples_of
 from .error_options import COMMON_DENSITY, LEVERED, ErrorOptions, check_options, kind_of
@@ -47,7 +46,7 @@ from .inferred_losses import QUANTILES, loss_name
 from .model_covariances import (
     check_active,
     check_penalty,
-    covariance_of,
+    covariances_of,
     strengths_of,
     with_leverages,
 )
@@ -90,7 +89,7 @@ def coefficient_errors(
     model = read_model(own, given, X, y, sample_weight, options)
     check_active(model)
     check_penalty(model)
-    own, name, spec, blocks = model.own, model.name, model.spec, model.blocks
+    own, _, name, spec, blocks = model
     spec = replace(
         spec,
         common_density=kind in COMMON_DENSITY and name in QUANTILES,
@@ -105,10 +104,8 @@ def coefficient_errors(
     moments = summed(each for each, _ in sums)
     alone = not strengths_of(own, given, 1.0).any()
     endless = _endless(spec, [each for _, each in sums], alone=alone)
-    found = [
-        covariance_of(own, spec, each, problem, name, kind, options, given, endless)
-        for problem, each in enumerate(moments)
-    ]
+    model = model._replace(spec=spec)
+    found = covariances_of(model, moments, kind, options, endless)
     if not spec.levels:
         check_fitted(found, own.tol)
     elif any(each.fixed.any() for each in found):
@@ -203,7 +200,7 @@ def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -
     return Names(features, np.arange(k), "output", None)
 
 
-def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> npt.NDArray[np.bool_]:
+def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> Mask:
     """Return the features along which the loss of each problem decreases forever.
 
     Without a penalty on any feature, these are all features if a combination of them

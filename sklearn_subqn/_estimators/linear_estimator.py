@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,9 +27,11 @@ from .._checks import (
     total_of,
 )
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.rows.columns import own_columns
+from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import penalty_factors
 from .._features.separation import separating_rows, sides_of_rows
 from .._features.strength import Rule
@@ -48,6 +49,8 @@ DTYPES = (np.float64, np.float32)
 
 class LinearEstimator(Estimator):
     """Base of estimators with a row of ``coef_`` and ``intercept_`` for each output."""
+
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = SOLVERS
 
     loss: Any
     alpha_: Any
@@ -67,26 +70,25 @@ class LinearEstimator(Estimator):
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
+    #: What ``fit`` takes that says which rows are compared.
+    _by_query: ClassVar[tuple[str, ...]] = ()
+
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         if not self._takes_collections:
             return super()._opened(X, y, sample_weight, **others)
         self._choice = Choice()
         forget(self, "auto_scores_")
         self._check_collection()
+        queries = {name: others.pop(name, None) for name in self._by_query}
         for name, value in others.items():
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        if not isinstance(X, RowBlocks):
-            # Needs Dask.
-            from .._blocks.dask_collections import opened
-
-            return opened(self, X, y, sample_weight)
-        if X._client is None:
-            return X._opened(self, y, sample_weight)
+        if isinstance(X, RowBlocks):
+            return X._opened(self, y, sample_weight, **queries)
         # Needs Dask.
-        from .._blocks.dask_readers import opened_by_workers
+        from .._blocks.dask_collections import opened
 
-        return opened_by_workers(self, X, y, sample_weight)
+        return opened(self, X, y, sample_weight, **queries)
 
     def _of_chosen(self) -> Any:
         """Return an estimator with the objective that was minimized."""
@@ -97,7 +99,7 @@ class LinearEstimator(Estimator):
         checked: tuple[Any, Any] = self._check_X(X, y, reset=reset)
         return checked
 
-    def _labels_in(self, y: Any) -> npt.NDArray[Any] | None:
+    def _labels_in(self, y: Any) -> Array | None:
         """Return the labels that occur in targets, None for numeric targets."""
         return None
 
@@ -126,7 +128,7 @@ class LinearEstimator(Estimator):
                 "in blocks."
             )
 
-    def _factors_given(self) -> npt.NDArray[Any]:
+    def _factors_given(self) -> Array:
         """Return the values of ``penalty_factor``, in any order."""
         given: Any = self.penalty_factor
         return np.array(list(given.values()) if isinstance(given, Mapping) else given)
@@ -155,7 +157,7 @@ class LinearEstimator(Estimator):
         )
         return LinearModel(
             type(self).__name__,
-            self,
+            self._settings_of_solver(),
             self.n_jobs,
             bool(getattr(self, "fit_intercept", False)),
             InputFeatures.of(self),
@@ -172,7 +174,7 @@ class LinearEstimator(Estimator):
             self._form(),
         )
 
-    def _form(self) -> Callable[[], npt.NDArray[np.float64]] | None:
+    def _form(self) -> Callable[[], Floats] | None:
         """Return what returns the matrix of a quadratic penalty, if it is one."""
         return None
 
@@ -223,9 +225,7 @@ class LinearEstimator(Estimator):
             known = [f"x{j}" if names is None else names[j] for j in places]
             warn_of_separation(type(self).__name__, known, together=together)
 
-    def _strength(
-        self, problems: Any, y: Any, sample_weight: Any
-    ) -> float | npt.NDArray[np.float64]:
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
         """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
         sizes, free = self._penalty_sizes(), self._free_features()
         sizes = np.ones(self.n_features_in_) if sizes is None else sizes
@@ -242,7 +242,7 @@ class LinearEstimator(Estimator):
             return self.alpha_
         with np.errstate(all="ignore"):
             total = self._total_weight(problems, y, sample_weight)
-            strengths: npt.NDArray[np.float64] = problems.strengths(total)
+            strengths: Floats = problems.strengths(total)
             strengths = self._choice.multiple * strengths
         if not np.all((strengths > 0.0) & np.isfinite(strengths)):
             raise ValueError(
@@ -252,7 +252,7 @@ class LinearEstimator(Estimator):
         warn_of_shares(type(self).__name__, total, sample_weight)
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
-        used: float | npt.NDArray[np.float64] = self.alpha_
+        used: float | Floats = self.alpha_
         return used
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
@@ -267,7 +267,7 @@ class LinearEstimator(Estimator):
         """Whether the penalty is a sum of squares, with factors of the squares."""
         return getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
 
-    def _penalty_sizes(self) -> npt.NDArray[np.float64] | None:
+    def _penalty_sizes(self) -> Floats | None:
         """Return the units of the features from ``penalty_factor``, if any."""
         factors = self._penalty_factors()
         if factors is None:
@@ -280,7 +280,7 @@ class LinearEstimator(Estimator):
             )
         return np.sqrt(factors) if self._has_squares() else factors
 
-    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+    def _free_features(self) -> Mask | None:
         """Return the mask of features without a penalty, if there are any."""
         if self._may_have_no_penalty and self.alpha == 0.0:
             self._check_no_penalty()
@@ -296,7 +296,7 @@ class LinearEstimator(Estimator):
                 f"all mean no penalty; got {self._combination()}."
             )
 
-    def _penalty_factors(self) -> npt.NDArray[np.float64] | None:
+    def _penalty_factors(self) -> Floats | None:
         """Return ``penalty_factor`` in the order of the features, or None."""
         if self.penalty_factor is None:
             return None
@@ -320,7 +320,7 @@ class LinearEstimator(Estimator):
         """Return the share of the L1 norm in the penalty."""
         return 0.0
 
-    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+    def _rule(self, target: Any, weights: Floats) -> Rule:
         """Return the rule of the automatic strength, for the targets of a problem."""
         return Rule(0.1, 0.1)
 
@@ -403,19 +403,19 @@ class LinearEstimator(Estimator):
         check_range(X, type(self).__name__, names)
         return (X, *rest) if rest else X
 
-    def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
+    def _raw_scores(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         return self._scores(self._check_X(X, reset=False))
 
-    def _scores(self, X: Any) -> npt.NDArray[Any]:
+    def _scores(self, X: Any) -> Array:
         """Return the scores of checked samples, see ``rounded_scores``."""
         if is_narrow(X):
             columns, X = own_columns(X)
             return rounded_scores(X, self._coef_at(columns), self.intercept_)
         return rounded_scores(X, self.coef_, self.intercept_)
 
-    def _coef_at(self, columns: npt.NDArray[np.intp]) -> Any:
+    def _coef_at(self, columns: Indices) -> Any:
         """Return the coefficients of some columns, of shape (k, c), or (c,)."""
         coef: Any = self.coef_
         return coef[:, columns] if coef.ndim == 2 else coef[columns]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.memory import COPY_SIZE
 from .._inference import CoefficientErrors, Spec, TargetedRows
 from .._inference.estimates import INTERCEPT
 from .._inference.likelihoods import mean_derivatives
-from .._solving.solution import Floats
 from .fitted_model import FittedModel
 
 

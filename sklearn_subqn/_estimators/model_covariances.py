@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks.callers import user_level
+from .._core.arrays import Floats, Mask
 from .._inference import (
     Covariance,
     DualTerms,
@@ -26,7 +26,6 @@ from .._inference import (
     summed,
     theta,
 )
-from .._solving.solution import Floats
 from .catalogue import GROUPS
 from .error_options import ErrorOptions
 from .fitted_model import FittedModel
@@ -41,14 +40,12 @@ _OTHER_PENALTIES = ("lp", "quadratic", "entropy", "normalized_entropy", *GROUPS)
 
 def with_leverages(model: FittedModel, options: ErrorOptions, power: float) -> Spec:
     """Return a model whose products of first derivatives are divided by leverages."""
-    own, given, name, spec, blocks = model
+    spec = model.spec
     if spec.joint or spec.ordinal:
         raise ValueError("HC2 and HC3 are for losses of one score per sample.")
+    moments = summed(model.blocks.each(partial(block_moments, spec=spec)))
     free = np.zeros(spec.coef.shape, dtype=bool)
-    found = [
-        covariance_of(own, spec, each, i, name, "HC0", options, given, free)
-        for i, each in enumerate(summed(blocks.each(partial(block_moments, spec=spec))))
-    ]
+    found = covariances_of(model, moments, "HC0", options, free)
     inverses = tuple(each.inverse for each in found)
     return replace(spec, inverses=inverses, leverage_power=power)
 
@@ -70,22 +67,14 @@ def likelihood_terms(model: FittedModel) -> list[Covariance]:
         If bounds or constraints are active, or the penalty has other terms than squares
         and absolute values.
     """
-    own, given, name, spec, blocks = model
-    zeros = _zeros(model)
+    spec, zeros = model.spec, _zeros(model)
     quantiles = bool(spec.levels)
-    unit = replace(
-        spec,
-        expected=True,
-        common_density=quantiles,
-        widths=(1.0,) * len(spec.levels),
-    )
-    moments = summed(blocks.each(partial(block_moments, spec=unit)))
-    # The dispersion of quantiles is not used.
+    widths = (1.0,) * len(spec.levels)
+    unit = replace(spec, expected=True, common_density=quantiles, widths=widths)
+    moments = summed(model.blocks.each(partial(block_moments, spec=unit)))
     options = ErrorOptions(dispersion=1.0 if quantiles else None)
-    return [
-        covariance_of(own, spec, each, problem, name, "fisher", options, given, zeros)
-        for problem, each in enumerate(moments)
-    ]
+    model = model._replace(spec=unit)
+    return covariances_of(model, moments, "fisher", options, zeros)
 
 
 def dual_terms(model: FittedModel) -> list[DualTerms]:
@@ -105,7 +94,7 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
         else np.concatenate(each)
         for each in zip(*parts, strict=True)
     )
-    strengths = _squares(model.own, model.given, float(weights.sum()), spec)
+    strengths = _squares(model, float(weights.sum()))
     n = weights.sum() if spec.counts else len(weights)
     for problem in range(spec.n_problems):
         terms = row_terms(spec, problem, scores, targets[:, problem])
@@ -138,7 +127,7 @@ def _whole(block: TargetedRows, spec: Spec) -> tuple[Any, ...]:
     return stacks([X, ones]), block.scores(spec), block.targets, block.weights
 
 
-def _zeros(model: FittedModel) -> npt.NDArray[np.bool_]:
+def _zeros(model: FittedModel) -> Mask:
     """Return the coefficients of each problem that an L1 norm made zero.
 
     Raises
@@ -229,8 +218,9 @@ def strengths_of(own: Any, given: dict[str, Any], total: float) -> Floats:
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 
 
-def _squares(own: Any, given: dict[str, Any], total: float, spec: Spec) -> Floats:
+def _squares(model: FittedModel, total: float) -> Floats:
     """Return the second derivatives of the penalty by parameters of each problem."""
+    own, given, _, spec, _ = model
     strengths = (1.0 - _l1_share(own)) * strengths_of(own, given, total)
     d = spec.coef.shape[1]
     found = np.zeros((spec.n_problems, d + spec.n_intercepts))
@@ -238,27 +228,38 @@ def _squares(own: Any, given: dict[str, Any], total: float, spec: Spec) -> Float
     return found
 
 
-def covariance_of(
-    own: Any,
-    spec: Spec,
-    moments: RowMoments,
-    problem: int,
-    name: str,
+def covariances_of(
+    model: FittedModel,
+    moments: list[RowMoments],
     kind: str,
     options: ErrorOptions,
-    given: dict[str, Any],
-    endless: npt.NDArray[np.bool_],
+    endless: Mask,
+) -> list[Covariance]:
+    """Return the covariances of each problem's parameters, for centered features."""
+    return [
+        _covariance(model, each, problem, kind, options, endless[problem])
+        for problem, each in enumerate(moments)
+    ]
+
+
+def _covariance(
+    model: FittedModel,
+    moments: RowMoments,
+    problem: int,
+    kind: str,
+    options: ErrorOptions,
+    endless: Mask,
 ) -> Covariance:
-    """Return the covariance of the parameters of a problem, for centered features."""
+    spec = model.spec
     d = spec.coef.shape[1]
-    diagonal = _squares(own, given, moments.total, spec)[problem]
+    diagonal = _squares(model, moments.total)[problem]
     penalty: Any = np.kron(between_classes(spec), np.diag(diagonal))
     q = len(diagonal)
     gradient = moments.gradient + penalty @ theta(spec, problem)
     first = np.roll(np.arange(q), spec.n_intercepts)
     order = np.concatenate([first + a * q for a in range(len(gradient) // q)])
     dispersion = options.dispersion
-    if dispersion is None and name in ("log_loss", "poisson", *ORDINAL):
+    if dispersion is None and model.name in ("log_loss", "poisson", *ORDINAL):
         dispersion = 1.0
     if isinstance(dispersion, str):
         if spec.joint:
@@ -278,6 +279,6 @@ def covariance_of(
     elif kind == "powell":
         kind = "HC0"
     fixed = np.zeros(q, dtype=bool)
-    fixed[:d] = endless[problem] & (diagonal[:d] == 0.0)
+    fixed[:d] = endless & (diagonal[:d] == 0.0)
     fixed = np.tile(fixed, len(gradient) // q)
     return covariances(moments, penalty, gradient, kind, order, dispersion, fixed)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics import accuracy_score
 
 from .._checks import as_numpy, check_offset, exact_labels
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array
 from .._core.losses import BINARY_LOSSES
 from .._core.names import check_same_rows
 from .._solving.callbacks import with_callbacks
@@ -86,7 +86,7 @@ class OffsetClassifier(LinearClassifier):
         return self
 
     @blockwise
-    def decision_function(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Return the signed scores of samples.
 
         Parameters
@@ -107,7 +107,7 @@ class OffsetClassifier(LinearClassifier):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @blockwise
-    def predict(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Return the predicted class of each sample.
 
         Parameters
@@ -134,7 +134,7 @@ class OffsetClassifier(LinearClassifier):
 
     @available_if(has_probabilities)
     @blockwise
-    def predict_proba(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
         """Return the probabilities of the classes, for losses that provide them.
 
         Parameters
@@ -155,7 +155,7 @@ class OffsetClassifier(LinearClassifier):
 
     @available_if(has_probabilities)
     @blockwise
-    def predict_log_proba(self, X: Any, offset: Any = None) -> npt.NDArray[Any]:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
         """Return the logarithms of the probabilities, for losses that provide them.
 
         Parameters
@@ -174,7 +174,7 @@ class OffsetClassifier(LinearClassifier):
         """
         return self._log_probabilities(self._scores_for_probabilities(X, offset))
 
-    def _scores_for_probabilities(self, X: Any, offset: Any) -> npt.NDArray[Any]:
+    def _scores_for_probabilities(self, X: Any, offset: Any) -> Array:
         if offset is None:
             warn_of_missing_offset(self, offset)
             return self._softmax_scores(X)
@@ -209,7 +209,7 @@ class OffsetClassifier(LinearClassifier):
         predictions = self.predict(X, offset)
         return float(accuracy_score(labels, predictions, sample_weight=weights))
 
-    def _offset_scores(self, X: Any, offset: Any) -> npt.NDArray[Any]:
+    def _offset_scores(self, X: Any, offset: Any) -> Array:
         """Return scores of shape (n_samples, n_outputs)."""
         check_same_rows(X, offset=offset)
         scores = self._raw_scores(X)

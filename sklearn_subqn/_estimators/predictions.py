@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
+from .._core.arrays import Array, Floats
 from .._core.kernels import products
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
@@ -38,7 +38,7 @@ def is_narrow(X: Any) -> bool:
     return sparse.issparse(X) and X.shape[1] > _NARROW * max(X.nnz, 1)
 
 
-def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
+def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     """Return X @ coef.T + intercept, in float64 without the last digits.
 
     Exact solutions put samples exactly on the margins of several classes. Rounding
@@ -97,7 +97,7 @@ def _used_columns(X: Any, coef: Any) -> tuple[Any, Any]:
     return X.take(used, axis=1), coef[..., used]
 
 
-def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def log_probabilities(scores: Array) -> Array:
     """Return the logarithm of the softmax of scores, of shape (n_samples, n_classes).
 
     A single column has the scores of the second of two classes, and the first class has
@@ -110,7 +110,7 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return scores
 
 
-def probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def probabilities(scores: Array) -> Array:
     """Return the softmax of scores, which are as in ``log_probabilities``."""
     if scores.shape[1] == 1:
         return _of_both(special.expit, scores[:, 0])
@@ -120,7 +120,7 @@ def probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return scores
 
 
-def _of_both(function: Any, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _of_both(function: Any, scores: Array) -> Array:
     """Return a function of minus the scores, and of the scores, in two columns."""
     found = np.empty((len(scores), 2), scores.dtype)
     function(-scores, out=found[:, 0])
@@ -128,7 +128,7 @@ def _of_both(function: Any, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def log_of_differences(above: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def log_of_differences(above: Floats) -> Floats:
     """Return log probabilities of classes, of shape (n, K), from cumulative log odds.
 
     Parameters

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_metric, check_number
+from .._core.arrays import Floats
 from .._core.losses import (
     AnyLoss,
     Composed,
@@ -50,7 +50,7 @@ def check_power(power: Any) -> None:
         )
 
 
-def check_domain(estimator: Any, y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def check_domain(estimator: Any, y: Floats) -> Floats:
     """Return targets; raise where the loss is not defined for one of them."""
     power, least = variance_power(estimator), y.min()
     if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):

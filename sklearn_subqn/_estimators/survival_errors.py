@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, stats
-from sklearn.base import clone
 
 from .._checks import names_of_rows, non_negative_weights
 from .._core import lapack
+from .._core.arrays import Array, Floats
 from .._core.losses import AtRisk, DualLoss
 from .._inference import (
     CoefficientErrors,
@@ -20,9 +19,9 @@ from .._inference import (
     assembled,
     covariances,
 )
-from .._solving.solution import Floats
 from .error_options import ErrorOptions, check_options, kind_of
 from .fitted_model import check_model
+from .inference_data import unfitted
 from .inferred import check_fitted
 from .model_covariances import strengths_of
 from .tables import checked_names
@@ -46,9 +45,7 @@ def _rows(
     X = own._check_X(X, reset=False)
     n = X.shape[0]
     weights, loss, _ = own._likelihood(n, y, sample_weight, strata, offset)
-    given = np.ones(n)
-    if sample_weight is not None:
-        given = non_negative_weights(sample_weight, n)
+    given = non_negative_weights(sample_weight, n)
     sums = loss.at(np.asarray(X @ coef, dtype=np.float64), weights)
     dense = X.toarray() if sparse.issparse(X) else X
     # Only differences count, and small numbers round less.
@@ -56,14 +53,6 @@ def _rows(
     return _Rows(
         sums, DualLoss(loss), dense[sums.times.order], float(given.sum()), given
     )
-
-
-def _unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
-    own = clone(own)
-    own.n_features_in_ = n_features
-    if "feature_names_in_" in given:
-        own.feature_names_in_ = given["feature_names_in_"]
-    return own
 
 
 def hazard_errors(
@@ -87,7 +76,7 @@ def hazard_errors(
         )
     check_options(options, kind, "cox")
     coef = np.asarray(given["coef_"], dtype=np.float64)
-    own = _unfitted(own, given, len(coef))
+    own = unfitted(own, given, len(coef))
     check_model(own, given)
     rows = _rows(own, coef, X, y, sample_weight, strata, options.offset)
     counts, order = options.weights == "frequency", rows.sums.times.order
@@ -151,7 +140,7 @@ class ProportionalityTest(NamedTuple):
         Times of the events.
     """
 
-    features: npt.NDArray[Any]
+    features: Array
     statistics: Floats
     p_values: Floats
     statistic: float
@@ -173,7 +162,7 @@ def proportionality(
     """Return the test of proportional hazards of a fitted model."""
     coef = np.asarray(given["coef_"], dtype=np.float64)
     rows = _rows(
-        *(_unfitted(own, given, len(coef)), coef),
+        *(unfitted(own, given, len(coef)), coef),
         *(X, y, sample_weight, strata, offset),
     )
     sums, times = rows.sums, rows.sums.times

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._checks import as_numpy, check_no_times, check_unmasked
-
-Floats = npt.NDArray[np.float64]
+from .._core.arrays import Floats, Mask
 
 _FORMS = (
     "y must be a structured array with a boolean and a numeric field, the columns "
@@ -31,7 +29,7 @@ class Survival(NamedTuple):
     """
 
     time: Floats
-    event: npt.NDArray[np.bool_]
+    event: Mask
     entry: Floats | None = None
 
     @classmethod
@@ -113,7 +111,7 @@ def _numbers(times: Any) -> Floats:
     return numbers
 
 
-def _events(event: Any) -> npt.NDArray[np.bool_]:
+def _events(event: Any) -> Mask:
     """Return events, which are booleans or 0 and 1."""
     event = column_or_1d(event)
     if event.dtype.kind != "b" and not np.isin(event, (0, 1)).all():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Array, Floats
 from .._core.names import Axis, in_order
 
 
@@ -34,9 +34,9 @@ def by_size(columns: dict[str, Any], sizes: Any) -> dict[str, Any]:
 
 def coefficients(
     coef: Any,
-    outputs: tuple[str, npt.NDArray[Any]] | None,
-    names: npt.NDArray[Any],
-    scale: npt.NDArray[np.float64] | None,
+    outputs: tuple[str, Array] | None,
+    names: Array,
+    scale: Floats | None,
 ) -> dict[str, Any]:
     """Return the columns of a table of coefficients, the largest first.
 
@@ -65,7 +65,7 @@ def coefficients(
     return by_size(columns, sizes)
 
 
-def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
+def checked_names(names: Any, n_features: int) -> Array:
     """Return names of features as an array, by default x0, x1, ...
 
     Raises
@@ -84,9 +84,7 @@ def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
     return array
 
 
-def checked_scale(
-    scale: Any, n_features: int, axis: Axis
-) -> npt.NDArray[np.float64] | None:
+def checked_scale(scale: Any, n_features: int, axis: Axis) -> Floats | None:
     """Return scales of features as an array, in the order of their axis.
 
     Raises

@@ -6,12 +6,10 @@ import numbers
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_matrix, check_unmasked
+from .._core.arrays import Floats, Mask
 from .._core.names import Axis, by_name, named, places
-
-Floats = npt.NDArray[np.float64]
 
 
 def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
@@ -143,7 +141,7 @@ def coefficient_constraints(
     return A, b
 
 
-def _first(mask: npt.NDArray[np.bool_], axis: Axis) -> str:
+def _first(mask: Mask, axis: Axis) -> str:
     """Return the name of the first selected feature, or its number."""
     place = int(np.argmax(mask))
     return repr(place if axis.labels is None else axis.labels[place])

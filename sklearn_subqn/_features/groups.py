@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import check_unmasked
+from .._core.arrays import Floats, Indices
 from .._core.names import Axis, in_order, named
 from .by_feature import by_feature, penalty_factors
 
@@ -27,8 +27,8 @@ class FeatureGroups(NamedTuple):
         Zero for features without a penalty.
     """
 
-    labels: npt.NDArray[np.intp]
-    factors: npt.NDArray[np.float64]
+    labels: Indices
+    factors: Floats
 
 
 def checked_groups(
@@ -102,9 +102,7 @@ def _is_lists(given: Any) -> bool:
     return isinstance(given, list | tuple) and any(map(_is_list, given))
 
 
-def _of_labels(
-    given: Any, n_features: int, axis: Axis
-) -> tuple[list[Any], npt.NDArray[np.intp]]:
+def _of_labels(given: Any, n_features: int, axis: Axis) -> tuple[list[Any], Indices]:
     """Return the distinct labels of features in ascending order, and their places."""
     array = np.asarray(in_order("groups", given, axis))
     check_unmasked("groups", given)
@@ -127,9 +125,7 @@ def _of_labels(
     return names.tolist(), labels
 
 
-def _of_lists(
-    given: Any, n_features: int, axis: Axis
-) -> tuple[list[Any], npt.NDArray[np.intp]]:
+def _of_lists(given: Any, n_features: int, axis: Axis) -> tuple[list[Any], Indices]:
     """Return names and labels of lists of features; the others are by themselves."""
     lists = given if isinstance(given, Mapping) else dict(enumerate(given))
     known = {} if axis.labels is None else {n: j for j, n in enumerate(axis.labels)}
@@ -156,9 +152,7 @@ def _of_lists(
     return [*lists, *own.tolist()], labels
 
 
-def _of_categories(
-    axis: Axis, indicators: Any
-) -> tuple[list[Any], npt.NDArray[np.intp]]:
+def _of_categories(axis: Axis, indicators: Any) -> tuple[list[Any], Indices]:
     """Return names and labels of the dummies of categories, by names up to a last _."""
     if axis.labels is None:
         raise ValueError(

@@ -7,10 +7,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import is_missing
 from .._checks.callers import user_level
+from .._core.arrays import Array, Indices
 
 # Two classes with these labels: by convention the greater label is positive.
 _BINARY = ({0, 1}, {-1, 1})
@@ -35,11 +35,11 @@ def category_order(y: Any) -> list[Any] | None:
 
 
 def class_order(
-    classes: npt.NDArray[Any],
+    classes: Array,
     given: Any,
     categories: list[Any] | None,
     needs: str,
-) -> npt.NDArray[np.intp]:
+) -> Indices:
     """Return the numbers of sorted classes from the lowest class to the highest.
 
     Parameters
@@ -96,9 +96,7 @@ def _checked(given: Any) -> list[Any]:
     return labels
 
 
-def positive_class(
-    classes: npt.NDArray[Any], pos_label: Any, concerns: str | None
-) -> int | None:
+def positive_class(classes: Array, pos_label: Any, concerns: str | None) -> int | None:
     """Return the number of the positive class of two classes; None for more classes.
 
     Parameters

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Array, Floats, Mask
 from .._core.rows.row_views import columns_of
-
-Floats = npt.NDArray[np.float64]
 
 #: Side of a row: its score may decrease, has to stay, or may increase.
 _SIDES = (-1, 0, 1)
@@ -27,7 +25,7 @@ _SAMPLED = 100
 
 def sides_of_rows(
     loss: Any, power: float | None, targets: Floats, n_scores: int
-) -> list[npt.NDArray[Any]]:
+) -> list[Array]:
     """Return each row's side, for each problem; nothing if optima always exist.
 
     Parameters
@@ -52,7 +50,7 @@ def sides_of_rows(
 
 def sides_of_levels(
     levels: Floats, n_thresholds: int, *, neighbors: bool
-) -> list[npt.NDArray[Any]]:
+) -> list[Array]:
     """Return the sides of rows of ordered classes, for each threshold between these.
 
     Parameters
@@ -68,7 +66,7 @@ def sides_of_levels(
     return list(np.where(used, np.sign(above), np.nan))
 
 
-def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
+def extremes(X: Any, scores: Floats, sides: Array) -> Floats:
     """Return minima and negative maxima of features, and of scores, on each side.
 
     The minima of the results for several blocks of rows are the result for all rows.
@@ -105,8 +103,8 @@ def extremes(X: Any, scores: Floats, sides: npt.NDArray[Any]) -> Floats:
 
 
 def separating_rows(
-    X: Any, scores: Callable[[Any], Floats], sides: npt.NDArray[Any], *, centered: bool
-) -> npt.NDArray[np.bool_]:
+    X: Any, scores: Callable[[Any], Floats], sides: Array, *, centered: bool
+) -> Mask:
     """Return which features alone, or scores, separate rows: shape (d + 1,).
 
     Whatever separates the sides also separates samples of their rows, so that all rows
@@ -137,7 +135,7 @@ def separating_rows(
     return found
 
 
-def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
+def separating(ends: Floats, *, centered: bool) -> Mask:
     """Return which features, or the score, separate the sides: shape (d + 1,).
 
     Parameters
@@ -154,7 +152,7 @@ def separating(ends: Floats, *, centered: bool) -> npt.NDArray[np.bool_]:
     return np.asarray(apart & varies.any(axis=0))
 
 
-def _apart(ends: Floats, centered: bool) -> tuple[npt.NDArray[np.bool_], ...]:
+def _apart(ends: Floats, centered: bool) -> tuple[Mask, ...]:
     """Return which features rise with the sides, fall with them, and are not constant.
 
     Constant features rise and fall.

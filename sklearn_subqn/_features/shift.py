@@ -12,12 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Floats, Indices
 from .._core.memory import BLOCK_SIZE
-
-Floats = npt.NDArray[np.float64]
 
 # A column is read in all rows only if its mean in a sample of the rows is at least 30
 # times its mean deviation there.
@@ -37,7 +35,7 @@ class Shift(NamedTuple):
         Subtracted numbers in the dtype of X, so that differences near them are exact.
     """
 
-    columns: npt.NDArray[np.intp]
+    columns: Indices
     by: Floats
 
     @classmethod
@@ -67,7 +65,7 @@ class Shift(NamedTuple):
 
     @classmethod
     def of_sums(
-        cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
+        cls, columns: Indices, about: Floats, sums: Floats, dtype: Any
     ) -> Shift | None:
         """Return the shift from ``relative_sums`` of all rows, None if not needed."""
         # The sums are over columns / about - 1, so the mean is about * (1 + mean).
@@ -114,7 +112,7 @@ class Shift(NamedTuple):
 class _Columns:
     """Some of the columns of a dense array, copied in blocks of rows."""
 
-    def __init__(self, X: Any, columns: npt.NDArray[np.intp]) -> None:
+    def __init__(self, X: Any, columns: Indices) -> None:
         self._X, self._columns = X, columns
         self.shape = len(X), len(columns)
 
@@ -122,7 +120,7 @@ class _Columns:
         return self._X[rows][:, self._columns]
 
 
-def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+def _suspects(X: Any, weights: Floats) -> tuple[Indices, Floats]:
     """Return columns that may be far from zero, and their approximate means."""
     # The sample has about 32,000 entries.
     n_rows = min(max(2**15 // max(X.shape[1], 1), 16), 256)
@@ -141,18 +139,14 @@ def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     return columns[far], about[far]
 
 
-def suspects_of_sums(
-    mean: Floats, square: Floats, stored: Floats, n: int
-) -> npt.NDArray[np.intp]:
+def suspects_of_sums(mean: Floats, square: Floats, stored: Floats, n: int) -> Indices:
     """Return columns that may be far from zero, from weighted sums over all n rows."""
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
     far = (np.abs(mean) > _SUSPECT * deviation) & (stored == n)
     return np.flatnonzero(far)
 
 
-def relative_sums(
-    X: Any, columns: npt.NDArray[np.intp], about: Floats, weights: Floats
-) -> Floats:
+def relative_sums(X: Any, columns: Indices, about: Floats, weights: Floats) -> Floats:
     """Return weighted sums of X / about - 1 and of its squares, of shape (2, c).
 
     In a sparse X, all entries of these columns are stored.

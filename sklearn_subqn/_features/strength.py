@@ -22,14 +22,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Floats, Mask
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
-
-Floats = npt.NDArray[np.float64]
-
 
 # Factors k of squares and of the L1 norm, by loss. Each is the value on the grid .01,
 # .02, .05, ..., 5 with the smallest mean regret of the cross-validated score (D² or
@@ -116,7 +113,7 @@ class Scales(NamedTuple):
         shares = share * varies
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
-    def plain(self, free: npt.NDArray[np.bool_] | None = None) -> Scales:
+    def plain(self, free: Mask | None = None) -> Scales:
         """Return scales of one, with the root mean square of the entries as the unit.
 
         Features without a penalty are excluded.

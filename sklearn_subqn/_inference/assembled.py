@@ -6,11 +6,10 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks.callers import user_level
+from .._core.arrays import Array, Floats
 from .._core.names import listed
-from .._solving.solution import Floats
 from .covariances import Covariance
 from .estimates import CoefficientErrors
 from .moments import Spec
@@ -35,7 +34,7 @@ class Names(NamedTuple):
     """
 
     features: list[Any]
-    outputs: npt.NDArray[Any] | None
+    outputs: Array | None
     output_name: str | None
     reference: int | None
 
@@ -101,7 +100,7 @@ def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
     )
 
 
-def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[Any]:
+def left_out(spec: Spec, names: Names, found: list[Covariance]) -> Array:
     """Return the mask of estimates that are not determined."""
     matrix = by_feature(spec, names) != 0.0
     # Intercepts come first in the order of columns, so they are determined.
@@ -112,9 +111,7 @@ def left_out(spec: Spec, names: Names, found: list[Covariance]) -> npt.NDArray[A
     ).astype(bool)
 
 
-def without_variance(
-    spec: Spec, names: Names, found: list[Covariance]
-) -> npt.NDArray[Any]:
+def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array:
     """Return the mask of estimates without a variance."""
     n = spec.n_intercepts
     masks = [

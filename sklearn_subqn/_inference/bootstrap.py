@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from .._solving.solution import Floats
+from .._core.arrays import Floats
 
 # Each task makes ten refits with warm starts, which share one copy of the data.
 _REFITS = 10

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .._core import lapack
-from .._solving.solution import Floats
+from .._core.arrays import Array, Floats, Indices, Mask
 from .moments import RowMoments
 
 # A column within 1e-5 of its size from a combination of other columns counts as
@@ -55,8 +54,8 @@ class Covariance(NamedTuple):
 
     covariance: Floats
     recombine: Floats
-    determined: npt.NDArray[np.bool_]
-    fixed: npt.NDArray[np.bool_]
+    determined: Mask
+    fixed: Mask
     dispersion: float
     df_resid: float
     newton: Floats
@@ -128,9 +127,9 @@ def covariances(
     penalty: Floats,
     gradient: Floats,
     kind: str,
-    order: npt.NDArray[Any],
+    order: Array,
     dispersion: float | None,
-    fixed: npt.NDArray[np.bool_],
+    fixed: Mask,
 ) -> Covariance:
     """Return the covariance of the estimates of one problem.
 
@@ -228,7 +227,7 @@ def _middle(moments: RowMoments, kind: str, scale: float, df_resid: float) -> Fl
     return moments.squares * (n / df_resid if kind == "HC1" else 1.0)
 
 
-def independent(matrix: Floats) -> npt.NDArray[np.intp]:
+def independent(matrix: Floats) -> Indices:
     """Return the columns that are linearly independent of earlier columns.
 
     Parameters

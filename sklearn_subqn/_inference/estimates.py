@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, stats
 
 from .._checks import check_matrix, check_number
 from .._core import lapack
-from .._solving.solution import Floats
+from .._core.arrays import Array, Floats
 
 # Columns of a table that hold numbers.
 _NUMBERS = ("estimate", "std_error", "t", "z", "p_value", "lower", "upper")
@@ -100,8 +99,8 @@ class CoefficientErrors:
     0.05
     """
 
-    features: npt.NDArray[Any]
-    outputs: npt.NDArray[Any] | None
+    features: Array
+    outputs: Array | None
     output_name: str | None
     estimates: Floats
     covariance: Floats

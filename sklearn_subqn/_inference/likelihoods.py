@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize, special
 
+from .._core.arrays import Floats
 from .._solving.deviances import half_deviances
-from .._solving.solution import Floats
 
 # Bound of the intercept of a null model: exp overflows for scores beyond 700.
 _WIDEST = 700.0

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._core.arrays import Floats
 from .._core.losses import DualLoss
 from .._core.memory import COPY_SIZE
 from .._core.rows.second_moments import SecondMoments
-from .._solving.solution import Floats
 from . import terms
 
 # A row with a leverage of one is fitted exactly and has a residual of zero; the

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from .._core.arrays import Floats
 from .._core.losses import DualLoss
-from .._solving.solution import Floats
 
 # Residuals below a millionth of the kernel's width count as zero: such residuals are
 # due to rounding, or to a fit with a relative gap of 1e-8.

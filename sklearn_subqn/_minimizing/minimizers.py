@@ -11,6 +11,7 @@ import numpy as np
 
 from .._checks.foreign_names import did_you_mean
 from .._checks.parameters import check_option_of_solver, check_together
+from .._core.arrays import Floats
 from .._core.objectives.generic import FunctionObjective
 from .._core.options import Option
 from .._core.regularizers import L2, ElasticNet
@@ -21,7 +22,6 @@ from .._core.steps.quasi_newton import (
     InverseHessian,
     LimitedMemoryInverseHessian,
 )
-from .._solving.solution import Floats
 
 #: Options that estimators call by these names; solvers read the same settings.
 _RELATIVE = {

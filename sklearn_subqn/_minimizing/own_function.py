@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult
 
+from .._core.arrays import Floats
 from .._core.losses import OwnLoss, PiecewiseQuadratic
 from .._core.objectives.generic import Function, FunctionObjective, OnLine
 from .._core.objectives.objective import Objective
 from .._core.rounding import CLOSE
-from .._solving.solution import Floats
 
 # A difference quotient moves by a millionth of the parameters: rounding errors of f are
 # then far below its change.

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
 from .._checks import check_number
+from .._core.arrays import Floats, Indices
 from .._core.losses import PiecewiseQuadratic
 from .._core.steps.direction import descent_direction as _descent_direction
 from .._core.steps.one_dimension import minimize_piecewise
-
-Floats = npt.NDArray[np.float64]
 
 
 class _Given(NamedTuple):
@@ -161,7 +159,7 @@ def exact_line_search(function: PiecewiseQuadratic) -> float:
 
 def maximum_of_lines(
     slopes: Any, offsets: Any, low: float = 0.0, high: float = np.inf
-) -> tuple[Floats, npt.NDArray[np.intp]]:
+) -> tuple[Floats, Indices]:
     """Find the segments of the maximum of linear functions ``offsets + step * slopes``.
 
     Alg. 3.4 of Yu (2009), in O(r log r) for r lines. Parallel lines, for which the

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._checks import check_callback, check_number, check_option
+from .._core.arrays import Floats
 from .._core.losses._curvature import CurvatureByProducts
 from .._core.online import ONLINE_METHODS, known_options, online_method
 from .._core.online.batch import Penalty
-from .._solving.solution import Floats
 from .minimizers import check_options
 from .own_function import DIFFERENCE, checked_start, reporter
 

@@ -11,15 +11,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks.callers import user_level
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.losses import BINARY_LOSSES, read_only
 from .._core.objectives.objective import Objective
 from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Solution, changed
+from .._solving.solution import Solution
 from . import LinearModel, LinearProblems, of_classes, signs
 from .maps import Pair
 
@@ -34,7 +34,7 @@ _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
 
 
 def best_threshold(
-    scores: Floats, positive: npt.NDArray[np.bool_], weights: Floats, beta: float
+    scores: Floats, positive: Mask, weights: Floats, beta: float
 ) -> tuple[float, float]:
     """Return the threshold with the largest F-beta, and this F-beta.
 
@@ -64,9 +64,7 @@ def best_threshold(
     return float(0.5 * (ranked[best] + ranked[best + 1])), float(values[best])
 
 
-def folds_of_rows(
-    design: Design, positive: npt.NDArray[np.bool_], n_folds: int
-) -> npt.NDArray[np.intp]:
+def folds_of_rows(design: Design, positive: Mask, n_folds: int) -> Indices:
     """Return a fold for each row; all folds have about equal shares of both classes.
 
     Folds are assigned by the position of rows along a random direction, which depends
@@ -105,9 +103,9 @@ class FBetaProblems(LinearProblems):
         self,
         model: LinearModel,
         X: Any,
-        y: npt.NDArray[Any],
+        y: Array,
         weights: Floats,
-        classes: npt.NDArray[Any],
+        classes: Array,
         positive: int | None,
         beta: float,
     ) -> None:
@@ -118,7 +116,7 @@ class FBetaProblems(LinearProblems):
         self._beta = beta
         # A gap of 1 % suffices to compare the weights.
         tol = max(self.settings.tol, 1e-2)
-        self._quiet = changed(self.settings, tol=tol, callback=None, verbose=0)
+        self._quiet = self.settings._replace(tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
         self._f_betas = np.zeros(len(self))

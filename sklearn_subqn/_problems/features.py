@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Floats, Indices
 from .._core.names import Axis
 from .._core.rows.columns import own_columns
 from .._features.shift import Shift
 from .._features.strength import Scales
-from .._solving.solution import Floats
 
 #: The axis of intercepts, for input from users.
 INTERCEPTS = Axis("intercepts", None, how="give no Series")
 
 #: A subset of the columns of X, as an index.
-Columns = npt.NDArray[np.intp] | slice
+Columns = Indices | slice
 
 ALL_COLUMNS = slice(None)
 

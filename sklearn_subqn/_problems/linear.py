@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._checks import check_start
 from .._core import lapack
+from .._core.arrays import Floats
 from .._core.losses import DualLoss, with_shield
 from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
@@ -28,9 +29,8 @@ from .._core.rows.linear_map import PART_SIZE
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
-from .._features.strength import Scales
+from .._features.strength import Scales, divided
 from .._solving.process import n_threads as threads_of
-from .._solving.solution import Floats
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
     Coordinates,
@@ -84,11 +84,6 @@ class LinearProblems(Problems):
         Number k of scores per row of a joint loss.
     scores : RowMap, optional
         Map from the scores of a single problem to the user's scores.
-    units : ndarray of shape (d,), optional
-        Powers of two by which features are divided for the solver.
-    level : float
-        Constant that was subtracted from the targets, and is added to the user's
-        intercepts.
     reading : Reading, optional
         Conversion to the user's objectives, if the solver's objectives differ.
     outputs : sequence, optional
@@ -138,8 +133,6 @@ class LinearProblems(Problems):
         *,
         n_scores: int | None = None,
         scores: RowMap | None = None,
-        units: Floats | None = None,
-        level: float = 0.0,
         reading: Reading | None = None,
         outputs: Any = None,
         output: str = "class {}",
@@ -177,10 +170,11 @@ class LinearProblems(Problems):
         if type(rows) is Rows and not (n_scores or scores):
             X, self.turned = self._combined(model, X, centered=movable)
         self._unturned = None if self.turned is None else unturned
-        X, unit = self._in_units(model, X, units, centered=movable)
+        given = reading or Reading()
+        X, unit = self._in_units(model, X, given.units, centered=movable)
         self.targets = targets
         self._risks: dict[int, tuple[tuple[Any, ...], Risk]] = {}
-        self._scores, self._level = scores, level
+        self._scores, self._level = scores, given.level
         self.design, self._open = self._map(X, intercept, n_scores, scores)
         bounds = model.bounds
         if bounds is not None or model.constraints is not None:
@@ -259,7 +253,7 @@ class LinearProblems(Problems):
             X = self._divided(X, self.sizes)
         elif units is not None:
             self.sizes = units[self.columns]
-            X = Units(self.sizes).adjoint(X).astype(X.dtype, copy=False)
+            X = divided(X, self.sizes).astype(X.dtype, copy=False)
         return X, unit
 
     def _penalty(
@@ -282,7 +276,7 @@ class LinearProblems(Problems):
     def _divided(X: Any, sizes: Floats) -> Any:
         """Return X in other units; large dense data are not copied."""
         if sparse.issparse(X) or X.size <= COPY_SIZE:
-            return Units(sizes).adjoint(X)
+            return divided(X, sizes)
         return SomeRows(X, range(len(X)), sizes=sizes)
 
     def _map(

@@ -1,9 +1,7 @@
 """Maps between the coefficients of the user and the parameters of the solver.
 
 All maps act on coefficients (k, d) and intercepts (k,). ``inward`` returns the solver's
-representation, ``outward`` the user's. Linear maps also have the adjoint of
-``outward``: for maps of columns it maps the user's features to the solver's, for maps
-of rows it maps dual variables of the user's scores to those of the solver's scores.
+representation, ``outward`` the user's.
 """
 
 from __future__ import annotations
@@ -12,13 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from .._core import lapack
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.rounding import ROUNDED
 from .._features.shift import Shift
-from .._features.strength import divided
-from .._solving.solution import Floats
 
 #: Coefficients (k, d) and intercepts (k,).
 Pair = tuple[Any, Any]
@@ -47,14 +43,11 @@ class RowMap(Map, Protocol):
     def n_rows(self) -> int:
         """Number of rows of the user's coefficients."""
 
-    def adjoint(self, dual: Floats) -> Floats:
-        """Return the dual variables (n, m) of the solver's scores."""
-
 
 class LeftOut(NamedTuple):
     """A subset of the features; coefficients of the other features are zero."""
 
-    columns: npt.NDArray[np.intp]
+    columns: Indices
     n_features: int
 
     def inward(self, coef: Any, intercept: Any) -> Pair:
@@ -64,9 +57,6 @@ class LeftOut(NamedTuple):
         every = np.zeros((len(coef), self.n_features), coef.dtype)
         every[:, self.columns] = coef
         return every, intercept
-
-    def adjoint(self, X: Any) -> Any:
-        return X[:, self.columns]
 
 
 class Units(NamedTuple):
@@ -79,9 +69,6 @@ class Units(NamedTuple):
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
         return coef / self.sizes, intercept
-
-    def adjoint(self, X: Any) -> Any:
-        return divided(X, self.sizes)
 
 
 class Turned(NamedTuple):
@@ -101,7 +88,7 @@ class Turned(NamedTuple):
 
     columns: Floats
     inverse: Floats
-    free: npt.NDArray[np.bool_]
+    free: Mask
 
     @classmethod
     def of(cls, matrix: Floats, X: Any, weights: Floats, *, centered: bool) -> Turned:
@@ -163,9 +150,6 @@ class Moved(NamedTuple):
     def outward(self, coef: Any, intercept: Any) -> Pair:
         return coef, self.shift.outward(self._shares(coef), intercept)
 
-    def adjoint(self, X: Any) -> Any:
-        return self.shift.subtracted(X)
-
 
 class Raised(NamedTuple):
     """Targets minus a constant, which is added to the intercepts."""
@@ -189,9 +173,6 @@ class Signs:
     def outward(self, coef: Any, intercept: Any) -> Pair:
         # Subtraction from 0.0 keeps zeros positive.
         return 0.0 - coef, 0.0 - intercept
-
-    def adjoint(self, dual: Floats) -> Floats:
-        return -dual
 
 
 class Contrasts:
@@ -221,10 +202,6 @@ class Contrasts:
     def _less_base(self, rows: Any) -> Any:
         return np.delete(rows, self._base, axis=0) - rows[self._base]
 
-    def adjoint(self, dual: Floats) -> Floats:
-        own = -dual.sum(axis=1, keepdims=True)
-        return np.hstack([own, dual] if self._base == 0 else [dual, own])
-
 
 class Nodes:
     """Scores of labels, which are sums of the solver's scores of nodes.
@@ -252,9 +229,6 @@ class Nodes:
         labels = self._features @ np.column_stack([coef, intercept])
         return labels[:, :-1], labels[:, -1]
 
-    def adjoint(self, dual: Floats) -> Floats:
-        return dual @ self._features
-
 
 class Levels:
     """Scores of ordered classes, for a solver with one score and thresholds.
@@ -270,7 +244,7 @@ class Levels:
         Numbers of the sorted classes, from the lowest class to the highest.
     """
 
-    def __init__(self, order: npt.NDArray[np.intp]) -> None:
+    def __init__(self, order: Indices) -> None:
         two = len(order) == 2
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
@@ -288,10 +262,6 @@ class Levels:
         thresholds = np.broadcast_to(intercept, self.n_thresholds)
         sums = np.cumsum(np.append(0.0, thresholds))[self._numbers]
         return np.multiply.outer(self._numbers, coef[0]), sums
-
-    def adjoint(self, dual: Floats) -> Floats:
-        above = np.cumsum(dual[:, self._places[::-1]], axis=1)[:, ::-1]
-        return above[:, -self.n_thresholds :]
 
 
 class FewDigits:
@@ -365,7 +335,7 @@ class Stored:
         return coef, intercept.astype(self.dtype)
 
 
-def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
+def _towards_zero(numbers: Floats, dtype: Any) -> Array:
     """Return numbers rounded toward zero."""
     rounded = numbers.astype(dtype)
     larger = np.abs(rounded) > np.abs(numbers)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from .._core.arrays import Floats, Mask
 from .._core.regularizers import Regularizer
 from .._features.strength import Rule
-from .._solving.solution import Floats, Settings
+from .._solving.solution import Settings
 from .features import Columns, InputFeatures
 
 
@@ -62,7 +60,7 @@ class LinearModel(NamedTuple):
     has_squares: bool
     has_own_scales: bool
     sizes: Floats | None
-    free: npt.NDArray[np.bool_] | None
+    free: Mask | None
     bounds: tuple[Any, Any] | None
     constraints: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
+from .._core.arrays import Floats
 from .._core.losses import NOVELTY_LOSS
 from .._core.objectives.objective import Cut, Dual
 from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
 from .._core.solvers import History, Start, Status, Stopping
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import Floats, Progress, Solution, changed
+from .._solving.solution import Progress, Solution
 from .._solving.tolerance import NEARLY_EXACT, gap_between
 from . import LinearModel, LinearProblems
 
@@ -72,9 +73,8 @@ class NuProblem(LinearProblems):
 
     def fit_margin_of_one(self, strength: float) -> Solution:
         """Return the solution for rho = 1, starting at the last solution."""
-        quiet = changed(
-            self.settings, tol=0.1 * self.settings.tol, callback=None, verbose=0
-        )
+        tol = 0.1 * self.settings.tol
+        quiet = self.settings._replace(tol=tol, callback=None, verbose=0)
         objective = self.objective(0, strength)
         return self._solve(0, objective, quiet, FitTask.silent())
 

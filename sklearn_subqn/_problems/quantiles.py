@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
 from .._checks import check_fraction
+from .._core.arrays import Floats
 from .._core.losses import DualLoss, regression_losses
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Solution
 from . import LinearModel, LinearProblems
 
 #: Treatments of quantiles that cross.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
 
@@ -26,9 +26,16 @@ class Reading:
     ----------
     has_free : bool
         Whether some features have no penalty.
+    units : ndarray of shape (d,) or None
+        Powers of two by which features are divided for the solver.
+    level : float
+        Constant that was subtracted from the targets, and is added to the user's
+        intercepts.
     """
 
-    has_free: ClassVar[bool] = False
+    has_free = False
+    units: Floats | None = None
+    level: float = 0.0
 
     def strength(self, index: int, alpha: float) -> float:
         """Return the strength of the solver's penalty relative to the mean loss."""

@@ -8,7 +8,6 @@ from .._core.objectives.objective import Point
 from .._core.rounding import rounding
 from .._core.solvers import minimize_intercept
 from .._solving.callbacks import FitTask
-from .._solving.solution import changed
 from .linear import LinearProblems
 
 
@@ -43,7 +42,7 @@ def _null_point(problems: LinearProblems, index: int) -> Point:
         return point
     penalized = np.zeros(objective.n_params, dtype=bool)
     penalized[: len(problems.free.coef)] = ~problems.free.coef
-    settings = changed(problems.settings, tol=1e-8)
+    settings = problems.settings._replace(tol=1e-8)
     start = problems.starts[index]
     alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
     w = point.w

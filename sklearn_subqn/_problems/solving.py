@@ -9,20 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
 from .._core.objectives.risk import Risk
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import (
-    Floats,
-    Problem,
-    Progress,
-    Settings,
-    Solution,
-    Watch,
-    changed,
-)
+from .._solving.solution import Callback, Problem, Settings, Solution, Watch
 from .._solving.solve import solve
 from .reading import Reading
 
@@ -134,11 +127,11 @@ class Problems(ABC):
         self,
         index: int,
         alpha: float,
-        callback: Callable[[Progress], Any],
+        callback: Callback,
         watch: Watch,
     ) -> Solution:
         """Solve a problem within another fit, with its ``callback`` for reports."""
-        settings = changed(self.settings, callback=callback, verbose=0)
+        settings = self.settings._replace(callback=callback, verbose=0)
         self.watch, task = watch, FitTask.silent()
         return self._solve(index, self.objective(index, alpha), settings, task)
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Array, Floats, Indices
 from .._core.losses import DualLoss
-from .._solving.solution import Floats
 from .linear import LinearProblems
 from .maps import Contrasts
 from .model_parameters import LinearModel
+from .reading import Reading
 
 
-def signs(
-    y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
-) -> list[Floats]:
+def signs(y: Array, classes: Array, positive: int | None = None) -> list[Floats]:
     """Return signs, 1 where y is a class and -1 elsewhere, for each of the classes.
 
     For two classes there are only the signs of the second class, or of the class with
@@ -28,7 +26,7 @@ def signs(
     return [np.where(y == each, 1.0, -1.0) for each in classes]
 
 
-def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def codes(y: Array, classes: Array) -> Indices:
     """Return class numbers; any number for other labels, whose rows have no weight."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
 
@@ -36,12 +34,13 @@ def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp
 def class_problems(
     model: LinearModel,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     loss: DualLoss,
-    weights: Floats,
-    classes: npt.NDArray[Any],
+    weights: Floats | list[Floats],
+    classes: Array,
     positive: int | None = None,
     offset: Floats | None = None,
+    reading: Reading | None = None,
 ) -> LinearProblems:
     """Return one problem for two classes, or one for each class against the rest.
 
@@ -52,13 +51,12 @@ def class_problems(
     if offset is not None:
         loss = loss.with_offsets()
         targets = [np.column_stack([each, offset]) for each in targets]
-    data = model, X, targets, loss, weights
-    return LinearProblems(*data, outputs=classes, known=known, opposite=positive == 0)
+    data, opposite = (model, X, targets, loss, weights), positive == 0
+    given: Any = {"outputs": classes, "known": known, "reading": reading}
+    return LinearProblems(*data, opposite=opposite, **given)
 
 
-def of_classes(
-    classes: npt.NDArray[Any], positive: int | None = None
-) -> dict[str, Any]:
+def of_classes(classes: Array, positive: int | None = None) -> dict[str, Any]:
     """Return the attributes of the classes, of which one may be the positive class."""
     known: dict[str, Any] = {"classes_": classes}
     if positive is not None:
@@ -69,14 +67,16 @@ def of_classes(
 def joint_classes(
     model: LinearModel,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     loss: DualLoss,
     weights: Floats,
-    classes: npt.NDArray[Any],
+    classes: Array,
     known: dict[str, Any] | None = None,
+    reading: Reading | None = None,
 ) -> LinearProblems:
     """Return the joint problem of all classes; two classes store their difference."""
     data = model, X, [codes(y, classes)], loss, weights
     n_scores, known = len(classes), {"classes_": classes, **(known or {})}
     scores = Contrasts(2, base=0) if n_scores == 2 else None
-    return LinearProblems(*data, n_scores=n_scores, scores=scores, known=known)
+    given: Any = {"scores": scores, "known": known, "reading": reading}
+    return LinearProblems(*data, n_scores=n_scores, **given)

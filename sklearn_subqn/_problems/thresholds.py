@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.lazy import cached_property
 from .._core.losses import BINARY_LOSSES, DualLoss
 from .._core.objectives.risk import Risk
 from .._core.rows.design import Design
 from .._core.steps.intercepts import best_intercept
-from .._solving.solution import Floats
 
 
 @dataclass

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats, Mask
 from .._core.objectives.free_columns import is_close, lower_bound
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
 from .._core.solvers import Stopping
 from .._solving.callbacks import FitTask
 from .._solving.process import with_one_blas_thread
-from .._solving.solution import Floats, Settings, Solution, changed
+from .._solving.solution import Settings, Solution
 from .._solving.tolerance import Scale
 from .._solving.warnings import warn_of_gap
 from .reading import NO_PENALTY, Reading, Run
@@ -49,7 +49,7 @@ class FreeFeatures(Reading):
 
     def __init__(
         self,
-        features: npt.NDArray[np.bool_],
+        features: Mask,
         n_coef: int,
         curvature: Callable[[int], float],
         labels: list[str],
@@ -98,7 +98,7 @@ class FreeFeatures(Reading):
         # accurately.
         advice = "Decrease tol, or"
         for more in (1.0, 1e-2, 1e-4):
-            closer = changed(settings, tol=more * settings.tol)
+            closer = settings._replace(tol=more * settings.tol)
             # The user is not warned if a more accurate run misses its tolerance.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
             solution = run(closer, prove=during, **others)

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._blocks.queries import QueriesInBlocks
 from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     as_numpy,
@@ -20,6 +18,7 @@ from .._checks import (
     check_unmasked,
 )
 from .._checks.callers import in_cross_validation, user_level
+from .._core.arrays import Array, Floats
 from .._core.losses import (
     AnyLoss,
     DualLoss,
@@ -36,11 +35,10 @@ from .._core.losses import (
     SquaredPairs,
 )
 from .._core.names import check_same_rows
-from .._estimators.block_methods import blockwise, refusal
+from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
 from .._problems import LinearProblems, Problems
-from .._solving.solution import Floats
 from .held_out import HeldOut, held_out
 from .queries import EMPTY_QUERIES, Queries
 
@@ -77,6 +75,7 @@ class BaseRanker(BundleEstimator):
     empty_queries: str
 
     _penalties = ("l2", "l1", "elasticnet")
+    _by_query = ("qid", "group", "query_weight")
 
     #: Advice that ends the messages about missing queries.
     _how_to_give_queries: ClassVar[str] = (
@@ -87,13 +86,11 @@ class BaseRanker(BundleEstimator):
         "search.fit(X, y, qid=qid, groups=qid)."
     )
 
-    coef_: npt.NDArray[Any]
+    coef_: Array
     intercept_: float
-    objective_: float
-    dual_gap_: float
 
     @blockwise
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the scores that rank the rows of a query.
 
         Parameters
@@ -278,41 +275,12 @@ class BaseRanker(BundleEstimator):
             )
         return loss
 
-    def _opened(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-        **others: Any,
-    ) -> QueriesInBlocks:
-        if not self._takes_collections:
-            raise refusal(self, X)
-        self._check_collection()
+    def _check_collection(self) -> None:
+        super()._check_collection()
         if not isinstance(self.loss, str):
             raise ValueError(
                 f"Data in blocks need a loss by name, got {loss_name(self.loss)}."
             )
-        for name, value in others.items():
-            if value is not None:
-                raise ValueError(f"{name} is not supported for data in blocks.")
-        queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        if isinstance(X, RowBlocks) and X._client is None:
-            return X._opened_with_queries(self, y, sample_weight, **queries)
-        # Both modules need Dask.
-        if isinstance(X, RowBlocks):
-            from .._blocks import dask_readers
-
-            return dask_readers.opened_with_queries(
-                self, X, y, sample_weight, **queries
-            )
-        from .._blocks import dask_collections
-
-        return dask_collections.opened_with_queries(
-            self, X, y, sample_weight, **queries
-        )
 
     def _ranking_of(
         self, y: Any, sample_weight: Any, qid: Any, group: Any, query_weight: Any
@@ -351,7 +319,7 @@ class BaseRanker(BundleEstimator):
             return "take loss='pairwise'"
         return "the features do not show which rows are relevant"
 
-    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
+    def _check_relevance(self, y: Array) -> Floats:
         if callable(self.loss) or self.loss in _PAIRS:
             return _as_numbers(y)
         return checked_relevance(y, f"loss={self.loss!r}")
@@ -362,7 +330,7 @@ class BaseRanker(BundleEstimator):
         return tags
 
 
-def _as_numbers(y: npt.NDArray[Any]) -> Floats:
+def _as_numbers(y: Array) -> Floats:
     """Return relevances as a new float64 array."""
     check_no_times(y)
     numbers = check_array(
@@ -371,7 +339,7 @@ def _as_numbers(y: npt.NDArray[Any]) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
+def checked_relevance(y: Array, what: str) -> Floats:
     """Return relevances, checked to have finite gains."""
     y = _as_numbers(y)
     if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:

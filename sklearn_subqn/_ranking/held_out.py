@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._checks import check_unmasked
-from .._solving.solution import Floats
+from .._core.arrays import Floats
 from .queries import Queries
 
 # Attributes of a model that determine its scores.

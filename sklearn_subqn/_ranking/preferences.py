@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_array
 
 from .._checks import check_unmasked
+from .._core.arrays import Floats, Indices
 from .._core.names import check_same_rows
-from .._solving.solution import Floats
 
 
 class PreferredRows(NamedTuple):
@@ -26,8 +25,8 @@ class PreferredRows(NamedTuple):
         Positive weights, which sum to one.
     """
 
-    better: npt.NDArray[np.intp]
-    worse: npt.NDArray[np.intp]
+    better: Indices
+    worse: Indices
     weights: Floats
 
     @classmethod

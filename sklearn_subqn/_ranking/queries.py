@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
 from .._checks import (
@@ -18,10 +17,10 @@ from .._checks import (
     check_unmasked,
     names_of_rows,
 )
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.lazy import cached_property
 from .._core.losses import Groups, Ndcg
 from .._core.names import Axis, named, places
-from .._solving.solution import Floats
 
 # Limit on the total row weight of a query: NDCG stores one discount for each rank.
 _MOST_WEIGHT = 1e7
@@ -45,7 +44,7 @@ class Queries:
     """
 
     def __init__(
-        self, codes: npt.NDArray[Any], row_weights: Floats, query_weights: Floats
+        self, codes: Array, row_weights: Floats, query_weights: Floats
     ) -> None:
         self.codes = codes
         self.row_weights, self.query_weights = row_weights, query_weights
@@ -82,7 +81,7 @@ class Queries:
         return queries
 
     @property
-    def used(self) -> npt.NDArray[np.bool_]:
+    def used(self) -> Mask:
         """Mask of the rows with positive weights."""
         return (self.row_weights > 0.0) & (self.query_weights > 0.0)
 
@@ -249,9 +248,7 @@ class HeldOutNdcg(NamedTuple):
         return self.queries.ndcg_bounds(low, high, self.y, self.k, self.empty)
 
 
-def _of_sizes(
-    group: Any, n: int, query_weight: Any
-) -> tuple[npt.NDArray[np.intp], Axis, Any]:
+def _of_sizes(group: Any, n: int, query_weight: Any) -> tuple[Indices, Axis, Any]:
     """Return query codes of rows, names, and weights of non-empty queries.
 
     Raises
@@ -300,7 +297,7 @@ def _axis(names: Any) -> Axis:
     return Axis("queries", names, more=True, how=how)
 
 
-def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
+def _of_rows(qid: Any, n: int) -> tuple[Indices, Axis]:
     """Return the query code of each row, of shape (n,), and the sorted names.
 
     Raises
@@ -318,9 +315,7 @@ def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
     return codes, _axis(names)
 
 
-def _query_weights(
-    query_weight: Any, codes: npt.NDArray[np.intp], names: Axis
-) -> Floats:
+def _query_weights(query_weight: Any, codes: Indices, names: Axis) -> Floats:
     """Return the weight of each row's query, of shape (n,).
 
     Raises

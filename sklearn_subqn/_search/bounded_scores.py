@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from .._core.arrays import Floats
 from .._core.rounding import TINY
 from .._problems.quantiles import mean_loss
 from .._solving.deviances import half_deviances
-from .._solving.solution import Floats
 
 # Positive means are numbers of float64, as in the scores of estimators.
 _LEAST_LOG, _LARGEST_LOG = np.log([np.finfo(float).tiny, np.finfo(float).max])

@@ -6,11 +6,11 @@ import copy
 import numbers
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -21,12 +21,11 @@ from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     check_sample_weight,
     check_weights,
-    distinct_classes,
     exact_labels,
     exact_names,
-    weights_of_classes,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Array, Floats, Indices
 from .._core.names import check_same_rows
 from .._estimators.block_methods import is_collection
 from .._estimators.estimator import forget
@@ -47,24 +46,27 @@ from .warm_paths import FoldPath, WarmPaths
 Model = TypeVar("Model", bound=Any)
 
 
+@dataclass(eq=False, repr=False)
 class SearchCV(WarmPaths):
     """Base of estimators with a cross-validated ``alpha`` and a scorer.
 
     ``l1_ratio`` may be a list of values to try, in estimators with this parameter.
     """
 
-    scoring: Any
-    error_score: Any
-    l1_ratio: Any
-    search_tol: float | None
+    alphas: Any = 20
+    _: KW_ONLY
+    cv: Any = None
+    scoring: Any = None
+    error_score: Any = np.nan
+    search_tol: float | None = None
+    search_max_fits: int = 1000
+    refit: bool = True
+    one_standard_error: bool = False
 
     _takes_collections = True
 
     # Classes of all samples, for folds of data in blocks.
-    _fold_classes: Any = None
-
-    #: Makes problems of X, y, weights that sum to one, and further row data.
-    _problems: Callable[..., LinearProblems]
+    _fold_classes = cast(Any, None)
 
     def _check_parameters(self) -> None:
         if self._tries_several() and (
@@ -106,7 +108,7 @@ class SearchCV(WarmPaths):
         self,
         X: Any,
         y: Any,
-        weights: npt.NDArray[np.float64],
+        weights: Floats,
         others: tuple[Any, ...],
         scorer: Callable[..., float],
         folds: Any,
@@ -189,11 +191,9 @@ class SearchCV(WarmPaths):
         weights = check_sample_weight(rows.weights, n)
         if is_classifier(self):
             rows.y = labels = exact_labels("y", column_or_1d(rows.y, warn=True))
-            classes, class_weight = distinct_classes(labels), self.class_weight
-            weights, classes = weights_of_classes(
-                rows.weights, n, labels, classes, class_weight
-            )
-            self.classes_ = classes
+            found = check_weights(rows.weights, labels, self.class_weight)
+            weights, self.classes_ = found[:2]
+            classes = self.classes_
         scorer = self._scorer(classes)
         groups = None if groups is None else np.ravel(exact_names(groups))
         folds = list(self._splitter(rows.y).split(np.zeros((n, 1)), rows.y, groups))
@@ -219,12 +219,12 @@ class SearchCV(WarmPaths):
     def _fold_path_in_blocks(
         self,
         rows: SplitRows,
-        weights: npt.NDArray[np.float64],
+        weights: Floats,
         classes: Any,
         scorer: Callable[..., float],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part of data in blocks, and score it."""
@@ -251,9 +251,7 @@ class SearchCV(WarmPaths):
             opened.close()
         return path._replace(failures=score.failures)
 
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    def _shares(self, labels: Array, weights: Floats) -> tuple[Floats, Array]:
         if self._fold_classes is None:
             found: tuple[Any, Any] = super()._shares(labels, weights)
             return found
@@ -267,18 +265,20 @@ class SearchCV(WarmPaths):
         """Return ``scoring``, or the score that takes its place."""
         return self.scoring
 
-    def _scorer(self, classes: npt.NDArray[Any] | None) -> Any:
+    def _scorer(self, classes: Array | None) -> Any:
         """Return the scorer of models on folds, for the classes of all samples."""
         scoring = self._scored_by()
         own = own_scorer(scoring, is_classifier(self))
         scorer = check_scoring(self, scoring=own or scoring)
-        return scorer if classes is None else with_classes(scorer, classes)
+        if classes is None:
+            return scorer
+        return with_classes(scorer, classes, "predict_proba")
 
     def _search_interval(
         self,
         X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
+        y: Array,
+        weights: Floats,
         others: tuple[Any, ...],
         score_weights: Any,
         folds: Sequence[tuple[Any, Any]],
@@ -306,9 +306,7 @@ class SearchCV(WarmPaths):
         made = [proven_fold(self, problems_of, *rows, *fold) for fold in folds]
         search_interval(self, made, problems, task)
 
-    def _of_rows(
-        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
-    ) -> tuple[Any, ...]:
+    def _of_rows(self, others: tuple[Any, ...], rows: Indices) -> tuple[Any, ...]:
         """Return the further row data of a subset of the samples."""
         return others
 
@@ -318,12 +316,12 @@ class SearchCV(WarmPaths):
 
     def _fold_path(
         self,
-        rows: tuple[Any, Any, npt.NDArray[np.float64], Any],
+        rows: tuple[Any, Any, Floats, Any],
         others: tuple[Any, ...],
         scorer: Callable[..., float],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
+        train: Indices,
+        test: Indices,
+        alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part.
@@ -392,7 +390,7 @@ def fit(
     check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
-    weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+    weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:
         scorer = self._scorer(classes)

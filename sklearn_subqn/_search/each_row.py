@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats, Indices
 from .._core.solvers.leave_one_out import errors_left_out, leaves_rows_out
 from .._problems import LinearProblems
 from .._solving.process import with_one_blas_thread
 from .search_report import SearchReport
-from .warm_paths import FoldPath
+from .warm_paths import FoldPath, plain_objectives
 
-Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+Split = tuple[Indices, Indices]
 
 #: Scores of one row, as functions of its error.
 SCORES_OF_A_ROW = {
@@ -37,7 +37,7 @@ class EachRow(Sequence[Split]):
         The rows of positive weight, at least two.
     """
 
-    def __init__(self, rows: npt.NDArray[np.intp]) -> None:
+    def __init__(self, rows: Indices) -> None:
         if len(rows) < 2:
             raise ValueError(
                 "Leave-one-out needs at least two rows of positive weight, got "
@@ -56,7 +56,7 @@ class EachRow(Sequence[Split]):
 @partial(with_one_blas_thread, all="ignore")
 def ridge_paths(
     problems: LinearProblems,
-    alphas: npt.NDArray[np.float64],
+    alphas: Floats,
     folds: EachRow,
     scoring: str,
     tol: float,
@@ -67,11 +67,8 @@ def ridge_paths(
 
     ``scoring`` is one of ``SCORES_OF_A_ROW``, averaged over several columns of targets.
     """
-    elsewhere = problems.reading is not None or problems.elsewhere is not None
-    if problems.settings.solver != "auto" or elsewhere:
-        return []
-    objectives = [problems.objective(i, alphas[0]) for i in range(len(problems))]
-    if not leaves_rows_out(objectives):
+    objectives = plain_objectives(problems, alphas[0])
+    if not objectives or not leaves_rows_out(objectives):
         return []
     errors, gaps = errors_left_out(objectives, alphas, folds.rows)
     if not (gaps <= tol).all():

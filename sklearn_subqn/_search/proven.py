@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.rounding import ROUNDED
-from .._solving.solution import Floats
 
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13

@@ -7,18 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.arrays import Array, Floats, Indices
 from .._estimators.predictions import variance_power
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads
-from .._solving.solution import Floats
 from .bounded_scores import (
     HeldOutScore,
     coded,
@@ -186,11 +185,11 @@ def proven_fold(
     estimator: Any,
     problems_of: Callable[..., LinearProblems],
     X: Any,
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats,
     score_weights: Floats | None,
-    train: npt.NDArray[np.intp],
-    test: npt.NDArray[np.intp],
+    train: Indices,
+    test: Indices,
 ) -> ProvenFold:
     """Return a fold of samples with classes or numbers as targets.
 

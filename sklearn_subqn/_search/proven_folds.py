@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, changed
 from .score_bounds import Between, HeldOutBounds, Solved
 
 # Processor time is counted in entries of X: a product with X takes one for each entry,
@@ -103,7 +103,7 @@ class ProvenFold:
                 for rows, of in zip(self._rows, near, strict=True)
             )
         tol = min(max(tol, _LEAST_TOL), settings.tol)
-        problems.settings = changed(settings, tol=tol)
+        problems.settings = settings._replace(tol=tol)
         found = problems.solve(alpha, FitTask.silent())
         problems.settings = settings
         self._n_passes += sum(solution.history.passes[-1] for solution in found)

@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.objectives.risk import Risk
 from .._core.rounding import TINY, rounding
 from .._core.solvers import Start
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Solution
 
 # The movement of intercepts per unit of the radius differs little between neighboring
 # intervals: a guess that is too small is multiplied by 1.25, then by larger factors,

@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks.callers import user_level
-
-Floats = npt.NDArray[np.float64]
+from .._core.arrays import Array, Floats, Indices
 
 
 def check_error_score(value: Any) -> None:
@@ -24,8 +22,8 @@ def check_error_score(value: Any) -> None:
         raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
 
 
-def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer of probabilities with all classes; other scorers are unchanged.
+def with_classes(scorer: Any, classes: Array, method: str | None = None) -> Any:
+    """Return a scorer that knows all classes, perhaps only one of a method's results.
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
     some of them. Metrics that accept ``labels`` get all classes, and the second of two
@@ -34,7 +32,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
     metric = getattr(scorer, "_score_func", None)
     methods = getattr(scorer, "_response_method", ())
     methods = [methods] if isinstance(methods, str) else methods
-    if metric is None or "predict_proba" not in methods:
+    if metric is None or not (method is None or method in methods):
         return scorer
     accepted = inspect.signature(metric).parameters
     if "labels" not in accepted:
@@ -104,9 +102,7 @@ class FoldScore:
             return self._error_score
 
 
-def rows_with_weight(
-    test: npt.NDArray[np.intp], n: int, weights: Floats | None
-) -> npt.NDArray[np.intp]:
+def rows_with_weight(test: Indices, n: int, weights: Floats | None) -> Indices:
     """Return the indices of the test samples that have weight in scores."""
     test = np.arange(n)[test]
     if weights is None:

@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_number
 from .._checks.callers import user_level
+from .._core.arrays import Array, Floats, Mask
+from .._core.objectives.objective import Objective
 from .._core.regularizers import GroupPenalty
 from .._core.solvers import Start
 from .._core.solvers.squares_path import SquaresPath, has_squares_path
@@ -31,10 +32,6 @@ from .search_report import FoldReport, SearchReport
 _SMALLEST_SHARE = 1e-3
 
 
-# Overflows lead to gaps that are not finite, and so to the usual solvers.
-_quietly = partial(with_one_blas_thread, all="ignore")
-
-
 class FoldPath(NamedTuple):
     """Scores, gaps, iterations and coefficients of a fold, by alpha.
 
@@ -46,7 +43,7 @@ class FoldPath(NamedTuple):
     gaps: Any
     proven: Any
     n_iters: list[int]
-    coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    coefficients: list[tuple[Array, Array]]
     failures: Sequence[Exception] = ()
 
 
@@ -63,7 +60,7 @@ class Paths(NamedTuple):
     """
 
     problems: LinearProblems
-    alphas: npt.NDArray[np.float64]
+    alphas: Floats
     folds: list[FoldPath]
 
 
@@ -98,7 +95,7 @@ class WarmPaths(LinearEstimator):
                 chosen[name] = getattr(self, f"{name}_")
         return kind(**chosen)
 
-    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
+    def _grid(self, problems: LinearProblems) -> Floats:
         """Return the grid of ``alpha`` for the problems, in descending order."""
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
@@ -113,9 +110,7 @@ class WarmPaths(LinearEstimator):
         largest = max(slopes, default=0.0) / share or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 
-    def _grid_of_squares(
-        self, problems: LinearProblems, n: int
-    ) -> npt.NDArray[np.float64]:
+    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
         """Return n values in descending order, for a penalty without an L1 norm.
 
         The values are divided by the median factor, so that a rescaling of all factors
@@ -157,7 +152,7 @@ class WarmPaths(LinearEstimator):
     def _path(
         self,
         problems: LinearProblems,
-        alphas: npt.NDArray[np.float64],
+        alphas: Floats,
         score: Callable[[], Any],
         report: FoldReport,
     ) -> FoldPath:
@@ -276,18 +271,24 @@ def _solved(problems: LinearProblems, alpha: float) -> _Fit:
     )
 
 
-@_quietly
+def plain_objectives(problems: LinearProblems, alpha: float) -> list[Objective]:
+    """Return the objectives if they are the user's, of rows here, for any solver."""
+    elsewhere = problems.reading is not None or problems.elsewhere is not None
+    if problems.settings.solver != "auto" or elsewhere:
+        return []
+    return [problems.objective(i, alpha) for i in range(len(problems))]
+
+
+# Overflows lead to gaps that are not finite, and so to the usual solvers.
+@partial(with_one_blas_thread, all="ignore")
 def _minimized_squares(
-    problems: LinearProblems, alphas: npt.NDArray[np.float64], tol: float
+    problems: LinearProblems, alphas: Floats, tol: float
 ) -> list[tuple[dict[str, Any], _Fit]]:
     """Return attributes and fits for the first alphas, and leave the problems there.
 
     Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
     """
-    elsewhere = problems.reading is not None or problems.elsewhere is not None
-    if problems.settings.solver != "auto" or elsewhere:
-        return []
-    objectives = [problems.objective(i, alphas[0]) for i in range(len(problems))]
+    objectives = plain_objectives(problems, alphas[0])
     if not objectives or not all(map(has_squares_path, objectives)):
         return []
     found, first = [], None
@@ -305,9 +306,9 @@ def _minimized_squares(
 
 
 def warn_of_folds(
-    gaps: npt.NDArray[np.float64],
-    proven: npt.NDArray[np.bool_],
-    alphas: npt.NDArray[np.float64],
+    gaps: Floats,
+    proven: Mask,
+    alphas: Floats,
     tol: float,
     name: str = "alpha",
 ) -> None:
@@ -327,7 +328,7 @@ def warn_of_folds(
     )
 
 
-def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
+def check_alphas(alphas: Any) -> Floats:
     """Return the user's grid, in descending order."""
     message = "alphas must be an integer or a non-empty list of numbers, got {!r}."
     if isinstance(alphas, str) or not hasattr(alphas, "__len__"):

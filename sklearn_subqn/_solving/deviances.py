@@ -10,7 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import mean_tweedie_deviance
 
 from .._checks.callers import user_level
-from .solution import Floats
+from .._core.arrays import Floats
 
 
 def mean_deviances(

@@ -139,10 +139,14 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
+def with_one_blas_thread(
+    function: _Function, *, limits: bool = True, **errors: Any
+) -> _Function:
     """Return the function with one BLAS thread and with NumPy's error handling set.
 
-    Both settings are restored at the end, even after a KeyboardInterrupt anywhere.
+    Both settings are restored at the end, even after a KeyboardInterrupt anywhere,
+    after which ``numpy.errstate`` may fail to restore them. Threads are not limited
+    with ``limits=False``.
     """
 
     @functools.wraps(function)
@@ -150,7 +154,8 @@ def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
         run, before = object(), np.geterr()
         try:
             np.seterr(**errors)
-            _ONE_BLAS_THREAD.begin(run)
+            if limits:
+                _ONE_BLAS_THREAD.begin(run)
             result = function(*args, **kwargs)
         finally:
             # This is done twice, since an interrupt may end the first attempt anywhere.
@@ -166,32 +171,11 @@ def with_one_blas_thread(function: _Function, **errors: Any) -> _Function:
 
 
 def isolated(function: _Function) -> _Function:
-    """Return the function with one BLAS thread; NumPy raises FloatingPointError.
-
-    Both settings are restored at the end, even after a KeyboardInterrupt anywhere.
-    """
-    errors = dict.fromkeys(("over", "invalid", "divide"), "raise")
+    """Return the function with one BLAS thread; NumPy raises FloatingPointError."""
+    errors: Any = dict.fromkeys(("over", "invalid", "divide"), "raise")
     return with_one_blas_thread(function, **errors)
 
 
 def ignoring_errors(function: _Function) -> _Function:
-    """Return the function with NumPy's floating-point warnings off.
-
-    The settings are restored at the end, even after a KeyboardInterrupt anywhere, after
-    which ``numpy.errstate`` may fail to restore them.
-    """
-
-    @functools.wraps(function)
-    def without_warnings(*args: Any, **kwargs: Any) -> Any:
-        before = np.geterr()
-        try:
-            np.seterr(all="ignore")
-            result = function(*args, **kwargs)
-        finally:
-            try:
-                np.seterr(**before)
-            finally:
-                np.seterr(**before)
-        return result
-
-    return without_warnings  # type: ignore[return-value]
+    """Return the function with NumPy's floating-point warnings off."""
+    return with_one_blas_thread(function, limits=False, all="ignore")

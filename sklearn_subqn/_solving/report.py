@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.arrays import Floats
 from .._core.solvers import Result
 from .callbacks import FitTask
-from .solution import Current, Floats, Progress, Settings, Solution, Watch
+from .solution import Current, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 
@@ -82,13 +83,7 @@ class Report:
             gap = solution.relative_gap
             print(f"{self._label}: {solution.status}, relative gap {gap:.1e}")
         if self._warns and not solution.proven:
-            solvers = settings._solvers
-            name = (
-                settings.solver if settings.solver in solvers else next(iter(solvers))
-            )
-            warn_of_tolerance(
-                self._label, solution, settings, name != "auto" and "auto" in solvers
-            )
+            warn_of_tolerance(self._label, solution, settings)
         if self._task is not None:
             self._task.end()
 

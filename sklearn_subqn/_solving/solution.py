@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats
 from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective
-from .._core.solvers import History, SolverSpec, Start, Status, size_of
+from .._core.solvers import History, Start, Status, size_of
 from .tolerance import gap_between, relative
-
-Floats = npt.NDArray[np.float64]
 
 
 class Numbers(NamedTuple):
@@ -86,28 +84,36 @@ class Progress(Numbers):
     current: Current | None = None
 
 
-class Settings(Protocol):
-    """The parameters of an estimator for solving, and its registry of solvers.
+Callback = Callable[[Progress], Any]
 
-    The parameters ``memory``, ``direction_tol``, ``direction_max_iter``,
-    ``bundle_size`` and ``solver_options`` are optional. In a registry without "auto",
-    that name means the first solver.
+
+class Settings(NamedTuple):
+    """How problems are solved and reported, by the parameters of an estimator.
+
+    Attributes
+    ----------
+    solvers : mapping
+        The registry of solvers, by name.
+    solver : str
+        Name of the chosen solver.
+    tol : float
+    max_iter : int
+    callback : callable or None
+    verbose : int
+    options : mapping
+        Fields of ``Options``.
+    accepted : frozenset of str
+        Names of the parameters and options that the user may change.
     """
 
-    _solvers: Mapping[str, SolverSpec]
+    solvers: Mapping[str, Any]
     solver: str
     tol: float
     max_iter: int
-    callback: Callable[[Progress], Any] | None
+    callback: Callback | None
     verbose: int
-
-
-def changed(settings: Settings, **values: Any) -> Settings:
-    """Return settings with other values."""
-    # Copying an estimator through scikit-learn would take longer.
-    other = object.__new__(type(settings))
-    vars(other).update(vars(settings), **values)
-    return other
+    options: Mapping[str, Any]
+    accepted: frozenset[str]
 
 
 class Watch(Protocol):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .._checks import checked_options
+from .._core.arrays import Floats
 from .._core.memory import BLOCK_SIZE
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import L2
@@ -30,7 +30,7 @@ from .._core.steps.line_search import is_rounding, rounding_of
 from .callbacks import FitTask
 from .process import isolated
 from .report import Report
-from .solution import Floats, Problem, Settings, Solution
+from .solution import Problem, Settings, Solution
 from .tolerance import Scale, gap_between, stopping_of
 
 
@@ -39,7 +39,6 @@ def solve(
     problem: Problem,
     settings: Settings,
     fit: FitTask,
-    options: Options | None = None,
 ) -> Solution:
     """Minimize an objective and evaluate it at the parameters as they are returned.
 
@@ -47,12 +46,9 @@ def solve(
     ----------
     problem : Problem
     settings : Settings
-        The settings, mostly the estimator itself.
     fit : FitTask
         The task of the fit for scikit-learn's callbacks; the problem is one of its
         subtasks.
-    options : Options, optional
-        Options in place of those in the settings.
 
     Raises
     ------
@@ -61,16 +57,12 @@ def solve(
     """
     of_problem = problem.label, problem.fitted, problem.watch
     report = Report(*of_problem, settings, fit)
-    solvers, name = settings._solvers, settings.solver
-    name = name if name in solvers else next(iter(solvers))
-    spec = solvers[name]
+    name = settings.solver
+    spec: SolverSpec = settings.solvers[name]
     scale = Scale(problem.objective)
     infimum = scale.infimum
     stopping = stopping_of(problem.objective, settings.tol, infimum, name == "auto")
-    if options is None:
-        options = _options(settings, stopping)
-    else:
-        options = replace(options, stopping=stopping)
+    options = Options(stopping=stopping, **settings.options)
     asked = Stopping(settings.tol, infimum=infimum)
     target = Target(f"tol={settings.tol:g}", asked, scale.is_useful)
     if options.gap is not None:
@@ -127,23 +119,6 @@ def solve(
         solution = solution.in_units(problem.unit)
     report.end(solution)
     return solution
-
-
-def spec_of(settings: Settings) -> SolverSpec:
-    """Return the chosen solver, or the first solver for a choice such as "auto"."""
-    solvers = settings._solvers
-    return solvers.get(settings.solver, next(iter(solvers.values())))
-
-
-def _options(settings: Settings, stopping: Stopping) -> Options:
-    given: dict[str, Any] = {"stopping": stopping}
-    for name in ("memory", "direction_tol", "direction_max_iter", "bundle_size"):
-        if hasattr(settings, name):
-            given[name] = getattr(settings, name)
-    given |= checked_options(settings)
-    # More pairs than iterations would only use memory.
-    given["memory"] = min(given.get("memory", Options.memory), settings.max_iter)
-    return Options(**given)
 
 
 class Target(NamedTuple):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .._core.arrays import Floats
 from .._core.objectives.objective import Objective
 from .._core.rounding import CLOSE
 from .._core.solvers import Result, Stopping, size_of
 from .._core.steps.line_search import rounding_of
-
-Floats = npt.NDArray[np.float64]
 
 # With solver="auto", problems of at most 20,000 entries are solved exactly, whatever
 # tol is: they take milliseconds, and the result then does not depend on the order or

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks.callers import in_search, user_level
-from .._checks.signatures import parameters_of
 from .._core.names import listed
 from .._core.solvers import Status
 from ..exceptions import ConstantModelWarning
@@ -91,18 +90,16 @@ def warn_of_constants(
     )
 
 
-def warn_of_tolerance(
-    label: str, solution: Solution, settings: Settings, faster: bool
-) -> None:
+def warn_of_tolerance(label: str, solution: Solution, settings: Settings) -> None:
     """Warn that the run of a problem ended before the tolerance was reached."""
     status, asked = solution.status, solution.asked
     # The advice names only parameters and options that the estimator has.
-    options = getattr(settings, "solver_options", None) or {}
-    accepted = {*parameters_of(type(settings)), *options}
+    solvers, accepted = settings.solvers, settings.accepted
+    faster = settings.solver != "auto" and "auto" in solvers
     tolerance = asked.partition("=")[0]
     larger = [name for name in ("max_iter", tolerance) if name in accepted]
     looser = [f"increase {tolerance}"] if tolerance in accepted else []
-    others = ["choose another solver"] if len(settings._solvers) > 1 else []
+    others = ["choose another solver"] if len(solvers) > 1 else []
     others = ["choose solver='auto'"] if faster else others
     weaker = {"alpha": "increase alpha", "C": "decrease C"}
     weaker_options = [way for name, way in weaker.items() if name in accepted]

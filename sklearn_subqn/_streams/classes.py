@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._checks import check_class_weight
+from .._core.arrays import Array, Floats
 from .._core.losses import BINARY_LOSSES
 from .._core.names import MOST_NAMED
 from .._core.online.losses_with_curvature import (
@@ -17,7 +17,6 @@ from .._core.online.losses_with_curvature import (
     OneVsRest,
     OnlineLoss,
 )
-from .._solving.solution import Floats
 from .weights import check_sizes
 
 #: Losses of one score per row with bounded curvature, which online steps need.
@@ -27,7 +26,7 @@ BINARY: dict[str, OnlineLoss] = {
 
 
 def targets_of_classes(
-    y: npt.NDArray[Any], classes: npt.NDArray[Any], name: str
+    y: Array, classes: Array, name: str
 ) -> tuple[Floats, OnlineLoss, int | None]:
     """Return encoded targets, the named loss, and the number of scores per row."""
     if len(classes) == 2:
@@ -52,16 +51,16 @@ def targets_of_classes(
     return targets, OneVsRest(BINARY[name]), len(classes)
 
 
-def factors_of_classes(y: npt.NDArray[Any], class_weight: dict[Any, float]) -> Floats:
+def factors_of_classes(y: Array, class_weight: dict[Any, float]) -> Floats:
     """Return the class weight of each row."""
     return np.array([class_weight.get(label, 1.0) for label in y.tolist()])
 
 
 def class_weighted(
-    y: npt.NDArray[Any],
+    y: Array,
     weights: Floats | None,
     class_weight: Any,
-    classes: npt.NDArray[Any],
+    classes: Array,
 ) -> Floats:
     """Return the row weights times the class weights, checked."""
     if not isinstance(class_weight, dict):

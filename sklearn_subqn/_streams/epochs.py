@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from .._core.arrays import Array, Floats, Indices
 from .._core.losses._base import Rows
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
@@ -20,9 +20,10 @@ from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
 from .._core.solvers import History, Start, Status, size_of
 from .._estimators.estimator import store_solutions
+from .._problems import InputFeatures
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
-from .._solving.solution import Floats, Progress, Solution
+from .._solving.solution import Progress, Solution
 from .stream import StreamEstimator, equal_parts, is_given
 
 # Minimum number of batches in the convergence test; fewer are dominated by noise.
@@ -43,20 +44,18 @@ class OnlineEstimator(StreamEstimator):
         weights: Floats,
         loss: OnlineLoss,
         n_outputs: int | None,
-        w0: Floats | None,
         previous: dict[str, Any],
-        labels: npt.NDArray[Any] | None,
+        labels: Array | None,
         unit: float,
         task: FitTask,
-        init: tuple[Any, Any] = (None, None),
+        init: tuple[Any, Any],
     ) -> None:
-        """Fit validated data by epochs, from the previous parameters w0 if given.
+        """Fit validated data by epochs, from the previous parameters if they match.
 
         Parameters
         ----------
         X, targets, weights, loss, n_outputs
             As in ``_partial_fit``; the weights in any unit.
-        w0 : ndarray of shape (q,) or None
         previous : dict
             The attributes of the previous fit.
         labels : ndarray of shape (n,) or None
@@ -84,6 +83,7 @@ class OnlineEstimator(StreamEstimator):
         weights = weights * (len(weights) / weights.sum())
         # The gradient at a warm start is mostly noise, and so no scale for later
         # gradients: the scale of the previous fit is used.
+        w0 = self._known_parameters(previous)
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if is_given(init):
             if w0 is None:
@@ -104,7 +104,10 @@ class OnlineEstimator(StreamEstimator):
             self._stream = stream._replace(method=method)
         self._columns = columns
         name = type(self).__name__
-        report = Report(name, lambda w: self._stored(), None, self, task, by_gap=False)
+        settings = self._settings_of_solver()
+        report = Report(
+            name, lambda w: self._stored(), None, settings, task, by_gap=False
+        )
         status, history = self._epochs(X, targets, weights, loss, rng, held_out, report)
         self._stream = stream
         self._weight *= unit
@@ -137,9 +140,26 @@ class OnlineEstimator(StreamEstimator):
         report.end(solution)
         task.end()
 
+    def _known_parameters(self, previous: dict[str, Any]) -> Floats | None:
+        """Return the parameters of a previous fit of the same classes and features."""
+        if not InputFeatures.of(self).are_those_of(previous):
+            return None
+        # Lists are compared, since old NumPy warns about comparing numbers with
+        # strings.
+        before, now = (
+            np.asarray(model.get("classes_", ())).tolist()
+            for model in (previous, vars(self))
+        )
+        if before != now:
+            return None
+        w = previous["coef_"].T.ravel()
+        if self.fit_intercept:
+            w = np.append(w, previous["intercept_"])
+        return np.asarray(w, dtype=np.float64)
+
     def _held_out(
-        self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        self, n: int, labels: Array | None, rng: np.random.RandomState
+    ) -> tuple[Indices, Indices]:
         """Return the training rows and the held-out rows."""
         hint = (
             f"early_stopping holds out validation_fraction={self.validation_fraction!r}"

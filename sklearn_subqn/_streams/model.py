@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._core.arrays import Array, Floats, Indices
 from .._core.losses._base import Rows
 from .._core.online import Method, State
 from .._core.online.sparse_columns import ColumnState
@@ -16,7 +16,6 @@ from .._core.rows.columns import own_columns
 from .._estimators.linear_estimator import LinearEstimator
 from .._estimators.predictions import rounded_scores
 from .._features.shift import Shift
-from .._solving.solution import Floats
 
 
 @stored
@@ -43,7 +42,7 @@ class StreamModel(LinearEstimator):
     """Base class of online estimators: coefficients from the state of the method."""
 
     fit_intercept: bool
-    _coef: npt.NDArray[Any]
+    _coef: Array
     _dtype: Any
     _shift: Shift | None
     _state: State
@@ -76,7 +75,7 @@ class StreamModel(LinearEstimator):
                 intercept = self._shift.outward(np.atleast_2d(self._coef), intercept)
             self._set_intercept(intercept)
 
-    def _of_all_columns(self, w: Floats) -> tuple[npt.NDArray[Any], Floats]:
+    def _of_all_columns(self, w: Floats) -> tuple[Array, Floats]:
         """Return coefficients, zero for left-out columns, and intercepts."""
         columns, k = self._columns, self._stream.n_outputs or 1
         n_coef = (self.n_features_in_ if columns is None else len(columns)) * k
@@ -87,13 +86,13 @@ class StreamModel(LinearEstimator):
             coef[..., columns] = own
         return coef, w[n_coef:]
 
-    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
+    def _coefficients(self, w: Floats) -> Array:
         """Return parameters without intercepts as an array of coefficients."""
         coef = w.reshape(-1, self._stream.n_outputs or 1).T
         with np.errstate(over="ignore"):
             return np.array(coef, dtype=self._dtype, order="C")
 
-    def _check_stored(self, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _check_stored(self, coef: Array) -> Array:
         """Return coefficients or intercepts in the data type of the model, checked."""
         # The state is finite in float64, but the conversion can overflow.
         with np.errstate(over="ignore"):
@@ -111,7 +110,7 @@ class StreamModel(LinearEstimator):
         self.intercept_ = np.array(self._check_stored(intercept))
 
     @property
-    def coef_(self) -> npt.NDArray[Any]:
+    def coef_(self) -> Array:
         """Coefficients of the features, with the data type of X."""
         if not hasattr(self, "_state"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
@@ -121,7 +120,7 @@ class StreamModel(LinearEstimator):
             self._coef, _ = self._of_all_columns(self._state.w)
         return self._coef
 
-    def _scores(self, X: Any) -> npt.NDArray[Any]:
+    def _scores(self, X: Any) -> Array:
         """Return the scores of checked samples."""
         if hasattr(self, "_coef") or not sparse.issparse(X):
             return super()._scores(X)
@@ -129,14 +128,14 @@ class StreamModel(LinearEstimator):
         columns, X = own_columns(X)
         return rounded_scores(X, self._coef_at(columns), self.intercept_)
 
-    def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    def _coef_at(self, columns: Indices) -> Array:
         state = self._state
         if (
             hasattr(self, "_coef")
             or self._columns is not None
             or not isinstance(state, ColumnState)
         ):
-            coef: npt.NDArray[Any] = super()._coef_at(columns)
+            coef: Array = super()._coef_at(columns)
             return coef
         return self._coefficients(state.coefficients(columns))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from .._checks import (
     check_start,
     checked_options,
 )
+from .._core.arrays import Floats
 from .._core.names import features_axis
 from .._core.online import (
     ONLINE_METHODS,
@@ -35,35 +37,37 @@ from .._estimators.estimator import FOUND, forget
 from .._features.shift import Shift
 from .._problems import INTERCEPTS
 from .._solving.process import ignoring_errors
-from .._solving.solution import Floats, Progress
+from .._solving.solution import Callback
 from .model import Stream, StreamModel
 
 
+@dataclass(eq=False, repr=False)
 class StreamEstimator(StreamModel):
     """Base class of estimators that learn from one batch after the other."""
 
     _solvers: ClassVar[Mapping[str, Any]] = ONLINE_METHODS
 
-    loss: str
-    alpha: float
-    l1_ratio: float
-    solver: str
-    batch_size: int
-    eta0: float | None
-    tau: float | None
-    memory: int
-    average: bool
-    solver_options: Mapping[str, Any] | None
-    fit_intercept: bool
-    max_iter: int
-    tol: float
-    random_state: Any
-    early_stopping: bool
-    validation_fraction: float
-    n_iter_no_change: int
-    warm_start: bool
-    callback: Callable[[Progress], Any] | None
-    verbose: int
+    loss: str = "log_loss"
+    _: KW_ONLY
+    alpha: float = 1e-5
+    l1_ratio: float = 0.0
+    solver: str = "auto"
+    batch_size: int = 256
+    eta0: float | None = None
+    tau: float | None = None
+    memory: int = 10
+    average: bool = True
+    solver_options: Mapping[str, Any] | None = None
+    fit_intercept: bool = True
+    max_iter: int = 100
+    tol: float = 3e-2
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    random_state: Any = 0
+    warm_start: bool = False
+    callback: Callback | None = None
+    verbose: int = 0
 
     def _check_parameters_once(self) -> None:
         """Validate the parameters, if any has changed since the last call."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import as_sample_weights, check_sample_weight
-from .._solving.solution import Floats
+from .._core.arrays import Floats
 
 # Smallest positive weight; the largest is the reciprocal. Sums over batches of more
 # extreme weights could overflow or underflow.

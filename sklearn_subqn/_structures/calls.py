@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import canonical_csr, check_no_file, check_unmasked
+from .._core.arrays import Floats
 from .._solving.process import n_threads
-from .._solving.solution import Floats
 
 
 def in_threads(

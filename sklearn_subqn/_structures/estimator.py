@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +17,12 @@ from .._checks import (
     total_of,
 )
 from .._checks.state import unchanged_on_failure
+from .._core.arrays import Floats
 from .._core.regularizers import ElasticNet, Regularizer, elastic_net
 from .._estimators.estimator import Estimator
 from .._problems import Problems
 from .._solving.callbacks import with_callbacks
-from .._solving.solution import Floats
+from .._solving.solution import Callback
 from .calls import in_threads, items_of, read_only, zero_one
 from .problem import StructureProblem
 from .structure_oracle import StructureOracle
@@ -32,6 +34,7 @@ _PENALTIES = ("l2", "l1", "elasticnet")
 _K = 0.1
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class StructuredEstimator(Estimator):
     """Structures with the largest ``<w, joint_feature(x, y)>``."""
 
@@ -41,13 +44,19 @@ class StructuredEstimator(Estimator):
     #: What calls them.
     _oracle: ClassVar[type[StructureOracle]]
 
-    penalty: str
-    l1_ratio: float
-    n_joint_features: int | None
-    n_jobs: int | None
-    coef_: Floats
-    objective_: float
-    dual_gap_: float
+    alpha: float | str = "auto"
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    bundle_size: int | None = None
+    n_joint_features: int | None = None
+    warm_start: bool = False
+    solver_options: Mapping[str, Any] | None = None
+    n_jobs: int | None = None
+    callback: Callback | None = None
+    verbose: int = 0
 
     @unchanged_on_failure
     @with_callbacks

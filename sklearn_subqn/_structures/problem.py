@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays import Floats
 from .._core.objectives.risk_by_oracle import OracleHinge, OracleObjective
 from .._core.regularizers import Regularizer
 from .._core.rounding import CLOSE
 from .._core.solvers import Start
 from .._problems import Problems
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Solution
+from .._solving.solution import Solution
 from .structure_oracle import StructureOracle
 
 
@@ -40,7 +41,8 @@ class StructureProblem(Problems):
         self._loss = OracleHinge(oracle, weights)
         self._regularizer = regularizer
         start = Start(np.zeros(oracle.n_features))
-        super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+        settings, name = estimator._settings_of_solver(), type(estimator).__name__
+        super().__init__(settings, [name], [start], np.float64)
 
     @property
     def n_samples(self) -> int:

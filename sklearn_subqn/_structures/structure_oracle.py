@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import check_unmasked
 from .._checks.arrays import LARGEST_VALUE
+from .._core.arrays import Array, Floats, Indices
 from .._core.objectives.risk_by_oracle import Answers
 from .._core.rounding import CLOSE, rounding
 from .._core.rows.design import Design
-from .._solving.solution import Floats
 from .calls import in_threads, read_only
 
 
@@ -34,7 +33,7 @@ class FoundStructure(NamedTuple):
         Sum of the absolute values of the terms of a computed cost.
     """
 
-    columns: npt.NDArray[Any] | None
+    columns: Array | None
     values: Floats
     cost: float
     rate: float
@@ -94,7 +93,7 @@ class StructureOracle:
         functions: Mapping[str, Callable[..., Any]],
         samples: list[Any],
         structures: list[Any],
-        used: npt.NDArray[np.intp],
+        used: Indices,
         *,
         n_features: int | None,
         n_jobs: int | None,
@@ -173,24 +172,16 @@ class StructureOracle:
 
     def _found(self, index: int, x: Any, y: Any, y_hat: Any) -> FoundStructure:
         """Return joint features and cost of ``y_hat`` where y is true."""
-        cost = self._call("loss", index, y, y_hat)
-        if not isinstance(cost, (numbers.Real, np.bool_)) or not (
-            0.0 <= float(cost) <= LARGEST_VALUE
-        ):
-            raise ValueError(
-                f"loss must return a finite number >= 0, got {cost!r} for sample "
-                f"{index}."
-            )
-        rate = 1.0
+        cost, rate = self._number_of("loss", index, y, y_hat), 1.0
         if "rescaling" in self._functions:
-            rate = self._rate(index, y, y_hat)
+            rate = self._number_of("rescaling", index, y, y_hat)
         features = self._call("joint_feature", index, x, y_hat)
         entries = self._entries("joint_feature", index, features)
-        return FoundStructure(*entries, float(cost), rate)
+        return FoundStructure(*entries, cost, rate)
 
     def _entries(
         self, name: str, index: int, features: Any
-    ) -> tuple[npt.NDArray[Any] | None, Floats]:
+    ) -> tuple[Array | None, Floats]:
         """Return columns and values of features that a function returned."""
         self._number(name, index, features, self.n_features)
         columns = None
@@ -215,17 +206,17 @@ class StructureOracle:
             )
         return columns, values
 
-    def _rate(self, index: int, y: Any, y_hat: Any) -> float:
-        """Return the user's factor on a score difference."""
-        rate = self._call("rescaling", index, y, y_hat)
-        if not isinstance(rate, (numbers.Real, np.bool_)) or not (
-            0.0 <= float(rate) <= LARGEST_VALUE
+    def _number_of(self, name: str, index: int, y: Any, y_hat: Any) -> float:
+        """Return the loss of a structure, or its factor."""
+        number = self._call(name, index, y, y_hat)
+        if not isinstance(number, (numbers.Real, np.bool_)) or not (
+            0.0 <= float(number) <= LARGEST_VALUE
         ):
             raise ValueError(
-                f"rescaling must return a finite number >= 0, got {rate!r} for sample "
+                f"{name} must return a finite number >= 0, got {number!r} for sample "
                 f"{index}."
             )
-        return float(rate)
+        return float(number)
 
     def _number(
         self, name: str, index: int, features: Any, expected: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _KINDS = ("fitted", "quantiles", "scale", "leverage")
 _ROUNDED = 1e-9
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class ResidualsDisplay:
     """Residuals against fitted values, normal quantiles and leverages.
 
@@ -71,22 +73,10 @@ class ResidualsDisplay:
     >>> plt.show()
     """
 
-    axes_: list[Any]
-    figure_: Any
-    points_: list[Any]
-
-    def __init__(
-        self,
-        *,
-        fitted: npt.ArrayLike,
-        quantile_residuals: npt.ArrayLike,
-        standardized: npt.ArrayLike,
-        leverages: npt.ArrayLike,
-    ) -> None:
-        self.fitted = fitted
-        self.quantile_residuals = quantile_residuals
-        self.standardized = standardized
-        self.leverages = leverages
+    fitted: npt.ArrayLike
+    quantile_residuals: npt.ArrayLike
+    standardized: npt.ArrayLike
+    leverages: npt.ArrayLike
 
     @classmethod
     def from_estimator(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._checks import check_option
+from .._core.arrays import Floats
 from .._estimators.diagnostics import leverages_of, residuals_of
-from .._solving.solution import Floats
 from .reading import read_likelihood
 
 

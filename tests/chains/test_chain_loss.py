@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.pairs import (
     all_pairs,
     observed_pairs,
     observed_transitions,
 )
+from sklearn_subqn._chains.sequences import tokens_of
 
 seeds = st.integers(0, 2**32 - 1)
 losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])

@@ -8,8 +8,8 @@ from _chains import fitted, random_problem
 from _door import OLBFGS, SGD, SMD, ChainLogLoss, Objective, Options, Start
 
 from sklearn_subqn._chains.batches import ChainBatch
-from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.passes import chain_online
+from sklearn_subqn._chains.sequences import tokens_of
 
 METHODS = [SGD(0.5, 100.0), SMD(0.5, 0.1, 0.9), OLBFGS(1.0, 100.0, 5, lambda_=0.1)]
 methods = pytest.mark.parametrize("method", METHODS, ids=["sgd", "smd", "olbfgs"])

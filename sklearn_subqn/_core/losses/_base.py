@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Floats as Floats
+from ..arrays import Indices
+from ..arrays import Mask as Mask
 from ..rounding import TINY
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
+Rows = Indices
 
 #: A function of a step size that returns its slope and curvature.
 Derivatives = Callable[[float], tuple[float, float]]
