@@ -265,11 +265,8 @@ cdef int _open(
 ) except -1:
     """Allocate workspace for sequences of at most ``longest`` tokens."""
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
-    cdef Py_ssize_t square = width * width, i, j
-    cdef bint other = False
     cdef double* workspace = <double*> allocate(
-        (3 * (longest * width + m) + 2 * width + 2 * square) * sizeof(double)
-        + m * sizeof(int)
+        (3 * (longest * width + m) + 2 * width) * sizeof(double)
     )
     try:
         open_lattice(&v.lattice, k, longest)
@@ -284,23 +281,8 @@ cdef int _open(
     v.new.pairs = v.z.pairs + m
     v.d.pairs = v.new.pairs + m
     v.kept = v.d.pairs + m
-    v.others = v.kept + 2 * width
-    v.mirrored = <int*> (v.others + 2 * square)
     v.ends = &ends[0, 0] if ends.shape[0] else NULL
     v.places = &places[0] if m else NULL
-    memset(v.others, 0, 2 * square * sizeof(double))
-    for i in range(k):
-        for j in range(k):
-            v.others[i * width + j] = pattern[i, j] == 0.0
-    for j in range(m):
-        v.others[places[j]] = 0.0
-        v.mirrored[j] = <int> (places[j] % width * width + places[j] // width)
-    for i in range(k):
-        for j in range(k):
-            v.others[square + j * width + i] = v.others[i * width + j]
-            other = other or v.others[i * width + j] != 0.0
-    if not other:
-        v.others = NULL
     try:
         set_pattern(&v.lattice, &pattern[0, 0], width)
     except MemoryError:
