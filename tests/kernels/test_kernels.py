@@ -448,34 +448,6 @@ def sparse_arrays(matrix):
     return indptr, np.ascontiguousarray(columns), matrix[rows, columns]
 
 
-@pytest.mark.parametrize("n", [0, 1, 7])
-def test_products_of_a_sparse_matrix_with_rows(n):
-    rng = np.random.default_rng(0)
-    matrix = rng.normal(size=(5, 6)) * (rng.random((5, 6)) < 0.3)
-    x, out = rng.normal(size=(n, 6)), np.empty((n, 5))
-    products.multiply_rows(*sparse_arrays(matrix), x, out)
-    assert_allclose(out, x @ matrix.T, atol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("place", "changed", "match"),
-    [
-        (0, np.array([0, 1, 2]), "differ in length"),
-        (0, np.array([0, 2, 1, 3]), "descends"),
-        (0, np.array([1, 1, 2, 3]), "span"),
-        (1, np.array([0, 1, 3]), "is not one of the rows"),
-        (1, np.array([0, 1, -1]), "is not one of the rows"),
-        (2, np.ones(2), "differ in length"),
-        (4, np.empty((3, 3)), "differ in number"),
-    ],
-)
-def test_products_with_rows_refuse_what_does_not_fit(place, changed, match):
-    arguments = [*sparse_arrays(np.eye(3)), np.ones((2, 3)), np.empty((2, 3))]
-    arguments[place] = changed
-    with pytest.raises(ValueError, match=match):
-        products.multiply_rows(*arguments)
-
-
 @pytest.mark.parametrize("k", [1, 3, 9, 17])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [0, 1, 7])

@@ -113,37 +113,6 @@ def squares_of_rows(
             out[i] = total
 
 
-def multiply_rows(
-    const Py_ssize_t[::1] indptr,
-    const Py_ssize_t[::1] indices,
-    const double[::1] values,
-    const double[:, ::1] x,
-    double[:, ::1] out,
-):
-    """Write the product of a CSR matrix with each row of x to each row of ``out``."""
-    cdef Py_ssize_t n = x.shape[0], m = out.shape[1], r, i, j
-    cdef double product
-    if indptr.shape[0] != m + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and its products differ in length.")
-    if out.shape[0] != n:
-        raise ValueError("rows and their products differ in number.")
-    for j in range(indices.shape[0]):
-        if not 0 <= indices[j] < x.shape[1]:
-            raise ValueError("a column of the matrix is not one of the rows.")
-    if indptr[0] != 0 or indptr[m] != indices.shape[0]:
-        raise ValueError("indptr does not span all entries.")
-    for i in range(m):
-        if indptr[i] > indptr[i + 1]:
-            raise ValueError("indptr descends.")
-    with nogil:
-        for r in range(n):
-            for i in range(m):
-                product = 0.0
-                for j in range(indptr[i], indptr[i + 1]):
-                    product += values[j] * x[r, indices[j]]
-                out[r, i] = product
-
-
 def add_columns(
     const index[::1] indptr,
     const row_index[::1] indices,
