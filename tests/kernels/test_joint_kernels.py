@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 
 from sklearn_subqn._core.kernels import (
-    flows,
     label_pairs,
     multiclass,
     multilabel,
@@ -626,53 +625,3 @@ def test_sparse_arrays_that_end_early(place):
     args = steps, squares, 0.0, 1, np.arange(N), np.zeros(N)
     with pytest.raises(ValueError, match=r"instead of|differ in length"):
         sweep(rows, *arrays, *args, np.eye(K)[y], np.zeros((D, K)), np.zeros(K))
-
-
-def random_flows(rng, n):
-    """Return rows of positive and of negative entries that sum to zero, and zeros."""
-    p, q = rng.random((2, n, K)) * (rng.random((2, n, K)) < 0.5)
-    q[p > 0.0] = 0.0
-    rows = (p.sum(axis=1) > 0.0) & (q.sum(axis=1) > 0.0)
-    p, q = p[rows], q[rows]
-    q *= (p.sum(axis=1) / q.sum(axis=1))[:, np.newaxis]
-    return np.vstack([p - q, np.zeros((2, K))]), p, q
-
-
-@pytest.mark.parametrize("n", [0, 1, N])
-def test_flows(n):
-    rng = np.random.default_rng(0)
-    u, _, _ = random_flows(rng, n)
-    u[::3, 0] += 1e-3 * (u[::3, 0] < 0.0)
-    laplacian, sums, excess = np.zeros((K, K)), np.zeros(K), np.zeros(K)
-    flows.survey(u, laplacian, sums, excess)
-    assert_allclose(sums, u.sum(axis=0), rtol=1e-13, atol=1e-15)
-    negative = np.minimum(u, 0.0)
-    flowing = u.any(axis=1)
-    each, other = u[flowing], negative[flowing]
-    shares = each.sum(axis=1) / other.sum(axis=1)
-    assert_allclose(excess, shares @ other, rtol=1e-10, atol=1e-15)
-    positive = np.maximum(each, 0.0)
-    cross = -other.T @ (positive / positive.sum(axis=1, keepdims=True))
-    expected = np.diag(np.abs(u).sum(axis=0)) - cross - cross.T
-    assert_allclose(laplacian, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_weakened_flows():
-    rng = np.random.default_rng(0)
-    u, p, q = random_flows(rng, N)
-    x, out = rng.uniform(-0.2, 0.2, K), np.empty_like(u)
-    flows.weaken(u, x, 0.5, out)
-    each = p[:, np.newaxis, :] * q[:, :, np.newaxis] / p.sum(axis=1)[:, None, None]
-    each *= 0.5 * (1.0 + x[:, np.newaxis] - x)
-    assert_allclose(out[:-2], each.sum(axis=1) - each.sum(axis=2), atol=1e-15)
-    assert_array_equal(out[-2:], 0.0)
-
-
-def test_flows_of_other_shapes_are_refused():
-    u, x = np.zeros((3, K)), np.zeros(K)
-    with pytest.raises(ValueError, match="instead of 5 labels"):
-        flows.survey(u, np.zeros((K, 2)), x, x)
-    with pytest.raises(ValueError, match="instead of 5 labels"):
-        flows.weaken(u, np.zeros(2), 1.0, u)
-    with pytest.raises(ValueError, match="instead of 3 rows"):
-        flows.weaken(u, x, 1.0, np.zeros((2, K)))

@@ -372,7 +372,7 @@ def call(kernel, kinds, place, wrong):
 @each_array
 @pytest.mark.parametrize("n", [0, 4, 6])
 def test_wrong_length(kernel, kinds, place, n):
-    with pytest.raises(ValueError, match=r"instead of|kinks, but"):
+    with pytest.raises(ValueError, match="differ in length"):
         call(kernel, kinds, place, np.ones(n))
 
 
@@ -437,7 +437,7 @@ def test_simplex_method(seed):
 def test_simplex_method_refuses_wrong_lengths(place):
     arguments = simplex_arguments(np.eye(3), np.ones(3), np.eye(3)[0])
     arguments[place] = np.concatenate([arguments[place], arguments[place][:1]])
-    with pytest.raises(ValueError, match="do not have the size"):
+    with pytest.raises(ValueError, match="differ in length"):
         simplex.minimize(*arguments)
 
 
@@ -446,34 +446,6 @@ def sparse_arrays(matrix):
     counts = np.bincount(rows, minlength=len(matrix))
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return indptr, np.ascontiguousarray(columns), matrix[rows, columns]
-
-
-@pytest.mark.parametrize("n", [0, 1, 7])
-def test_products_of_a_sparse_matrix_with_rows(n):
-    rng = np.random.default_rng(0)
-    matrix = rng.normal(size=(5, 6)) * (rng.random((5, 6)) < 0.3)
-    x, out = rng.normal(size=(n, 6)), np.empty((n, 5))
-    products.multiply_rows(*sparse_arrays(matrix), x, out)
-    assert_allclose(out, x @ matrix.T, atol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("place", "changed", "match"),
-    [
-        (0, np.array([0, 1, 2]), "differ in length"),
-        (0, np.array([0, 2, 1, 3]), "descends"),
-        (0, np.array([1, 1, 2, 3]), "span"),
-        (1, np.array([0, 1, 3]), "is not one of the rows"),
-        (1, np.array([0, 1, -1]), "is not one of the rows"),
-        (2, np.ones(2), "differ in length"),
-        (4, np.empty((3, 3)), "differ in number"),
-    ],
-)
-def test_products_with_rows_refuse_what_does_not_fit(place, changed, match):
-    arguments = [*sparse_arrays(np.eye(3)), np.ones((2, 3)), np.empty((2, 3))]
-    arguments[place] = changed
-    with pytest.raises(ValueError, match=match):
-        products.multiply_rows(*arguments)
 
 
 @pytest.mark.parametrize("k", [1, 3, 9, 17])
@@ -493,7 +465,7 @@ def test_products_of_a_sparse_matrix_with_several_columns(n, dtype, k):
     [
         (0, np.array([0, 1, 2]), "differ in length"),
         (2, np.ones(2), "differ in length"),
-        (3, np.ones((3, 4)), "differ in columns"),
+        (3, np.ones((3, 4)), "differ in length"),
     ],
 )
 def test_products_with_several_columns_refuse_what_does_not_fit(place, changed, match):
@@ -534,7 +506,7 @@ def test_adjoint_products_of_powers(dtype, k):
         assert_allclose(out, 1.0 + expected.T @ u)
     with pytest.raises(ValueError, match="differ in length"):
         products.add_adjoint(X.indptr, X.indices, X.data, 1, u[1:], out)
-    with pytest.raises(ValueError, match="differ in columns"):
+    with pytest.raises(ValueError, match="differ in length"):
         products.add_adjoint(X.indptr, X.indices, X.data, 1, u, np.ones((7, k + 1)))
 
 
@@ -654,7 +626,7 @@ def test_softmax_shift_sums_what_rows_have(k):
     assert_allclose(slopes, rows.sum(axis=0), rtol=1e-12, atol=1e-15)
     expected = np.diag(weights @ p) - (p.T * weights) @ p
     assert_allclose(curvature, expected, rtol=1e-12, atol=1e-15)
-    with pytest.raises(ValueError, match="shift"):
+    with pytest.raises(ValueError, match="differ in length"):
         softmax.derivatives_of_shift(
             scores, shift[1:], targets, weights, slopes, curvature
         )

@@ -86,15 +86,15 @@ def test_blocks_of_classes(n, d, k):
 
 def test_what_is_given_is_checked():
     z, classes, one = np.ones((2, 3)), np.zeros(2), np.ones(2)
-    with pytest.raises(ValueError, match=r"shape \(2, 2\) instead of \(2, 3\)"):
+    with pytest.raises(ValueError, match="differ in length"):
         softmax.probabilities(z, np.ones((2, 2)))
     with pytest.raises(ValueError, match="class 3 is none of 3"):
         softmax.value(z, classes + 3.0, one)
-    with pytest.raises(ValueError, match="arrays of 2 and 1 instead of 2 rows"):
+    with pytest.raises(ValueError, match="differ in length"):
         softmax.subgradient(z, classes, one[:1], z.copy())
-    with pytest.raises(ValueError, match=r"shape \(2, 2\) instead of \(2, 3\)"):
+    with pytest.raises(ValueError, match="differ in length"):
         softmax.on_line(z, np.ones((2, 2)), classes, one, 1.0)
     with pytest.raises(ValueError, match="differ in length"):
         softmax.add_gram(np.ones((3, 4)), z, one, np.ones((3, 3, 4, 4)))
-    with pytest.raises(ValueError, match=r"not of shape \(3, 3, 4, 4\)"):
+    with pytest.raises(ValueError, match="differ in length"):
         softmax.add_gram(np.ones((2, 4)), z, one, np.ones((3, 3, 4, 3)))

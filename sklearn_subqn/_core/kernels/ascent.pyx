@@ -1,7 +1,7 @@
 """Dual coordinate ascent over the rows of a sparse matrix."""
 
 from .compressed cimport check_all
-from .rows cimport index, real
+from .rows cimport index, real, same_length
 
 # Rows are shuffled in runs of neighbors, because consecutive memory is read faster.
 # With an intercept the runs are shorter: the intercept changes with every row, and long
@@ -64,17 +64,8 @@ def sweep(
     cdef Py_ssize_t run = SHORT_RUN if intercept_step > 0.0 else LONG_RUN
     cdef index swapped
     cdef double z, curvature, new, change
-    for length in (
-        indptr.shape[0] - 1,
-        targets.shape[0],
-        low.shape[0],
-        high.shape[0],
-        steps.shape[0],
-        squares.shape[0],
-        order.shape[0],
-    ):
-        if length != n:
-            raise ValueError(f"an array has {length} instead of {n} rows")
+    same_length(n, targets.shape[0], low.shape[0], high.shape[0])
+    same_length(n, steps.shape[0], squares.shape[0], order.shape[0])
     check_all(indptr, indices, data.shape[0], n, w.shape[0])
     if not 0 <= n_active <= n:
         raise ValueError(f"{n_active} of {n} rows cannot be active")

@@ -9,6 +9,7 @@ time of their stratum are summed in a segment tree over times (Bentley 1977), si
 differences of running sums would cancel.
 """
 
+from .rows cimport same_length
 from .standard cimport INFINITY, exp
 
 
@@ -45,8 +46,8 @@ cdef check(
     Py_ssize_t w,
 ):
     cdef Py_ssize_t n = scores.shape[0], m = origins.shape[0], t, j, late = 0
-    if weights.shape[0] != n or entries.shape[0] != n or starts.shape[0] != m + 1:
-        raise ValueError("Arrays of rows, or of times, differ in length.")
+    same_length(n, weights.shape[0], entries.shape[0])
+    same_length(m, starts.shape[0] - 1)
     if starts[0] != 0 or starts[m] != n:
         raise ValueError(f"Starts of times must rise from 0 to {n}.")
     for t in range(m):
@@ -56,8 +57,9 @@ cdef check(
             if not origins[t] <= entries[j] <= t:
                 raise ValueError("Rows must enter in their stratum, not after they end.")
             late |= entries[j] > origins[t]
-    if late and (tree.shape[0] != 2 * m or tree.shape[1] != w + 1):
-        raise ValueError("Late entries need a tree of two nodes for each time.")
+    if late:
+        same_length(2 * m, tree.shape[0])
+        same_length(w + 1, tree.shape[1])
     return bool(late)
 
 
@@ -89,10 +91,9 @@ def sums(
         Receives the sums without these factors.
     """
     cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j
-    if values.shape[0] != scores.shape[0] or scales.shape[0] != m:
-        raise ValueError("Each row needs values, and each time a scale.")
-    if out.shape[0] != m or out.shape[1] != w:
-        raise ValueError("Results must have a row for each time.")
+    same_length(scores.shape[0], values.shape[0])
+    same_length(m, scales.shape[0], out.shape[0])
+    same_length(w, out.shape[1])
     cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
     if not w or not m:
         return
@@ -191,12 +192,9 @@ def spread(
     """
     cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c, i, a, b, last
     cdef double scale = -INFINITY, factor
-    if values.shape[0] != m or own.shape[0] != m or own.shape[1] != w:
-        raise ValueError("Each time needs values.")
-    if logs.shape[0] != m or events.shape[0] != m or running.shape[0] != w:
-        raise ValueError("Each time needs a logarithm and a number of events.")
-    if out.shape[0] != scores.shape[0] or out.shape[1] != w:
-        raise ValueError("Results must have a row for each row.")
+    same_length(m, values.shape[0], own.shape[0], logs.shape[0], events.shape[0])
+    same_length(w, own.shape[1], running.shape[0], out.shape[1])
+    same_length(scores.shape[0], out.shape[0])
     cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
     for t in range(m):
         if not 0 <= events[t] <= starts[t + 1] - starts[t]:
@@ -293,12 +291,9 @@ def concordant(
     """
     cdef Py_ssize_t n = leaving.shape[0], a = 0, b, i, k = 0, j, g
     cdef double above = 0.0, ties = 0.0, pairs = 0.0, before, total, below, upto
-    lengths = {entering.shape[0], groups.shape[0], stops.shape[0], begins.shape[0]}
-    lengths |= {ranks.shape[0], events.shape[0], own.shape[0], weights.shape[0]}
-    if lengths != {n}:
-        raise ValueError("Arrays of rows differ in length.")
-    if tree.shape[0] != n + 1:
-        raise ValueError("The tree has one node more than there are rows.")
+    same_length(n, entering.shape[0], groups.shape[0], stops.shape[0], begins.shape[0])
+    same_length(n, ranks.shape[0], events.shape[0], own.shape[0], weights.shape[0])
+    same_length(n + 1, tree.shape[0])
     for i in range(n):
         if not (0 <= leaving[i] < n and 0 <= entering[i] < n and 0 <= ranks[i] < n):
             raise ValueError(f"Rows and ranks must be numbers from 0 to {n - 1}.")

@@ -7,6 +7,7 @@ multiples of the width. Outside this table, f is a line above and an exponential
 or zero on both sides.
 """
 
+from .rows cimport same_length
 from .standard cimport exp
 
 
@@ -43,10 +44,9 @@ def derivatives(
     cdef Py_ssize_t g, a, b, e, p, q, first, passed, distance, last
     cdef double source, zeroth, moment, above
     cdef const double *row
-    if sources.shape[1] != n or sources.shape[2] != r:
-        raise ValueError(f"{n} bins and {r} derivatives do not fit to the moments.")
-    if out.shape[0] != sources.shape[0] or out.shape[1] != n or out.shape[2] != r:
-        raise ValueError("Results must have the shape of the moments.")
+    same_length(n, sources.shape[1], out.shape[1])
+    same_length(r, sources.shape[2], out.shape[2])
+    same_length(sources.shape[0], out.shape[0])
     if table.shape[0] != 2 * t + 1 or (line and r < 2):
         raise ValueError("The table must have an odd number of rows, and two columns.")
     if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != n:
@@ -124,10 +124,7 @@ def polynomials(
     """
     cdef Py_ssize_t n = cells.shape[0], r = coefficients.shape[1], i, p
     cdef double total
-    if offsets.shape[0] != n or out.shape[0] != n:
-        raise ValueError(
-            f"{n} cells, but {offsets.shape[0]} offsets and {out.shape[0]} results."
-        )
+    same_length(n, offsets.shape[0], out.shape[0])
     for i in range(n):
         if not 0 <= cells[i] < coefficients.shape[0]:
             raise ValueError(f"Cells must lie in [0, {coefficients.shape[0]}).")

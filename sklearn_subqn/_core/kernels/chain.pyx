@@ -12,7 +12,7 @@ from .lattice cimport (
     set_transitions,
 )
 from .lattice_sums cimport backward, forward
-from .rows cimport allocate
+from .rows cimport allocate, same_length
 from .standard cimport INFINITY, free
 from .viterbi cimport labels_score
 
@@ -65,14 +65,11 @@ def marginals(
     cdef Py_ssize_t n = log_z.shape[0], i, t, j, length, failed = -1
     cdef Lattice lattice
     cdef double* pairs = NULL
-    if nodes.shape[0] != emissions.shape[0] or nodes.shape[1] != emissions.shape[1]:
-        raise ValueError("emissions and marginals differ in shape.")
-    if edges is not None and (
-        edges.shape[0] != emissions.shape[0]
-        or edges.shape[1] != emissions.shape[1]
-        or edges.shape[2] != emissions.shape[1]
-    ):
-        raise ValueError("emissions and marginals of pairs differ in shape.")
+    same_length(emissions.shape[0], nodes.shape[0])
+    same_length(emissions.shape[1], nodes.shape[1])
+    if edges is not None:
+        same_length(emissions.shape[0], edges.shape[0])
+        same_length(emissions.shape[1], edges.shape[1], edges.shape[2])
     _open(&lattice, emissions, transitions, starts, n)
     with nogil:
         for i in range(n):
@@ -322,9 +319,7 @@ cdef int _check_gradient(
     const double[:, ::1] nodes,
     const double[:, ::1] pairs,
 ) except -1:
-    cdef Py_ssize_t k = emissions.shape[1]
-    if nodes.shape[0] != emissions.shape[0] or nodes.shape[1] != k:
-        raise ValueError("emissions and their gradient differ in shape.")
-    if pairs is None or pairs.shape[0] != k or pairs.shape[1] != k:
-        raise ValueError("transitions and their gradient differ in shape.")
-    return 0
+    if pairs is None:
+        raise ValueError("transitions need a gradient, too.")
+    same_length(emissions.shape[0], nodes.shape[0])
+    return same_length(emissions.shape[1], nodes.shape[1], pairs.shape[0], pairs.shape[1])

@@ -19,7 +19,7 @@ from .chain_features cimport (
 from .compressed cimport check_all
 from .chain_steps cimport Visit, infer, leave_truth, take_step
 from .lattice cimport close_lattice, open_lattice, padded, set_pattern
-from .rows cimport allocate, index
+from .rows cimport allocate, index, same_length
 from .standard cimport free, memcpy, memset
 
 
@@ -138,13 +138,9 @@ def sweep(
     _check_state(
         pattern, places, ends, starts, theta, theta_pairs, mu, mu_pairs, entropies, sizes
     )
-    if T.shape[0] != m or targets.shape[0] != theta.shape[0]:
-        raise ValueError("arrays of tokens or transitions differ in length.")
-    if (
-        steps.shape[0] != entropies.shape[0] or rates.shape[0] != entropies.shape[0]
-        or gaps.shape[0] != entropies.shape[0]
-    ):
-        raise ValueError("arrays of sequences differ in length.")
+    same_length(m, T.shape[0])
+    same_length(theta.shape[0], targets.shape[0])
+    same_length(entropies.shape[0], steps.shape[0], rates.shape[0], gaps.shape[0])
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
@@ -265,11 +261,8 @@ cdef int _open(
 ) except -1:
     """Allocate workspace for sequences of at most ``longest`` tokens."""
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
-    cdef Py_ssize_t square = width * width, i, j
-    cdef bint other = False
     cdef double* workspace = <double*> allocate(
-        (3 * (longest * width + m) + 2 * width + 2 * square) * sizeof(double)
-        + m * sizeof(int)
+        (3 * (longest * width + m) + 2 * width) * sizeof(double)
     )
     try:
         open_lattice(&v.lattice, k, longest)
@@ -284,23 +277,8 @@ cdef int _open(
     v.new.pairs = v.z.pairs + m
     v.d.pairs = v.new.pairs + m
     v.kept = v.d.pairs + m
-    v.others = v.kept + 2 * width
-    v.mirrored = <int*> (v.others + 2 * square)
     v.ends = &ends[0, 0] if ends.shape[0] else NULL
     v.places = &places[0] if m else NULL
-    memset(v.others, 0, 2 * square * sizeof(double))
-    for i in range(k):
-        for j in range(k):
-            v.others[i * width + j] = pattern[i, j] == 0.0
-    for j in range(m):
-        v.others[places[j]] = 0.0
-        v.mirrored[j] = <int> (places[j] % width * width + places[j] // width)
-    for i in range(k):
-        for j in range(k):
-            v.others[square + j * width + i] = v.others[i * width + j]
-            other = other or v.others[i * width + j] != 0.0
-    if not other:
-        v.others = NULL
     try:
         set_pattern(&v.lattice, &pattern[0, 0], width)
     except MemoryError:
@@ -329,18 +307,12 @@ cdef int _check_state(
 ) except -1:
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
     cdef Py_ssize_t n = entropies.shape[0], j
-    if pattern.shape[1] != width or ends.shape[1] != width or ends.shape[0] not in (0, 2):
-        raise ValueError(f"rules of {k} labels are not padded to {width}.")
-    if theta.shape[1] != width or mu.shape[1] != width:
-        raise ValueError(f"potentials of {k} labels are not padded to {width}.")
-    if theta_pairs.shape[1] != m or mu_pairs.shape[1] != m:
-        raise ValueError("transitions differ in number.")
-    if starts.shape[0] != n + 1 or sizes.shape[0] != n:
-        raise ValueError("arrays of sequences differ in length.")
-    if theta_pairs.shape[0] != n or mu_pairs.shape[0] != n:
-        raise ValueError("arrays of sequences differ in length.")
-    if theta.shape[0] != starts[n] or mu.shape[0] != starts[n]:
-        raise ValueError("arrays of tokens differ in length.")
+    same_length(2, ends.shape[0] or 2)
+    same_length(width, pattern.shape[1], ends.shape[1], theta.shape[1], mu.shape[1])
+    same_length(m, theta_pairs.shape[1], mu_pairs.shape[1])
+    same_length(n, starts.shape[0] - 1, sizes.shape[0])
+    same_length(n, theta_pairs.shape[0], mu_pairs.shape[0])
+    same_length(starts[n], theta.shape[0], mu.shape[0])
     for j in range(m):
         if not 0 <= places[j] < k * width:
             raise ValueError(f"transition {places[j]} is none of {k} labels.")

@@ -31,7 +31,7 @@ is then at most c / 2, so the increase above is a lower bound.
 """
 
 from .chain_features cimport Features, Parameters, squared_gradient
-from .lattice cimport Lattice, renew_some_transitions
+from .lattice cimport Lattice, renew_transitions
 from .lattice_sums cimport backward, forward
 from .padded_rows cimport shifted_product
 from .standard cimport INFINITY, exp, fabs, log, memcpy
@@ -66,8 +66,6 @@ cdef struct Visit:
     # A trial step.
     Lattice lattice
     const int* places  # indices of the m transitions in the lattice
-    int* mirrored  # indices in the transposed lattice
-    double* others  # see ``renew_some_transitions``
     const double* ends  # (2, width), or NULL
     double* kept  # (2, width)
     Potentials new
@@ -87,9 +85,9 @@ cdef inline void infer(Visit* v) noexcept nogil:
     cdef const double* new = v.new.labels
     cdef const double* nodes = v.lattice.nodes
     if length > 1:
-        renew_some_transitions(
-            &v.lattice, v.new.pairs, v.m, v.places, v.mirrored, v.others
-        )
+        for j in range(v.m):
+            v.lattice.transitions[v.places[j]] = v.new.pairs[j]
+        renew_transitions(&v.lattice)
     if v.ends != NULL:
         # Forbidden first and last labels are minus infinity in these sums only.
         memcpy(v.kept, v.new.labels, width * sizeof(double))

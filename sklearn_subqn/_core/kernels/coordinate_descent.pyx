@@ -9,7 +9,7 @@ skipped otherwise.
 
 from .compressed cimport check_some
 from .dense_rows cimport dense_forward
-from .rows cimport allocate, index, real, row_index, sparse_product
+from .rows cimport allocate, index, real, row_index, same_length, sparse_product
 from .standard cimport INFINITY, fabs, free as free_memory, sqrt
 
 
@@ -53,10 +53,8 @@ def sweep_gram(
     cdef Py_ssize_t q = gram.shape[0], i, j, sweep = 0
     cdef double old, new, step, curvature, slope, violation, worst = 0.0
     cdef bint whole = True
-    if gram.shape[1] != q or gradient.shape[0] != q or coef.shape[0] != q:
-        raise ValueError("arrays of a model differ in length.")
-    if l1.shape[0] != q or l2.shape[0] != q:
-        raise ValueError("penalties and coefficients differ in length.")
+    same_length(q, gram.shape[1], gradient.shape[0], coef.shape[0])
+    same_length(q, l1.shape[0], l2.shape[0])
     with nogil:
         while sweep < max_sweeps:
             sweep += 1
@@ -197,16 +195,11 @@ def sweep_groups(
     cdef double* slopes
     cdef double* signs
     cdef double* change
-    if state.shape[1] != size or not gradient.shape[1] == coef.shape[1] == q:
-        raise ValueError("arrays of a model differ in length.")
-    if not metric.shape[1] == gradient.shape[0] == coef.shape[0] == K == state.shape[0]:
-        raise ValueError("numbers of scores differ.")
-    if side.shape[0] != K:
-        raise ValueError("numbers of scores differ.")
-    if order.shape[0] != q or side.shape[1] != q or n_groups < 0:
-        raise ValueError("groups and coefficients differ in length.")
-    if not bounds.shape[0] == l1.shape[0] == norm.shape[0] == l2.shape[0] == n_groups:
-        raise ValueError("penalties and groups differ in length.")
+    same_length(size, state.shape[1])
+    same_length(q, gradient.shape[1], coef.shape[1], order.shape[0], side.shape[1])
+    same_length(K, metric.shape[1], gradient.shape[0], coef.shape[0], state.shape[0])
+    same_length(K, side.shape[0])
+    same_length(n_groups, bounds.shape[0], l1.shape[0], norm.shape[0], l2.shape[0])
     if starts[0] != 0 or starts[n_groups] != q:
         raise ValueError("groups must hold all coordinates.")
     for g in range(n_groups):
@@ -215,8 +208,7 @@ def sweep_groups(
         n = starts[g + 1] - starts[g]
         most = max(most, n * K)
         n_entries += n * n
-    if blocks.shape[0] != n_entries:
-        raise ValueError("blocks and groups differ in length.")
+    same_length(n_entries, blocks.shape[0])
     for i in range(q):
         if not 0 <= order[i] < q:
             raise ValueError("a coordinate of a group is out of range.")
@@ -313,8 +305,7 @@ def sweep_columns(
     """
     cdef Py_ssize_t m = columns.shape[0], i, j, k, start, stop
     cdef double old, step, curvature, slope, violation, worst = 0.0
-    if gradient.shape[0] != m or squares.shape[0] != m or coef.shape[0] != m:
-        raise ValueError("columns and coefficients differ in length.")
+    same_length(m, gradient.shape[0], squares.shape[0], coef.shape[0])
     with nogil:
         check_some(indptr, indices, values.shape[0], columns, image.shape[0])
         for k in range(m):
@@ -375,18 +366,12 @@ def sweep_blocks(
     cdef bint moved
     cdef double* slopes
     cdef double* steps
-    if a.shape[0] != n or p.shape[0] != n or s.shape[0] != n:
-        raise ValueError("arrays of a model differ in length.")
-    if a.shape[1] != k or p.shape[1] != k or gradient.shape[1] != k:
-        raise ValueError("arrays of a model differ in length.")
-    if gradient.shape[0] != m or bounds.shape[0] != m or coef.shape[0] != m:
-        raise ValueError("columns and coefficients differ in length.")
-    if bounds.shape[1] != k or coef.shape[1] != k:
-        raise ValueError("columns and coefficients differ in length.")
-    if free.shape[0] and not (
-        free.shape[0] == free_gradient.shape[0] == free_bounds.shape[0] == k
-    ):
-        raise ValueError("intercepts differ in length.")
+    same_length(n, a.shape[0], p.shape[0], s.shape[0])
+    same_length(k, a.shape[1], p.shape[1], gradient.shape[1], bounds.shape[1])
+    same_length(k, coef.shape[1])
+    same_length(m, gradient.shape[0], bounds.shape[0], coef.shape[0])
+    if free.shape[0]:
+        same_length(k, free.shape[0], free_gradient.shape[0], free_bounds.shape[0])
     check_some(indptr, indices, values.shape[0], columns, n)
     slopes = <double*> allocate(2 * k * sizeof(double))
     steps = slopes + k

@@ -9,7 +9,7 @@ in ``joint.pxi`` is max(0, largest m). With two separable sides, it is the sum o
 loss over both sides; with two inseparable sides it is max(0, sum of both largest m).
 """
 
-from .rows cimport allocate
+from .rows cimport allocate, same_length
 from .standard cimport fabs
 
 cdef struct Set:
@@ -123,16 +123,8 @@ cdef inline double positive_part(
         at, slope = next_at, next_slope
 
 
-cdef inline int same_length(Py_ssize_t a, Py_ssize_t b) except -1:
-    if a != b:
-        raise ValueError(f"arrays have lengths {a} and {b}.")
-    return 0
-
-
 cdef inline int check_square(const double[:, ::1] a, Py_ssize_t k) except -1:
-    if a.shape[0] != k or a.shape[1] != k:
-        raise ValueError(f"expected shape {(k, k)}, got {(a.shape[0], a.shape[1])}.")
-    return 0
+    return same_length(k, a.shape[0], a.shape[1])
 
 
 cdef inline int check_indicators(const unsigned char[:, ::1] targets) except -1:

@@ -152,8 +152,7 @@ def gaps(
     cdef double* m
     cdef Py_ssize_t i, p
     check_scores(of, scores, None)
-    for length in (weights.shape[0], b.shape[0], out.shape[0]):
-        same_length(of.n, length)
+    same_length(of.n, weights.shape[0], b.shape[0], out.shape[0])
     same_length(of.l, b.shape[1])
     m = room(of, 1, &row)
     with nogil:

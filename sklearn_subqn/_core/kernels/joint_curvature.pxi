@@ -152,8 +152,7 @@ def entries(
     cdef Py_ssize_t* labels
     same_length(n, factors.shape[0])
     same_length(of.n_pieces, support.shape[0])
-    same_length(size, row_of.shape[0])
-    same_length(size, pairs.shape[0])
+    same_length(size, row_of.shape[0], pairs.shape[0])
     if size < max_entries:
         raise ValueError(f"room for {size} entries where {max_entries} may come.")
     cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL

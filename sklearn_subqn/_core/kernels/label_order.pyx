@@ -18,9 +18,8 @@ for a row. When the score increases by t, the squared difference m² becomes m²
 t². All terms are positive, so the relative rounding error of a sum is small.
 """
 
-from .joint cimport same_length
 from .ordered_labels cimport Labels, check, kind, open_row
-from .rows cimport _sort, allocate
+from .rows cimport _sort, allocate, same_length
 from .standard cimport fabs, free
 from .sums cimport Sum, add_to, result
 

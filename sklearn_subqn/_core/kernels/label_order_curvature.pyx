@@ -4,9 +4,8 @@ Rows and weights are described in ``label_order.pyx``. Its kernel ``violated`` r
 the labels that are in a violated pair, ``order`` of shape (n, k) and ``sizes``.
 """
 
-from .joint cimport same_length
 from .ordered_labels cimport Labels, check, kind, open_row
-from .rows cimport allocate
+from .rows cimport allocate, same_length
 from .standard cimport free
 
 
@@ -136,8 +135,7 @@ def entries(
     cdef double* diagonals
     cdef Labels row
     check_order(targets, order, sizes, weights)
-    same_length(size, row_of.shape[0])
-    same_length(size, pairs.shape[0])
+    same_length(size, row_of.shape[0], pairs.shape[0])
     if size < max_entries:
         raise ValueError(f"room for {size} entries where {max_entries} may come.")
     diagonals = <double*> allocate(k * sizeof(double))

@@ -23,10 +23,9 @@ from .joint cimport (
     check_square,
     positive_part,
     room,
-    same_length,
     tie_of,
 )
-from .rows cimport allocate, simplex_shift, upper_envelope
+from .rows cimport allocate, same_length, simplex_shift, upper_envelope
 from .standard cimport fabs, free, memcpy
 from .sums cimport Sum, add_to, result
 from .transport cimport transport_row

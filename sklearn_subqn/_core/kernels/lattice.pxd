@@ -117,44 +117,6 @@ cdef inline void renew_transitions(Lattice* lattice) noexcept nogil:
             lattice.out_of[j * width + i] = into[j]
 
 
-cdef inline void renew_some_transitions(
-    Lattice* lattice,
-    const double* values,
-    Py_ssize_t m,
-    const int* places,
-    const int* mirrored,
-    const double* others,
-) noexcept nogil:
-    """Update the exponentials where all but m transitions are zero or minus infinity.
-
-    The m transitions have the flat indices ``places`` in (k, width), and ``mirrored``
-    in the transpose. ``others`` of shape (2, width, width) has ones for the transitions
-    that are zero, followed by its transpose; NULL if no other transition is zero.
-    """
-    cdef Py_ssize_t square = lattice.width * lattice.width, j
-    cdef double top = -INFINITY, lowest = INFINITY
-    cdef double* factors = lattice.pairs
-    if others != NULL or m == 0:
-        top = lowest = 0.0
-    for j in range(m):
-        lattice.transitions[places[j]] = values[j]
-        top = max(top, values[j])
-        lowest = min(lowest, values[j])
-    lattice.top = top
-    lattice.spread = top - lowest
-    if others != NULL:
-        memcpy(lattice.into, others, square * sizeof(double))
-        memcpy(lattice.out_of, others + square, square * sizeof(double))
-        scale_row(lattice.into, exp(-top), square)
-        scale_row(lattice.out_of, exp(-top), square)
-    for j in range(m):
-        factors[j] = values[j] - top
-    exponentials(factors, m)
-    for j in range(m):
-        lattice.into[places[j]] = factors[j]
-        lattice.out_of[mirrored[j]] = factors[j]
-
-
 cdef inline int set_pattern(
     Lattice* lattice, const double* T, Py_ssize_t stride
 ) except -1:

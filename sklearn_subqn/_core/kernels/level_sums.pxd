@@ -8,6 +8,7 @@ positive, so the relative rounding error of a sum is small.
 """
 
 from .groups cimport check_groups
+from .rows cimport same_length
 
 cdef struct Pairs:
     # Costs of pairs, and sums over levels: k + 1 nodes of ``width`` numbers. Node k is
@@ -29,10 +30,7 @@ cdef inline int check(
 ) except -1:
     """Raise ValueError unless rows, groups and levels are consistent."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    if order.shape[0] != n or levels.shape[0] != n:
-        raise ValueError(
-            f"{n} rows, but {order.shape[0]} places and {levels.shape[0]} levels."
-        )
+    same_length(n, order.shape[0], levels.shape[0])
     check_groups(order, starts)
     for i in range(n):
         if not 0 <= levels[i] < sums.shape[0] - 1:
@@ -56,14 +54,9 @@ cdef inline Pairs pairs_of(
     cdef Pairs pairs
     check(scores, order, starts, levels, sums)
     pairs.k, pairs.width, pairs.higher = sums.shape[0] - 1, sums.shape[1], False
-    if values.shape[0] not in (0, pairs.k) or costs.shape[0] not in (0, pairs.k):
-        raise ValueError(
-            f"{pairs.k} levels, but {values.shape[0]} values and {costs.shape[0]} costs."
-        )
-    if costs.shape[1] != costs.shape[0]:
-        raise ValueError("Costs must be square.")
-    if pairs.width != 2 * w + 1:
-        raise ValueError(f"{w} terms do not fit to {pairs.width} sums.")
+    same_length(pairs.k, values.shape[0] or pairs.k, costs.shape[0] or pairs.k)
+    same_length(costs.shape[0], costs.shape[1])
+    same_length(2 * w + 1, pairs.width)
     pairs.values = &values[0] if values.shape[0] else NULL
     pairs.costs = &costs[0, 0] if costs.shape[0] else NULL
     pairs.sums = &sums[0, 0]

@@ -18,7 +18,6 @@ from .joint cimport (
     check_square,
     positive_part,
     room,
-    same_length,
     tie_of,
 )
 from .rows cimport (
@@ -29,6 +28,7 @@ from .rows cimport (
     move_along_dense_row,
     move_along_sparse_row,
     real,
+    same_length,
     shuffle,
     simplex_shift,
     upper_envelope,

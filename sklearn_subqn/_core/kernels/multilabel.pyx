@@ -27,7 +27,6 @@ from .joint cimport (
     check_scores,
     positive_part,
     room,
-    same_length,
     tie_of,
 )
 from .rows cimport (
@@ -38,6 +37,7 @@ from .rows cimport (
     move_along_dense_row,
     move_along_sparse_row,
     real,
+    same_length,
     shuffle,
     upper_envelope,
 )

@@ -1,6 +1,7 @@
 """Data of a row for the order of its labels, see ``label_order.pyx``."""
 
-from .joint cimport check_indicators, same_length
+from .joint cimport check_indicators
+from .rows cimport same_length
 
 
 cdef struct Labels:
@@ -27,8 +28,7 @@ cdef inline int check(
     Py_ssize_t n,
     Py_ssize_t k,
 ) except -1:
-    same_length(targets.shape[0], n)
-    same_length(targets.shape[0], weights.shape[0])
+    same_length(n, targets.shape[0], weights.shape[0])
     if not targets.shape[1] <= k <= targets.shape[1] + 1:
         raise ValueError(f"{k} scores a row for {targets.shape[1]} labels.")
     check_indicators(targets)

@@ -6,6 +6,7 @@ m <= width count. The partners of a row form a sliding window over the sorted ro
 
 from .level_sums cimport Pairs, clear, get_terms, pairs_of
 from .partners cimport Group, Terms, Window, group_of, move, row_at
+from .rows cimport same_length
 
 
 def products(
@@ -48,13 +49,8 @@ def products(
     cdef Terms partners
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, w)
     pairs.higher = higher
-    if terms.shape[0] != n or weights.shape[0] != n or places.shape[0] != n:
-        raise ValueError(
-            f"{n} scores, but {terms.shape[0]} rows of terms, {weights.shape[0]} "
-            f"weights and {places.shape[0]} places."
-        )
-    if out.shape[1] != w:
-        raise ValueError(f"{w} terms, but results of {out.shape[1]}.")
+    same_length(n, terms.shape[0], weights.shape[0], places.shape[0])
+    same_length(w, out.shape[1])
     for row in range(n):
         if places[row] >= out.shape[0]:
             raise ValueError(f"Places must be less than {out.shape[0]}.")
@@ -119,16 +115,9 @@ def crossed(
     cdef Terms partners
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, d)
     pairs.higher = higher
-    if weights.shape[0] != n or factors.shape[0] != n or indptr.shape[0] != n + 1:
-        raise ValueError(
-            f"{n} scores, but {weights.shape[0]} weights, {factors.shape[0]} factors "
-            f"and {indptr.shape[0]} ends of rows."
-        )
-    if out.shape[0] != d or data.shape[0] != indices.shape[0]:
-        raise ValueError(
-            f"{indices.shape[0]} indices, but {data.shape[0]} entries, and results of "
-            f"shape ({out.shape[0]}, {d})."
-        )
+    same_length(n, weights.shape[0], factors.shape[0], indptr.shape[0] - 1)
+    same_length(d, out.shape[0])
+    same_length(indices.shape[0], data.shape[0])
     if indptr[0] < 0 or indptr[n] > indices.shape[0]:
         raise ValueError("Rows must lie within the entries.")
     for row in range(n):

@@ -9,6 +9,7 @@ levels below, or above, the level of a row.
 
 from .level_sums cimport Pairs, check, clear, get, pairs_of, put
 from .partners cimport Group, group_of, next_partner, row_at
+from .rows cimport same_length
 from .sums cimport Sum, add_to, result
 
 
@@ -39,13 +40,9 @@ def shares(
     cdef Py_ssize_t g, t, level
     cdef Sum pairs, total, one
     check(weights, order, starts, levels, sums)
-    if sums.shape[1] != 2:
-        raise ValueError(f"Sums have two numbers each, got {sums.shape[1]}.")
-    if weights.shape[0] != order.shape[0] or out.shape[0] != starts.shape[0] - 1:
-        raise ValueError(
-            f"{order.shape[0]} rows and {starts.shape[0] - 1} groups, but "
-            f"{weights.shape[0]} weights and {out.shape[0]} results."
-        )
+    same_length(2, sums.shape[1])
+    same_length(order.shape[0], weights.shape[0])
+    same_length(starts.shape[0] - 1, out.shape[0])
     with nogil:
         for g in range(out.shape[0]):
             pairs = total = Sum(0.0, 0.0)
@@ -107,11 +104,8 @@ def moments(
     cdef Group group
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 3)
     pairs.higher = higher
-    if weights.shape[0] != n or out.shape[0] != 3 or out.shape[1] != n:
-        raise ValueError(
-            f"{n} scores, but {weights.shape[0]} weights and results of shape "
-            f"({out.shape[0]}, {out.shape[1]})."
-        )
+    same_length(n, weights.shape[0], out.shape[1])
+    same_length(3, out.shape[0])
     if n == 0:
         return
     with nogil:
@@ -168,11 +162,7 @@ def slope(
     cdef double[5] total
     cdef Group group
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 5)
-    if dscores.shape[0] != n or weights.shape[0] != n or factors.shape[0] != n:
-        raise ValueError(
-            f"{n} scores, but {dscores.shape[0]} directions, {weights.shape[0]} "
-            f"weights and {factors.shape[0]} factors."
-        )
+    same_length(n, dscores.shape[0], weights.shape[0], factors.shape[0])
     if n == 0:
         return first, second
     with nogil:

@@ -1,5 +1,7 @@
 """Exact line search for convex piecewise quadratic functions, by selection."""
 
+from .rows cimport same_length
+
 
 def minimize(
     double slope,
@@ -26,11 +28,7 @@ def minimize(
     cdef double a = slope, c = curvature, a_below, c_below, a_passed, c_passed
     cdef double pivot, below, passed, end = -1.0, step = -1.0
     cdef unsigned long long state = 0x9E3779B97F4A7C15
-    if slope_jumps.shape[0] != n or curvature_jumps.shape[0] != n:
-        raise ValueError(
-            f"{n} kinks, but {slope_jumps.shape[0]} and {curvature_jumps.shape[0]} "
-            "jumps."
-        )
+    same_length(n, slope_jumps.shape[0], curvature_jumps.shape[0])
     with nogil:
         while n > 0:
             pivot = median(

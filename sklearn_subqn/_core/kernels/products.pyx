@@ -12,6 +12,7 @@ from .rows cimport (
     prefetch,
     real,
     row_index,
+    same_length,
     sparse_product,
 )
 from .standard cimport memset, sqrt
@@ -51,8 +52,7 @@ def multiply_several(
     The time is half to three quarters of SciPy's.
     """
     cdef Py_ssize_t n = out.shape[0], k = out.shape[1], i, start
-    if coef.shape[1] != k:
-        raise ValueError("coefficients and the product differ in columns.")
+    same_length(k, coef.shape[1])
     if n == 0 or k == 0:
         return
     memset(&out[0, 0], 0, n * k * sizeof(double))
@@ -73,8 +73,8 @@ def multiply_with_sizes(
 ):
     """Write X times ``coef`` to ``out``, and |X| times |coef| to ``sizes``."""
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
-    if sizes.shape[0] != n or coef.shape[0] != d or out.shape[0] != n:
-        raise ValueError("rows, coefficients and products differ in length.")
+    same_length(n, sizes.shape[0], out.shape[0])
+    same_length(d, coef.shape[0])
     if d == 0:
         sizes[:] = 0.0
         out[:] = 0.0
@@ -91,8 +91,7 @@ def round_rows(
     Units are powers of two, by which scaling is exact.
     """
     cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1]
-    if sizes.shape[0] != n:
-        raise ValueError("scores and sizes differ in length.")
+    same_length(n, sizes.shape[0])
     if n and k:
         with nogil:
             dense_round(&sizes[0], least, share, n, k, &scores[0, 0])
@@ -113,37 +112,6 @@ def squares_of_rows(
             out[i] = total
 
 
-def multiply_rows(
-    const Py_ssize_t[::1] indptr,
-    const Py_ssize_t[::1] indices,
-    const double[::1] values,
-    const double[:, ::1] x,
-    double[:, ::1] out,
-):
-    """Write the product of a CSR matrix with each row of x to each row of ``out``."""
-    cdef Py_ssize_t n = x.shape[0], m = out.shape[1], r, i, j
-    cdef double product
-    if indptr.shape[0] != m + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and its products differ in length.")
-    if out.shape[0] != n:
-        raise ValueError("rows and their products differ in number.")
-    for j in range(indices.shape[0]):
-        if not 0 <= indices[j] < x.shape[1]:
-            raise ValueError("a column of the matrix is not one of the rows.")
-    if indptr[0] != 0 or indptr[m] != indices.shape[0]:
-        raise ValueError("indptr does not span all entries.")
-    for i in range(m):
-        if indptr[i] > indptr[i + 1]:
-            raise ValueError("indptr descends.")
-    with nogil:
-        for r in range(n):
-            for i in range(m):
-                product = 0.0
-                for j in range(indptr[i], indptr[i + 1]):
-                    product += values[j] * x[r, indices[j]]
-                out[r, i] = product
-
-
 def add_columns(
     const index[::1] indptr,
     const row_index[::1] indices,
@@ -155,8 +123,7 @@ def add_columns(
     """Add the product of the given columns of a CSC matrix with ``coef`` to ``out``."""
     cdef Py_ssize_t m = columns.shape[0], i, k
     cdef double factor
-    if coef.shape[0] != m:
-        raise ValueError("columns and coefficients differ in length.")
+    same_length(m, coef.shape[0])
     with nogil:
         check_some(indptr, indices, values.shape[0], columns, out.shape[0])
         for k in range(m):
@@ -180,8 +147,7 @@ def multiply_columns(
     grows with sqrt(n); in a plain sum of similar terms it would grow with n.
     """
     cdef Py_ssize_t m = columns.shape[0], k, start, end, size
-    if out.shape[0] != m:
-        raise ValueError("columns and products differ in length.")
+    same_length(m, out.shape[0])
     with nogil:
         check_some(indptr, indices, values.shape[0], columns, vector.shape[0])
         for k in range(m):
@@ -209,8 +175,7 @@ def add_adjoint(
     """
     cdef Py_ssize_t n = u.shape[0], k = u.shape[1], i, j, l
     cdef double entry
-    if out.shape[1] != k:
-        raise ValueError("a vector and the product differ in columns.")
+    same_length(k, out.shape[1])
     with nogil:
         check_all(indptr, indices, values.shape[0], n, out.shape[0])
         for i in range(n):
@@ -253,8 +218,7 @@ def to_columns(
     cdef Py_ssize_t n = indptr.shape[0] - 1
     cdef Py_ssize_t size = indices.shape[0], i, j, ahead
     cdef index end
-    if indptr[n] != size:
-        raise ValueError("arrays of a matrix differ in length.")
+    same_length(size, indptr[n])
     if out_indices.shape[0] != out_values.shape[0] or out_indices.shape[0] < size:
         raise ValueError("a matrix and its columns differ in length.")
     with nogil:
@@ -286,8 +250,8 @@ def squares(
     """
     cdef Py_ssize_t m = columns.shape[0], k = weights.shape[1], i, j, c, l
     cdef double square
-    if out.shape[0] != m or out.shape[1] != k:
-        raise ValueError("arrays of a model differ in length.")
+    same_length(m, out.shape[0])
+    same_length(k, out.shape[1])
     with nogil:
         check_some(indptr, indices, values.shape[0], columns, weights.shape[0])
         for c in range(m):
@@ -323,10 +287,9 @@ def scale_columns(
     cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
     cdef double scaled, square, total
     cdef bint kept
-    if out_indptr.shape[0] != m + 1 or squares.shape[0] != 2 or squares.shape[1] != m:
-        raise ValueError("columns and results differ in length.")
-    if scales.shape[0] != positions.shape[0]:
-        raise ValueError("scales and positions differ in length.")
+    same_length(m, out_indptr.shape[0] - 1, squares.shape[1])
+    same_length(2, squares.shape[0])
+    same_length(scales.shape[0], positions.shape[0])
     check_some(indptr, indices, values.shape[0], columns, scales.shape[0])
     for c in range(m):
         end += indptr[columns[c] + 1] - indptr[columns[c]]

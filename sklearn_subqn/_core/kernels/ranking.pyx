@@ -4,6 +4,7 @@ Group g has the rows ``order[starts[g]:starts[g + 1]]``, in ascending order of s
 """
 
 from .groups cimport check_groups
+from .rows cimport same_length
 
 
 def gather(
@@ -19,8 +20,7 @@ def gather(
     """
     cdef Py_ssize_t n = rows.shape[0], n_groups = starts.shape[0] - 1, i, g
     cdef Py_ssize_t[::1] ends = starts.copy()
-    if codes.shape[0] != n or out.shape[0] != n:
-        raise ValueError(f"{n} rows, but {codes.shape[0]} codes, {out.shape[0]} places.")
+    same_length(n, codes.shape[0], out.shape[0])
     with nogil:
         for i in range(n):
             g = codes[rows[i]] if 0 <= rows[i] < n else -1
@@ -67,13 +67,8 @@ def first_hit(
     cdef Py_ssize_t n = scores.shape[0], a, b, g, t, p, best, n_others
     cdef double height, highest
     check(scores, order, starts, out)
-    if not relevant.shape[0] == positions.shape[0] == ideals.shape[0] == n:
-        raise ValueError(
-            f"{n} scores, but {relevant.shape[0]} relevances, {positions.shape[0]} "
-            f"positions and {ideals.shape[0]} ideals."
-        )
-    if lost.shape[0] != starts.shape[0] - 1:
-        raise ValueError(f"Starts of groups must be one more than {lost.shape[0]}.")
+    same_length(n, relevant.shape[0], positions.shape[0], ideals.shape[0])
+    same_length(starts.shape[0] - 1, lost.shape[0])
     with nogil:
         for g in range(starts.shape[0] - 1):
             a, b = starts[g], starts[g + 1]
@@ -141,21 +136,11 @@ def interleave(
     cdef double total, highest, before, after
     cdef double[::1] values, best_others
     check(scores, order, starts, out)
-    if room.shape[0] != 2:
-        raise ValueError(f"There must be two rows of room, got {room.shape[0]}.")
+    same_length(2, room.shape[0])
     values, best_others = room[0], room[1]
-    if relevant.shape[0] != n or discounts.shape[0] != n:
-        raise ValueError(
-            f"{n} scores, but {relevant.shape[0]} relevances and {discounts.shape[0]} "
-            "discounts."
-        )
-    if heights.shape[0] != 3:
-        raise ValueError(f"There must be three rows of heights, got {heights.shape[0]}.")
-    if not margins.shape[0] == gains.shape[0] == heights.shape[1] == n_groups:
-        raise ValueError(
-            f"{n_groups} groups, but {margins.shape[0]} margins, {gains.shape[0]} gains "
-            f"and {heights.shape[1]} heights."
-        )
+    same_length(n, relevant.shape[0], discounts.shape[0])
+    same_length(3, heights.shape[0])
+    same_length(n_groups, margins.shape[0], gains.shape[0], heights.shape[1])
     for g in range(n_groups):
         hits = 0
         for t in range(starts[g], starts[g + 1]):
@@ -232,11 +217,7 @@ cdef check(
     double[::1] out,
 ):
     """Raise ValueError unless rows and groups are consistent."""
-    cdef Py_ssize_t n = scores.shape[0]
-    if order.shape[0] != n or out.shape[0] != n:
-        raise ValueError(
-            f"{n} scores, but {order.shape[0]} places and {out.shape[0]} results."
-        )
+    same_length(scores.shape[0], order.shape[0], out.shape[0])
     check_groups(order, starts)
 
 

@@ -5,6 +5,7 @@ numbers ``form``, and by centers if it has a width.
 """
 
 from .row_losses cimport BOX, RowLoss, conjugates, formulas, loss_of, slopes_on_line
+from .rows cimport same_length
 from .standard cimport INFINITY, fabs
 from .sums cimport Sum, add_all, result
 
@@ -56,7 +57,7 @@ def derivatives(
     cdef double* b
     o.tie, o.least = tie, least
     check_lengths(&o, n, targets, weights, center)
-    check_length(n, out)
+    same_length(n, out.shape[0])
     if order not in (1, 2) or (order == 2 and o.kind == BOX and o.ridge + o.width == 0.0):
         raise ValueError(f"the loss has no derivatives of order {order}")
     with nogil:
@@ -86,7 +87,7 @@ def on_line(
     cdef Py_ssize_t n = scores.shape[0]
     cdef double slope = 0.0, curvature = 0.0
     check_lengths(&o, n, targets, weights, center)
-    check_length(n, dscores)
+    same_length(n, dscores.shape[0])
     if n:
         with nogil:
             slopes_on_line(
@@ -145,11 +146,8 @@ def kinks_ahead(
     """
     cdef Py_ssize_t i, n_kinks = 0, n = scores.shape[0]
     cdef double t, dt, change, total = 0.0, height = high - low
-    check_length(n, dscores)
-    check_length(n, targets)
-    check_length(n, weights)
-    check_length(n, kinks)
-    check_length(n, jumps)
+    same_length(n, dscores.shape[0], targets.shape[0], weights.shape[0])
+    same_length(n, kinks.shape[0], jumps.shape[0])
     with nogil:
         for i in range(n):
             dt = -targets[i] if labels else -1.0
@@ -174,7 +172,7 @@ def balance(const double[::1] dual, double[::1] out):
     cdef double u, shrink_up = 1.0, shrink_down = 1.0, high, low
     cdef Sum up = Sum(0.0, 0.0), down = Sum(0.0, 0.0)
     cdef double[256] above, below
-    check_length(n, out)
+    same_length(n, out.shape[0])
     with nogil:
         for start in range(0, n, 256):
             size = min(256, n - start)
@@ -206,16 +204,9 @@ cdef int check_lengths(
     const double[::1] weights,
     const double[::1] center,
 ) except -1:
-    check_length(n, targets)
-    check_length(n, weights)
+    same_length(n, targets.shape[0], weights.shape[0])
     if center is not None:
-        check_length(n, center)
+        same_length(n, center.shape[0])
     elif o.width > 0.0:
         raise ValueError("a width needs centers")
-    return 0
-
-
-cdef int check_length(Py_ssize_t n, const double[::1] array) except -1:
-    if array.shape[0] != n:
-        raise ValueError(f"an array of {array.shape[0]} instead of {n} rows")
     return 0

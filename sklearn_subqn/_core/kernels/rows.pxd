@@ -31,6 +31,16 @@ cdef enum:
     AHEAD = 16
 
 
+cdef inline int same_length(
+    Py_ssize_t n, Py_ssize_t a, Py_ssize_t b=-1, Py_ssize_t c=-1, Py_ssize_t d=-1
+) except -1:
+    """Raise ValueError unless all given lengths are n."""
+    for length in (a, b, c, d):
+        if length not in (n, -1):
+            raise ValueError(f"arrays differ in length: {n} and {length}.")
+    return 0
+
+
 cdef inline void* allocate(size_t n_bytes) except NULL:
     cdef void* memory = malloc(n_bytes)
     if memory == NULL:

@@ -5,6 +5,7 @@ inside if its absolute residual is at most epsilon times the scale.
 """
 
 from .scales cimport scale_of as search
+from .rows cimport same_length
 from .standard cimport fabs
 
 
@@ -20,8 +21,7 @@ def scale_of(
     """
     cdef Py_ssize_t n = residuals.shape[0]
     cdef double scale = 0.0
-    if weights.shape[0] != n:
-        raise ValueError("residuals and weights differ in length")
+    same_length(n, weights.shape[0])
     if n:
         with nogil:
             scale = search(&residuals[0], &weights[0], n, epsilon, start)
@@ -44,8 +44,7 @@ def on_line(
     cdef Py_ssize_t i, n = residuals.shape[0]
     cdef double r, dr, s, slope = 0.0, square = 0.0, cross = 0.0, size = 0.0
     cdef double edge = epsilon * scale
-    if changes.shape[0] != n or weights.shape[0] != n:
-        raise ValueError("arrays differ in length")
+    same_length(n, changes.shape[0], weights.shape[0])
     with nogil:
         for i in range(n):
             r, dr, s = residuals[i] + step * changes[i], changes[i], weights[i]

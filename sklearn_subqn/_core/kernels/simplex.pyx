@@ -5,6 +5,7 @@ leave, so an iteration costs O(n²) for a support of n indices.
 """
 
 from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
+from .rows cimport same_length
 from .standard cimport INFINITY, fabs, sqrt
 
 # Relative decrease of the value that an entering index must achieve, beyond rounding
@@ -39,12 +40,9 @@ def minimize(
     cdef double mean, limit, ratio, size, cost, best, price, nu, largest
     cdef double value, terms, lowest = INFINITY
     cdef bint done
-    if (
-        Q.shape[0] != m or Q.shape[1] != m or x.shape[0] != m
-        or factor.shape[0] != m or factor.shape[1] != m
-        or work.shape[0] != 4 or work.shape[1] != m or support.shape[0] != m
-    ):
-        raise ValueError(f"arrays do not have the size {m} of the program")
+    same_length(m, Q.shape[0], Q.shape[1], x.shape[0], support.shape[0])
+    same_length(m, factor.shape[0], factor.shape[1], work.shape[1])
+    same_length(4, work.shape[0])
     with nogil:
         n = 0
         for i in range(m):

@@ -6,6 +6,7 @@ factors. No Gram matrix is formed, which would square the condition number.
 
 from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .qr_factors cimport append_row, leave, lower, upper
+from .rows cimport same_length
 from .standard cimport fabs, sqrt
 
 # A row is linearly dependent on the support if its residual is below this fraction of
@@ -37,12 +38,10 @@ def minimize(
     cdef Py_ssize_t i, j, k, n = 0, it = 0, idle = 0, refined = 0, entering, first
     cdef Py_ssize_t m = E.shape[0], r = E.shape[1]
     cdef double limit, ratio, size, cost, price, nu, total, best, slope, bend, dot
-    if (
-        c.shape[0] != m or x.shape[0] != m or costs.shape[0] != m
-        or Q.shape[0] != r or Q.shape[1] != r or R.shape[0] != r or R.shape[1] != r
-        or work.shape[0] != 8 or work.shape[1] != r or support.shape[0] != r
-    ):
-        raise ValueError(f"arrays do not have the sizes {m} and {r} of the program")
+    same_length(m, c.shape[0], x.shape[0], costs.shape[0])
+    same_length(r, Q.shape[0], Q.shape[1], R.shape[0], R.shape[1])
+    same_length(r, work.shape[1], support.shape[0])
+    same_length(8, work.shape[0])
     with nogil:
         for i in range(r):
             for j in range(r):

@@ -7,7 +7,7 @@ few scores, since its inner loops run over single rows.
 from .dense_rows cimport GRAM_ROWS, dense_gram
 from .exponentials cimport exponentials
 from .logarithms cimport log_of, log_of_one_less
-from .rows cimport allocate
+from .rows cimport allocate, same_length
 from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt, memset
 from .sums cimport Sum, add_to, result
 
@@ -135,10 +135,8 @@ def derivatives_of_shift(
     cdef double part
     cdef double* q
     check_rows(n, k, targets, weights)
-    if shift.shape[0] != k or slopes.shape[0] != k:
-        raise ValueError(f"a shift or its slopes are not of shape {(k,)}")
-    if curvature.shape[0] != k or curvature.shape[1] != k:
-        raise ValueError(f"an array is not of shape {(k, k)}")
+    same_length(k, shift.shape[0], slopes.shape[0])
+    same_length(k, curvature.shape[0], curvature.shape[1])
     slopes[:] = 0.0
     curvature[:] = 0.0
     if n == 0:
@@ -255,10 +253,9 @@ def add_gram(
     """
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = p.shape[1], i, j, l, a, b
     cdef double entry
-    if p.shape[0] != n or weights.shape[0] != n:
-        raise ValueError("features, probabilities and weights differ in length.")
-    if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
-        raise ValueError(f"an array is not of shape {(k, k, d, d)}")
+    same_length(n, p.shape[0], weights.shape[0])
+    same_length(k, out.shape[0], out.shape[1])
+    same_length(d, out.shape[2], out.shape[3])
     if n == 0 or d == 0:
         return
     cdef Py_ssize_t room = n + (d + GRAM_ROWS) * d
@@ -330,22 +327,15 @@ cdef void of_rows(
 
 
 cdef int check_shape(const double[:, ::1] a, const double[:, ::1] b) except -1:
-    if a.shape[0] != b.shape[0] or a.shape[1] != b.shape[1]:
-        raise ValueError(
-            f"an array of shape {(b.shape[0], b.shape[1])} instead of "
-            f"{(a.shape[0], a.shape[1])}"
-        )
-    return 0
+    same_length(a.shape[0], b.shape[0])
+    return same_length(a.shape[1], b.shape[1])
 
 
 cdef int check_rows(
     Py_ssize_t n, Py_ssize_t k, const double[::1] targets, const double[::1] weights
 ) except -1:
     cdef Py_ssize_t i
-    if targets.shape[0] != n or weights.shape[0] != n:
-        raise ValueError(
-            f"arrays of {targets.shape[0]} and {weights.shape[0]} instead of {n} rows"
-        )
+    same_length(n, targets.shape[0], weights.shape[0])
     for i in range(n):
         if not 0.0 <= targets[i] < k:
             raise ValueError(f"class {targets[i]:g} is none of {k}")

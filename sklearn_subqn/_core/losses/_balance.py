@@ -8,7 +8,6 @@ import numpy as np
 from scipy import linalg
 
 from .. import lapack
-from ..kernels import flows
 from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._loss import Loss
@@ -80,17 +79,32 @@ def balanced(dual: Floats) -> Floats:
     spread = float(x.max() - x.min())
     if not spread < 0.5:
         return np.zeros_like(dual)
-    balanced = np.empty_like(dual)
-    flows.weaken(dual, x, 1.0 - spread, balanced)
-    return balanced
+    p, q, total = _sides(dual)
+    from_mean, to_mean = (q @ x / total)[:, np.newaxis], (p @ x / total)[:, np.newaxis]
+    p *= 1.0 + (from_mean - x)
+    q *= 1.0 + (x - to_mean)
+    return np.asarray((1.0 - spread) * (p - q))
+
+
+def _sides(dual: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return p, q, and t of each row."""
+    p, q = np.maximum(dual, 0.0), np.maximum(-dual, 0.0)
+    return p, q, np.maximum(p @ np.ones(dual.shape[1]), TINY)
 
 
 def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the Laplacian and column sums of all flows, and the sums of the rows."""
-    k = dual.shape[1]
-    laplacian, sums, excess = np.zeros((k, k)), np.zeros(k), np.zeros(k)
-    flows.survey(dual, laplacian, sums, excess)
-    return laplacian, sums, excess
+    """Return the Laplacian and column sums of all flows, and what rows are in excess.
+
+    Subtracting the last from negative entries makes all rows sum to zero in spite of
+    rounding errors.
+    """
+    p, q, total = _sides(dual)
+    one = np.ones(dual.shape[1])
+    excess = (dual @ one / np.maximum(q @ one, TINY)) @ q
+    laplacian = -q.T @ (p / total[:, np.newaxis])
+    laplacian += laplacian.T
+    np.fill_diagonal(laplacian, total_of_rows(p) + total_of_rows(q))
+    return laplacian, total_of_rows(dual), excess
 
 
 def _potentials(laplacian: Floats, sums: Floats) -> Floats:
@@ -135,37 +149,56 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         A dual point without zeros at these entries. A small share of it is added to
         rows with flows, because too few rows may lie on a kink.
     """
-    k = dual.shape[1]
-    before = np.abs(total_of_rows(dual))
-    # Rows with flows are mixed with ``neutral``, which has the weight ``seed``. Rows
-    # whose flows are all negligible lose them.
-    seed = min(0.01 * float(before.sum()), 0.5)
-    p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
-    flows.sides(dual, weights, neutral, seed, 1e-50, p, q, none)
-    x = np.zeros(k)
+    before, one = np.abs(total_of_rows(dual)), np.ones(dual.shape[1])
+    # Flows are mixed with those of ``neutral``, which have the weight ``seed``.
+    seed, inverse = (
+        min(0.01 * float(before.sum()), 0.5),
+        1.0 / np.maximum(weights, TINY),
+    )
+    p, q, mix = (np.maximum(u, 0.0) for u in (dual, -dual, neutral))
+    total = p @ one * inverse
+    share = (seed * total / np.maximum(mix @ one, TINY))[:, np.newaxis]
+    inverse = ((1.0 - seed) * inverse)[:, np.newaxis]
+    p, q = p * inverse + share * mix, q * inverse + share * (mix - neutral)
+    none, x = np.maximum(1.0 - total, 0.0) * total, np.zeros(len(one))
     for _ in range(MOST_STEPS):
-        sums, sizes = np.zeros(k), np.zeros(k)
-        flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, sizes)
+        sinks, sources = p * np.exp(x), q * np.exp(-x)
+        taken, brought = sinks @ one, sources @ one
+        flow = taken * brought
+        total = weights * flow / np.maximum(none + flow, TINY)
+        sinks *= (total / np.maximum(taken, TINY))[:, np.newaxis]
+        sources *= (total / np.maximum(brought, TINY))[:, np.newaxis]
+        u = sinks - sources
+        sums = total_of_rows(u)
         if np.abs(sums).max() <= 1e-4 * before.max():
             break
-        step = _newton_step(u, weights, sums, sizes)
+        step = _newton_step(sinks, sources, total, weights, sums)
         # Steps are bounded so that no ratio of shares changes by more than exp(2).
         x -= min(1.0, 2.0 / max(float(np.ptp(step)), 2.0)) * step
     return u
 
 
-def _newton_step(dual: Floats, weights: Floats, sums: Floats, sizes: Floats) -> Floats:
+def _newton_step(
+    sinks: Floats, sources: Floats, total: Floats, weights: Floats, sums: Floats
+) -> Floats:
     """Approximate H^-1 sums by conjugate gradients scaled by the columns' sizes.
 
-    Solutions are determined up to a constant, so their mean is subtracted.
+    A row of weight s with entries p and -q, whose sums are t, contributes diag(p + q) -
+    (p q' + q p') / t - (p - q) (p - q)' / s to H. Solutions are determined up to a
+    constant, so their mean is subtracted.
     """
+    sizes = total_of_rows(sinks) + total_of_rows(sources)
+    of_flow, of_weight = (1.0 / np.maximum(x, TINY) for x in (total, weights))
     scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-    step, product, rest = np.zeros_like(sums), np.empty_like(sums), sums.copy()
+    step, rest = np.zeros_like(sums), sums.copy()
     scaled = scale * rest
     direction, square = scaled, float(rest @ scaled)
     enough = _ACCURACY**2 * square
     for _ in range(len(sums)):
-        flows.multiply(dual, weights, direction, product)
+        to, away = sinks @ direction, sources @ direction
+        mean = of_weight * (to - away)
+        product = sizes * direction - (of_flow * away + mean) @ sinks
+        product -= (of_flow * to - mean) @ sources
         curvature = float(direction @ product)
         if not curvature > 0.0:
             break

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .. import lapack
-from ..kernels import products
 from ..rounding import rounding
 from ._base import Floats, Rows
 from ._composition import ScoreMap
@@ -168,24 +168,11 @@ class _Product:
     """
 
     def __init__(self, matrix: Floats) -> None:
-        self._matrix = matrix
-        self._entries: Any = None
-        if np.count_nonzero(matrix) <= _SPARSE * matrix.size:
-            rows, columns = map(np.ascontiguousarray, np.nonzero(matrix))
-            counts = np.bincount(rows, minlength=len(matrix))
-            indptr = np.concatenate([[0], np.cumsum(counts)])
-            self._entries = indptr, columns, np.ascontiguousarray(matrix[rows, columns])
+        few = np.count_nonzero(matrix) <= _SPARSE * matrix.size
+        self._matrix: Any = sparse.csr_array(matrix) if few else matrix
 
     def __call__(self, x: Floats) -> Floats:
-        if self._entries is None:
-            return np.ascontiguousarray(x @ self._matrix.T)
-        out = np.empty((len(x), len(self._matrix)))
-        products.multiply_rows(*self._entries, np.ascontiguousarray(x), out)
-        return out
-
-    def squared(self) -> _Product:
-        """Return the map of the matrix with squared entries."""
-        return _Product(self._matrix * self._matrix)
+        return np.ascontiguousarray(x @ self._matrix.T)
 
 
 def _own_columns(features: Floats) -> Rows | None:
@@ -228,7 +215,9 @@ class CurvatureOfFeatures(Curvature):
             sums = self._up(a)
             less = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
             # For a label without common nodes the difference is zero up to rounding.
-            diagonal: Floats = np.maximum(self._up.squared()(a) - sums * less, 0.0)
+            diagonal: Floats = np.maximum(
+                _Product(self._features.T**2)(a) - sums * less, 0.0
+            )
             return diagonal
         n, columns = len(self._H.diagonal()), []
         for column in self._features.T:

@@ -14,7 +14,6 @@ from ..lazy import cached_property
 from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
 from ..losses._dual_loss import DualLoss
 from ..regularizers import L2, ElasticNet, GroupPenalty, Regularizer
-from ..rounding import rounding
 from .bounds import Bounds, Cut, Dual
 from .evaluation import Evaluation
 from .hessian import Hessian
@@ -326,38 +325,8 @@ class Line:
                 slope += risk.inner(right, dscores)
                 share = min(max(slope / jump, 0.0), 1.0) if jump > 0.0 else 0.0
                 right = risk.moved(right, share, risk.difference(left, right))
-            dual = risk.replaced(dual, rows, right)
-            point.dual = dual
-        elif balanced and self.smooth:
-            self._level_rounding(point)
+            point.dual = risk.replaced(dual, rows, right)
         return point
-
-    def _level_rounding(self, point: Point) -> None:
-        """Remove the slope that rounding leaves at a minimizer along p.
-
-        Where a smooth loss has high curvature, the floating-point step nearest to the
-        minimizer leaves a large slope. Dual variables with the sign of the slope are
-        therefore multiplied by a factor slightly below one, which keeps them feasible.
-        If possible, this is done only in rows with curvature, where a step would change
-        the dual variables, too.
-        """
-        o, risk = self.start.objective, self.start.objective.risk
-        products = risk.products(point.dual, self.dscores)
-        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
-        total, size = risk.total_and_size(products)
-        excess = penalty + float(total)
-        if abs(excess) <= rounding(1.0) * size:
-            return
-        for curvature in (point.curvature, None):
-            side = risk.side(products, excess, curvature)
-            total = risk.total(products, side)
-            if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
-                left = 1.0 - excess / total
-                # If all terms of the slope have the same sign, the dual variables
-                # become zero.
-                left = left if left > rounding(1.0) else 0.0
-                point.dual = risk.shrunk(point.dual, side, left)
-                return
 
     def _at(self, step: float) -> Point:
         start = self.start

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..lazy import cached_property
-from ..losses._base import Floats, Mask, Rows, total_of_rows
+from ..losses._base import Floats, Rows, total_of_rows
 from ..losses._curvature import Curvature
 from ..losses._dual_loss import DualLoss
 from ..losses._loss import Loss
@@ -48,11 +48,6 @@ class RowNumbers:
         return x - y
 
     @rowwise
-    def products(self, x: Floats, y: Floats) -> Floats:
-        """Return the products of the entries of x and y."""
-        return x * y
-
-    @rowwise
     def centered(self, scores: Floats) -> Floats:
         """Return the scores of each row less their mean."""
         return scores - scores.mean(axis=1, keepdims=True)
@@ -68,19 +63,6 @@ class RowNumbers:
         x = x.copy()
         x[rows] = values
         return x
-
-    @rowwise
-    def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
-        """Return where products have the sign, optionally only where H is positive."""
-        side = products * sign > 0.0
-        return side if curvature is None else side & (curvature.diagonal() > 0.0)
-
-    @rowwise
-    def shrunk(self, dual: Floats, entries: Mask, factor: float) -> Floats:
-        """Return the dual with the selected entries multiplied by a factor."""
-        dual = dual.copy()
-        dual[entries] *= factor
-        return dual
 
     @rowwise
     def mean(self, *xs: Floats) -> Floats:
@@ -125,19 +107,9 @@ class RowNumbers:
         return float(np.vdot(np.abs(x), np.abs(y)))
 
     @summed
-    def total(self, x: Floats, entries: Mask) -> float:
-        """Return the sum of some entries of x."""
-        return float(x[entries].sum())
-
-    @summed
     def size(self, x: Floats) -> float:
         """Return the sum of the absolute values of x."""
         return float(np.abs(x).sum())
-
-    @summed
-    def total_and_size(self, x: Floats) -> Floats:
-        """Return the sum of x and the sum of its absolute values, in an array."""
-        return np.array([x.sum(), np.abs(x).sum()])
 
     @summed
     def column_sums(self, dual: Floats) -> Floats:

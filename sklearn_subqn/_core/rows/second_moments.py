@@ -24,12 +24,9 @@ from .row_views import (
     row_view,
 )
 
-# A sample of 2000 rows suffices to estimate the spectrum of the features.
+# A sample of 2000 rows suffices to estimate the spectrum and size of features.
 # docs/constants.md has the figures.
 _SPECTRUM_ROWS = 2000
-
-# A mean square is estimated from rows with a million numbers.
-_MOST_SQUARED = 2**20
 
 # If less than 0.3 of the entries of X are stored, Gram matrices are summed over pairs
 # of stored entries, otherwise computed by BLAS. docs/constants.md has the figures.
@@ -282,8 +279,8 @@ class SecondMoments(LinearMap):
     @property
     def mean_square(self) -> float:
         """Mean squared norm of the rows, estimated from some rows of a large array."""
-        step = 1 + self.n_rows * self.n_features // _MOST_SQUARED
-        if self.is_sparse or step == 1:
+        step = -(-self.n_rows // _SPECTRUM_ROWS)
+        if self.is_sparse or step <= 1:
             return self.sum_of_squares() / max(self.n_rows, 1)
         rows = dense_rows(self.X[::step])
         return float(np.einsum("ij,ij->", rows, rows, dtype=np.float64)) / len(rows)

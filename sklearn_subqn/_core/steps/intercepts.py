@@ -80,7 +80,10 @@ def minimize_intercept(point: Point) -> Point:
     else:
         step = 0.0
     if line.smooth:
-        step = middle_of_flat(line.derivatives, step)
+        # The nearest number to the minimizer may leave a large slope.
+        new = line.point(middle_of_flat(line.derivatives, step))
+        new.dual = o.risk.balance(new.dual)
+        return new
     return line.point(step, balanced=True)
 
 

@@ -17,9 +17,10 @@ class Cuts:
     n_params : int
         Length q of normals.
     size : int or None
-        Bundle size k >= 2. If the bundle is full, the two oldest cuts are replaced by
-        their aggregate, their combination by multipliers (Teo et al. 2010, section
-        3.1). None for no limit.
+        Bundle size k >= 2. If the bundle is full, the oldest cut with a multiplier of
+        zero is removed. If there is none, the two oldest cuts are replaced by their
+        aggregate, their combination by multipliers (Teo et al. 2010, section 3.1). None
+        for no limit.
     patience : int or None
         A cut is removed after its multiplier was zero in this many successive
         iterations (section 5.1.1). None keeps all cuts.
@@ -107,7 +108,7 @@ class Cuts:
             for j in np.flatnonzero(self._idle[: self.n_cuts] >= self._patience)[::-1]:
                 self._remove(int(j))
         if self.n_cuts == self._size:
-            self._aggregate()
+            self._make_room()
         if self.n_cuts == len(self._x):
             self._grow()
         j = self.n_cuts
@@ -120,8 +121,16 @@ class Cuts:
         self._born[j] = self._n_born
         self._n_born += 1
 
-    def _aggregate(self) -> None:
-        """Replace the two oldest cuts with their aggregate, which stays the oldest."""
+    def _make_room(self) -> None:
+        """Remove the oldest unused cut, or replace the two oldest by their aggregate.
+
+        The aggregate stays the oldest. New cuts do not count as unused before the next
+        program.
+        """
+        unused = np.flatnonzero(self._idle[: self.n_cuts])
+        if unused.size:
+            self._remove(int(unused[np.argmin(self._born[unused])]))
+            return
         i, j = (int(index) for index in np.argsort(self._born[: self.n_cuts])[:2])
         x = self._x[[i, j]]
         share = x / x.sum() if x.any() else np.array([0.0, 1.0])
