@@ -17,9 +17,6 @@ from ._checks.state import unchanged_on_failure
 from ._core.arrays import Floats, Indices
 from ._core.memory import BLOCK_SIZE
 from ._core.names import check_same_rows
-from ._core.regularizers import L2
-from ._core.steps.intercepts import minimize_intercept
-from ._core.steps.line_search import exact
 from ._estimators.block_methods import is_collection
 from ._estimators.catalogue import GROUPS
 from ._estimators.offsets import remember_offset
@@ -193,6 +190,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """
 
     _one_alpha = BMRMRegressor
+    _grid_by_curvature = True
     _penalties: ClassVar[tuple[str, ...]] = (
         *("l2", "l1", "elasticnet"),
         *GROUPS,
@@ -346,40 +344,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def _has_ratio(self) -> bool:
         return self.penalty in ("elasticnet", *GROUPS[1:])
 
-    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
-        scales = [_curvature(problems, index) for index in range(len(problems))]
-        scales = [scale for scale in scales if 0.0 < scale < np.inf]
-        if not scales:
-            # If all slopes are zero, the curvature along them is undefined.
-            return super()._grid_of_squares(problems, n)
-        # The grid is in units of the curvature of the loss.
-        largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
-        return np.geomspace(largest, 1e-6 * largest, n)
-
 
 def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Return the default score for the choice of ``alpha``."""
     if model.loss != "quantile":
         return float(model.score(X, y, sample_weight))
     return neg_mean_pinball_loss(model, X, y, sample_weight)
-
-
-def _curvature(problems: LinearProblems, index: int) -> float:
-    """Return the scale of ``alpha`` for a problem, which is equivariant to all units.
-
-    It is the inverse of the optimal step along the negative gradient at zero, excluding
-    unpenalized features. For a quadratic loss it is the curvature along that line, and
-    a penalty with the same curvature halves the optimal step.
-    """
-    # The penalty has to be positive, and is negligible at this strength.
-    objective = problems.objective(index, 1e-200)
-    objective = objective.with_regularizer(L2(problems.design.n_coef))
-    origin = minimize_intercept(objective.origin())
-    gradient = origin.risk_gradient.copy()
-    gradient[problems.design.n_coef :] = 0.0
-    if problems.free is not None:
-        gradient[: problems.design.n_coef][problems.free.coef] = 0.0
-    if not gradient.any() or not origin.objective.loss.has_lines:
-        return 0.0
-    step = exact(origin.along(-gradient))
-    return 1.0 / step if step > 0.0 else 0.0

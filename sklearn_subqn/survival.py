@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,9 @@ from ._checks import (
     check_option,
     check_sample_weight,
     names_of_rows,
-    non_negative_weights,
 )
 from ._checks.state import unchanged_on_failure
-from ._core.arrays import Array, Floats, Indices
-from ._core.kernels import at_risk as kernel
+from ._core.kernels import pair_sums
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
 from ._estimators.block_methods import blockwise
@@ -31,6 +29,9 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
+
+# Differences of sums over pairs may be rounding errors below this share of a sum.
+_ROUNDED = 1e-12
 
 
 @dataclass(eq=False, repr=False)
@@ -378,13 +379,9 @@ class CoxRegression(BundleEstimator):
         check_option("weights", weights, ("harrell", "uno"))
         check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
         scores = np.asarray(self.predict(X, offset), dtype=np.float64)
-        n = len(scores)
-        data = Survival.of(y, n)
-        s = non_negative_weights(sample_weight, n)
-        groups = np.zeros(n, dtype=np.intp)
-        if strata is not None:
-            _, groups = names_of_rows("strata", strata, n)
-        return concordance(data, scores, s, groups, uno=weights == "uno")
+        given = y, sample_weight, strata, offset
+        s, loss, _ = self._likelihood(len(scores), *given)
+        return concordance(loss, scores, s, uno=weights == "uno")
 
     def proportionality_test(
         self,
@@ -462,12 +459,16 @@ class CoxRegression(BundleEstimator):
         **others: Any,
     ) -> LinearProblems:
         X = self._check_X(X, reset=True)
-        weights, loss, self.strata_ = self._likelihood(
-            X.shape[0], y, sample_weight, strata, offset
-        )
-        event = np.asarray(loss.event, dtype=np.float64)
+        given = y, sample_weight, strata, offset
+        weights, loss, self.strata_ = self._likelihood(X.shape[0], *given)
+        return self._problem(X, loss, weights)
+
+    def _problem(self, X: Any, loss: Cox, weights: Floats) -> LinearProblems:
+        if not np.any(loss.event & (weights > 0.0)):
+            raise ValueError("There are no events: all samples are censored.")
+        event, of_scores = loss.event.astype(np.float64), DualLoss(loss)
         model = self._linear_model()
-        return LinearProblems(model, X, [event], DualLoss(loss), weights, single=True)
+        return LinearProblems(model, X, [event], of_scores, weights, single=True)
 
     def _likelihood(
         self, n: int, y: Any, sample_weight: Any, strata: Any, offset: Any
@@ -475,8 +476,6 @@ class CoxRegression(BundleEstimator):
         """Return the weights of n rows, their loss, and the names of strata."""
         data = Survival.of(y, n)
         weights = check_sample_weight(sample_weight, n)
-        if not np.any(data.event & (weights > 0.0)):
-            raise ValueError("y has no events: all samples are censored.")
         names, groups = None, None
         if strata is not None:
             names, groups = names_of_rows("strata", strata, n)
@@ -495,8 +494,8 @@ class CoxRegression(BundleEstimator):
         mean = float(np.average(sums.z, weights=times.weights))
         # Without an optimum, scores are unbounded and exponentials may overflow.
         with np.errstate(over="ignore"):
-            hazards = sums.event_weights * np.exp(mean - sums.logs)
-        steps[times.strata, places] = hazards
+            rates = np.exp(mean - sums.logs[times.starts[1:] - 1])
+        steps[times.strata, places] = times.event_weights * rates
         hazards = np.cumsum(steps, axis=1)
         self.baseline_score_ = sums.center + mean
         self.baseline_cumulative_hazard_ = (
@@ -509,63 +508,83 @@ class CoxRegression(BundleEstimator):
         return tags
 
 
-def concordance(
-    data: Survival,
-    scores: Floats,
-    weights: Floats,
-    groups: Indices,
-    *,
-    uno: bool,
-) -> float:
+def concordance(loss: Cox, scores: Floats, weights: Floats, *, uno: bool) -> float:
     """Return the share of comparable pairs that scores order as their events.
 
     Parameters
     ----------
-    data : Survival
+    loss : Cox
+        The times, events, entries and strata of the rows.
     scores, weights : ndarray of shape (n,)
-    groups : ndarray of int of shape (n,)
-        Only rows of the same group are compared.
     uno : bool
         Whether pairs have the inverse squared probability of not being censored.
     """
-    time, event, entry = data
-    event = event & (weights > 0.0)
+    time, event, entry = loss.time, loss.event & (weights > 0.0), loss.entry
     own = weights.copy()
     if uno:
-        kept = uncensored(data, weights)[event]
+        kept = uncensored(loss, weights)[event]
         if not kept.all():
             raise ValueError(
                 "Uno's weights are infinite: an event follows a time at which all "
                 "samples under observation are censored."
             )
         own[event] /= kept**2
-    n = len(time)
     # Censored rows leave after events at the same time.
     stops = 2 * np.unique(time, return_inverse=True)[1] + ~event
-    begins = np.full(n, -1)
+    strata = np.zeros(len(time), dtype=np.intp) if loss.strata is None else loss.strata
+    pairs, own = partial(_pairs_of_events, scores, strata, stops, weights), own[event]
+    sums = own @ pairs(event, stops)
+    least = 0.0
     if entry is not None:
+        # Rows that enter after an event form no pair with it.
         begins = 2 * np.searchsorted(np.unique(time), entry, side="right")
-    by_score = np.lexsort((scores, groups))
-    fresh = np.diff(scores[by_score], prepend=np.nan) != 0.0
-    fresh |= np.diff(groups[by_score], prepend=-1) != 0
-    ranks = np.empty(n, dtype=np.intp)
-    ranks[by_score] = np.cumsum(fresh) - 1
-    orders = (np.lexsort((-each, groups)) for each in (stops, begins))
-    rows = groups, stops, begins, ranks, event.view(np.uint8), own, weights
-    above, ties, pairs = kernel.concordant(*orders, *rows, np.empty(n + 1))
-    if not pairs > 0.0:
+        least = _ROUNDED * sums[2]
+        sums = sums - own @ pairs(event, begins)
+    above, upto, total = sums
+    if not total > least:
         raise ValueError("No pair of samples is comparable.")
-    return float((above + 0.5 * ties) / pairs)
+    return float(0.5 * (above + upto) / total)
 
 
-def uncensored(data: Survival, weights: Floats) -> Floats:
+def _pairs_of_events(
+    scores: Floats,
+    groups: npt.NDArray[np.intp],
+    stops: npt.NDArray[np.intp],
+    weights: Floats,
+    event: npt.NDArray[np.bool_],
+    levels: npt.NDArray[np.intp],
+) -> Floats:
+    """Return for each event three sums of the weights of rows with a level above it.
+
+    They are over rows with a smaller score, with a score that is not larger, and over
+    all rows of the group.
+    """
+    levels = np.concatenate([stops[event], levels])
+    scores = np.concatenate([scores[event], scores])
+    groups = np.concatenate([groups[event], groups])
+    weights = np.concatenate([np.zeros(np.count_nonzero(event)), weights])
+    ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
+    n, sums = len(ranks), np.zeros((levels.max(initial=0) + 2, 7))
+    starts = np.append(0, np.cumsum(np.bincount(groups)))
+    rows = ranks, np.lexsort((ranks, groups)), starts, levels
+    none, out = np.empty(0), np.empty((3, n))
+    found = []
+    for margin in (-0.5, 0.5, float(n)):
+        pair_sums.moments(
+            *(*rows, none, none.reshape(0, 0), weights, margin, False, sums, out)
+        )
+        found.append(out[0, : n - len(event)].copy())
+    return np.column_stack(found)
+
+
+def uncensored(loss: Cox, weights: Floats) -> Floats:
     """Return the probabilities of not being censored before each row's time.
 
     It is the product-limit estimate (Kaplan and Meier 1958); censored rows leave after
     events at the same time.
     """
-    time, event, entry = data
-    levels, places = np.unique(time, return_inverse=True)
+    event, entry = loss.event, loss.entry
+    levels, places = np.unique(loss.time, return_inverse=True)
     n_levels = len(levels)
     total = np.bincount(places, weights, n_levels)
     lost = np.bincount(places, weights * ~event, n_levels)

@@ -4,52 +4,22 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from ._checks import check_offset, check_option, names_of_rows, non_negative_weights
+from ._checks import check_option
 from ._checks.labels import exact_names
 from ._checks.state import unchanged_on_failure
-from ._core.arrays import Floats, Indices
-from ._core.losses import Cox, DualLoss
+from ._core.losses import Cox
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
 from ._estimators.offsets import remember_offset
-from ._estimators.survival_targets import Survival
-from ._problems import LinearProblems
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
 from .survival import CoxRegression, concordance
-
-# A grid for squares begins at ten times the mean curvature along a feature, where
-# coefficients are a tenth of those without a penalty.
-_LARGEST = 10.0
-
-# The smallest alpha of the grid is a millionth of the largest, as for BMRMRegressorCV.
-_SMALLEST_SHARE = 1e-6
-
-
-class _Samples(NamedTuple):
-    """Checked samples, which are split into folds."""
-
-    X: Any
-    data: Survival
-    weights: Floats
-    strata: Indices
-    offset: Floats
-
-    def take(self, rows: Any) -> _Samples:
-        X, data, weights, strata, offset = self
-        return _Samples(
-            X[rows], data.take(rows), weights[rows], strata[rows], offset[rows]
-        )
-
-    def loss(self, ties: str) -> Cox:
-        time, event, entry = self.data
-        return Cox(time, event, ties, entry, self.strata, self.offset)
 
 
 @dataclass(eq=False, repr=False)
@@ -65,8 +35,22 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     alphas : int or array-like of shape (n_alphas,), default=20
         The grid, or its size. A grid of a given size is geometric: with an L1 norm over
         three powers of ten, down from the smallest value with all coefficients zero;
-        with L2 over six powers of ten, down from ten times the mean curvature of the
-        loss along a feature.
+        with L2 over six powers of ten, down from ten times the value at which the
+        penalty has the curvature of the loss along its steepest slope.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Cross-validation splits; an integer is a number of folds with equal shares of
+        events, in random order, and ``None`` means 5.
+    scoring : {"likelihood", "concordance"}, default="likelihood"
+        Score to maximize: what the held-out samples add to the logarithm of the partial
+        likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
+        of all weights, or the concordance of the held-out samples.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
+        are averaged over the folds, without a baseline hazard, objective or gap.
+    one_standard_error : bool, default=False
+        Whether to choose the largest ``alpha`` whose mean score is within one standard
+        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
+        2009, section 7.10).
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -153,8 +137,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     """
 
     _one_alpha = CoxRegression
-    alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
-    warm_start: ClassVar[bool] = False  # type: ignore[misc]
+    _grid_by_curvature = True
     _may_have_no_penalty = False
 
     alphas: Any = 20
@@ -221,22 +204,13 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         given = X, y, sample_weight
         X = self._check_X(X, reset=True)
         n = X.shape[0]
-        _, _, self.strata_ = self._likelihood(n, y, sample_weight, strata, offset)
-        weights, numbers = non_negative_weights(sample_weight, n), np.zeros(n, np.intp)
-        if strata is not None:
-            _, numbers = names_of_rows("strata", strata, n)
-        added = check_offset(0.0 if offset is None else offset, n)
-        samples = _Samples(X, Survival.of(y, n), weights, numbers, added)
-        folds = list(
-            self._splitter().split(
-                np.zeros((n, 1)),
-                samples.data.event,
-                None if groups is None else exact_names(groups),
-            )
-        )
-        problems = self._problems_of(samples)
+        likelihood = self._likelihood(n, y, sample_weight, strata, offset)
+        weights, loss, self.strata_ = likelihood
+        groups = None if groups is None else exact_names(groups)
+        folds = list(self._splitter().split(np.zeros((n, 1)), loss.event, groups))
+        problems = self._problem(X, loss, weights)
         task, report = self._search_task(1, folds, problems, given)
-        path = partial(self._fold_path, samples)
+        path = partial(self._fold_path, X, loss, weights)
         self._choose([self._searched(problems, folds, path, report)], task)
         remember_offset(self, offset)
         return self
@@ -251,54 +225,29 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         super()._check_parameters()
         check_option("scoring", self.scoring, ("likelihood", "concordance"))
 
-    def _problems_of(self, samples: _Samples) -> LinearProblems:
-        """Return the problem of the given samples."""
-        event = samples.data.event & (samples.weights > 0.0)
-        if not event.any():
-            raise ValueError("A training part of cv has no events.")
-        return LinearProblems(
-            self._linear_model(),
-            samples.X,
-            [event.astype(np.float64)],
-            DualLoss(samples.loss(self.ties)),
-            samples.weights / samples.weights.sum(),
-            single=True,
-        )
-
-    def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
-        origin = problems.objective(0, 1.0).origin()
-        curvature = origin.objective.risk.hessian(origin.curvature).diagonal()
-        largest = _LARGEST * float(curvature.mean()) or 1.0
-        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
-
     def _fold_path(
         self,
-        samples: _Samples,
-        train: Indices,
-        test: Indices,
+        X: Any,
+        loss: Cox,
+        weights: Floats,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
         alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part."""
-        model = self._for_fold()
-        train = np.arange(len(samples.weights))[train]
-        fitted, held = samples.take(train), samples.take(test)
-        problems = model._problems_of(fitted)
-
-        def scores_of(X: Any) -> Floats:
-            return np.asarray(model._scores(X), dtype=np.float64)
-
-        losses = samples.loss(self.ties), fitted.loss(self.ties)
-        total = samples.weights.sum()
-        weights = samples.weights / total, fitted.weights / fitted.weights.sum()
-        share = float(fitted.weights.sum() / total)
+        model, of_all = self._for_fold(), loss.of_rows(slice(None))
+        fitted, held_out = loss.of_rows(train), loss.of_rows(test)
+        share = float(weights[train].sum())
+        of_train, of_test = weights[train] / (share or 1.0), weights[test]
 
         def score() -> float:
+            scores = np.asarray(model._scores(X), dtype=np.float64)
             if self.scoring == "concordance":
-                data = held.data, scores_of(held.X), held.weights, held.strata
-                return concordance(*data, uno=False)
-            scores = scores_of(samples.X)
-            of_all = losses[0].value(scores, None, weights[0])
-            return share * losses[1].value(scores[train], None, weights[1]) - of_all
+                scores = scores + (0.0 if loss.offset is None else loss.offset)
+                return concordance(held_out, scores[test], of_test, uno=False)
+            of_fitted = share * fitted.value(scores[train], None, of_train)
+            return of_fitted - of_all.value(scores, None, weights)
 
+        problems = model._problem(X[train], fitted, of_train)
         return model._path(problems, alphas, score, report)

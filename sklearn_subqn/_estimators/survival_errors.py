@@ -91,7 +91,7 @@ def hazard_errors(
         clusters = {(0, i): total for i, total in enumerate(totals)}
         if len(clusters) < 2:
             raise ValueError("groups must name at least two clusters.")
-    hessian = rows.X.T @ _curved(rows.sums, rows.X) * rows.total
+    hessian = rows.X.T @ rows.sums.curved(rows.X) * rows.total
     gram = (rows.X * rows.weights[order][:, np.newaxis]).T @ rows.X
     gradient = terms.sum(axis=0)
     squares = terms.T @ products
@@ -112,11 +112,6 @@ def hazard_errors(
     names = names if options.feature_names is None else options.feature_names
     features = Names(checked_names(names, d).tolist(), None, None, None)
     return assembled(spec, features, [found], kind, False)
-
-
-def _curved(sums: AtRisk, X: Floats) -> Floats:
-    """Return the product of second derivatives with the columns of X, by order."""
-    return np.asarray(sums.expected[:, np.newaxis] * X - sums.coupled(X))
 
 
 class ProportionalityTest(NamedTuple):
@@ -166,16 +161,15 @@ def proportionality(
         *(X, y, sample_weight, strata, offset),
     )
     sums, times = rows.sums, rows.sums.times
-    means = np.repeat(sums.means_at_events(rows.X), times.events, axis=0)
-    residuals = rows.X[times.has_event] - means
-    at = np.repeat(times.times, times.events)
+    residuals = sums.residuals(rows.X)[times.has_event]
+    at = times.times[times.last[times.has_event]]
     if transform == "log" and not at.all():
         raise ValueError('transform="log" needs positive times of all events.')
     scale = {"identity": lambda t: t, "log": np.log, "rank": stats.rankdata}[transform]
     g = scale(at)
     weights = rows.weights[times.order][times.has_event]
     g = g - weights @ g / weights.sum()
-    information = rows.X.T @ _curved(sums, rows.X) * rows.total
+    information = rows.X.T @ sums.curved(rows.X) * rows.total
     covariance = lapack.pinv(information, hermitian=True)
     total = (weights * g) @ residuals
     factor = weights.sum() / float(weights @ (g * g))

@@ -69,11 +69,6 @@ class Survival(NamedTuple):
             raise ValueError(f"entry must be before time; it is not in row {row}.")
         return cls(time, _events(event), entry)
 
-    def take(self, rows: Any) -> Survival:
-        """Return the times, events and entries of some of the samples."""
-        entry = None if self.entry is None else self.entry[rows]
-        return Survival(self.time[rows], self.event[rows], entry)
-
 
 def _columns(y: Any) -> list[Any]:
     """Return the columns of y: time and event, with the entry before, or one."""

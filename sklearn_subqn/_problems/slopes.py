@@ -1,12 +1,14 @@
-"""The smallest alpha at which an L1 penalty makes all coefficients zero."""
+"""Scales of alpha: where coefficients of an L1 norm become zero, and of squares."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._core.objectives.objective import Point
+from .._core.regularizers import L2
 from .._core.rounding import rounding
 from .._core.solvers import minimize_intercept
+from .._core.steps.line_search import exact
 from .._solving.callbacks import FitTask
 from .linear import LinearProblems
 
@@ -29,6 +31,27 @@ def largest_slope(problems: LinearProblems, index: int) -> float:
     if (groups := origin.objective.groups) is not None:
         return groups.critical(slopes)
     return float(np.abs(slopes).max(initial=0.0))
+
+
+def curvature_at_zero(problems: LinearProblems, index: int) -> float:
+    """Return the scale of ``alpha`` for a problem, which is equivariant to all units.
+
+    It is the inverse of the optimal step along the negative gradient at zero, excluding
+    unpenalized features. For a quadratic loss it is the curvature along that line, and
+    a penalty with the same curvature halves the optimal step.
+    """
+    # The penalty has to be positive, and is negligible at this strength.
+    objective = problems.objective(index, 1e-200)
+    objective = objective.with_regularizer(L2(problems.design.n_coef))
+    origin = minimize_intercept(objective.origin())
+    gradient = origin.risk_gradient.copy()
+    gradient[problems.design.n_coef :] = 0.0
+    if problems.free is not None:
+        gradient[: problems.design.n_coef][problems.free.coef] = 0.0
+    if not gradient.any() or not origin.objective.loss.has_lines:
+        return 0.0
+    step = exact(origin.along(-gradient))
+    return 1.0 / step if step > 0.0 else 0.0
 
 
 def _null_point(problems: LinearProblems, index: int) -> Point:

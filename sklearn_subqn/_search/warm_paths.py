@@ -22,7 +22,7 @@ from .._core.solvers.squares_path import SquaresPath, has_squares_path
 from .._estimators.estimator import FOUND, counted, forget
 from .._estimators.linear_estimator import LinearEstimator
 from .._problems import LinearProblems
-from .._problems.slopes import largest_slope
+from .._problems.slopes import curvature_at_zero, largest_slope
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads, with_one_blas_thread
 from .scoring import best_alpha, checked_score, within_one_error
@@ -78,6 +78,8 @@ class WarmPaths(LinearEstimator):
 
     #: The estimator with the same objective for one ``alpha``.
     _one_alpha: ClassVar[Any]
+    #: Whether a grid for squares is in units of the curvature of the loss.
+    _grid_by_curvature: ClassVar[bool] = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -113,9 +115,15 @@ class WarmPaths(LinearEstimator):
     def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
         """Return n values in descending order, for a penalty without an L1 norm.
 
-        The values are divided by the median factor, so that a rescaling of all factors
-        leaves the objectives unchanged.
+        Fixed values are divided by the median factor, so that a rescaling of all
+        factors leaves the objectives unchanged.
         """
+        if self._grid_by_curvature:
+            scales = [curvature_at_zero(problems, i) for i in range(len(problems))]
+            # If all slopes are zero, the curvature along them is undefined.
+            if scales := [scale for scale in scales if 0.0 < scale < np.inf]:
+                largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
+                return np.geomspace(largest, 1e-6 * largest, n)
         factors = self._penalty_factors()
         factors = np.ones(1) if factors is None else factors[factors > 0.0]
         return np.geomspace(1e-2, 1e-6, n) / (np.median(factors) if len(factors) else 1)

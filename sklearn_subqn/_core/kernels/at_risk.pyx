@@ -1,347 +1,169 @@
-"""Sums over the rows at risk at each event time, and sums over the times of each row.
+"""Means over the rows at risk at each event, and sums over the events of each row.
 
-Times are numbered, stratum after stratum and ascending in each; ``origins`` has the
-first time of each time's stratum. Row j is at risk from the time ``entries[j]`` to its
-last time. Rows are sorted by their last time: rows ``starts[t]`` to ``starts[t + 1] -
-1`` have the last time t. The weight of a row in sums is s exp(z). Sums are scaled by
-their largest exponential, so that nothing overflows. Rows that enter after the first
-time of their stratum are summed in a segment tree over times (Bentley 1977), since
-differences of running sums would cancel.
+Sums over rows at risk are those of the nodes of a tree: the sum of a node is the sum of
+its parent plus the terms of its own rows. Without late entries the nodes are times, and
+the parent is the next later time of the stratum. Rows that enter late belong to several
+nodes of a segment tree over times (Bentley 1977), since differences of running sums
+would cancel.
+
+Node 0 has no rows, and every other node comes after its parent. Node i has the rows
+``rows[starts[i]:starts[i + 1]]``. The last m nodes are the m times, and their rows begin
+with the ``events[t]`` rows of events, which leave in ``parts[t]`` equal shares: part q
+of d has (q + 1) / d of their terms. The term of a row is its weight times exp(score)
+times its values. Sums are scaled by their largest exponential, so that nothing
+overflows: a node has the logarithm of the factor of its sums, and the sums.
 """
 
 from .rows cimport same_length
 from .standard cimport INFINITY, exp
 
 
-cdef inline double rescale(double *scale, double x, double *sums, Py_ssize_t w) noexcept nogil:
-    """Return exp(x - scale), after rescaling sums to a scale of at least x."""
-    cdef Py_ssize_t c
-    cdef double factor
-    if x <= scale[0]:
-        return exp(x - scale[0]) if x > -INFINITY else 0.0
-    factor = exp(scale[0] - x)
-    for c in range(w):
-        sums[c] *= factor
-    scale[0] = x
-    return 1.0
-
-
 cdef inline void add(
-    double *scale, double *sums, double x, const double *values, double factor, Py_ssize_t w
+    double *node, double x, const double *values, double factor, Py_ssize_t w
 ) noexcept nogil:
-    """Add factor * exp(x) * values to scaled sums."""
+    """Add factor * exp(x) * values to the sums of a node."""
     cdef Py_ssize_t c
-    factor *= rescale(scale, x, sums, w)
+    cdef double change
+    if x > node[0]:
+        change = exp(node[0] - x)
+        node[0] = x
+        for c in range(1, w + 1):
+            node[c] *= change
+    elif x > -INFINITY:
+        factor *= exp(x - node[0])
+    else:
+        return
     for c in range(w):
-        sums[c] += factor * values[c]
+        node[1 + c] += factor * values[c]
 
 
-cdef check(
-    const double[::1] scores,
-    const double[::1] weights,
-    const Py_ssize_t[::1] entries,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] origins,
-    double[:, ::1] tree,
-    Py_ssize_t w,
-):
-    cdef Py_ssize_t n = scores.shape[0], m = origins.shape[0], t, j, late = 0
-    same_length(n, weights.shape[0], entries.shape[0])
-    same_length(m, starts.shape[0] - 1)
-    if starts[0] != 0 or starts[m] != n:
-        raise ValueError(f"Starts of times must rise from 0 to {n}.")
-    for t in range(m):
-        if starts[t] > starts[t + 1] or not 0 <= origins[t] <= t:
-            raise ValueError("Times must rise, and strata begin before they end.")
-        for j in range(starts[t], starts[t + 1]):
-            if not origins[t] <= entries[j] <= t:
-                raise ValueError("Rows must enter in their stratum, not after they end.")
-            late |= entries[j] > origins[t]
-    if late:
-        same_length(2 * m, tree.shape[0])
-        same_length(w + 1, tree.shape[1])
-    return bool(late)
-
-
-def sums(
-    const double[::1] scores,
-    const double[::1] weights,
-    const Py_ssize_t[::1] entries,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] origins,
-    double[:, ::1] tree,
-    const double[:, ::1] values,
-    double[::1] scales,
-    double[:, ::1] out,
-):
-    """Write the sums of s exp(z) times values over the rows at risk at each time.
+cdef class RiskSets:
+    """The rows at risk in each part of each time.
 
     Parameters
     ----------
-    scores, weights, entries : (n,)
-        Weights are positive.
-    starts : (m + 1,)
-    origins : (m,)
-    tree : (2 m, w + 1), or any array if no rows enter late
-        Overwritten.
-    values : (n, w)
-    scales : (m,)
-        Receives the logarithms of the factors of the sums.
-    out : (m, w)
-        Receives the sums without these factors.
+    n : int
+        Number of rows.
+    rows : (r,)
+    starts : (N + 1,)
+    parents : (N,)
+    events, parts : (m,)
     """
-    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j
-    same_length(scores.shape[0], values.shape[0])
-    same_length(m, scales.shape[0], out.shape[0])
-    same_length(w, out.shape[1])
-    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
-    if not w or not m:
-        return
-    with nogil:
-        for t in range(m - 1, -1, -1):
-            if t == m - 1 or origins[t + 1] == t + 1:
-                scales[t] = -INFINITY
-                out[t, :] = 0.0
-            else:
-                scales[t] = scales[t + 1]
-                out[t, :] = out[t + 1, :]
-            for j in range(starts[t], starts[t + 1]):
-                if entries[j] == origins[t]:
-                    add(&scales[t], &out[t, 0], scores[j], &values[j, 0], weights[j], w)
-        if late:
-            collect(scores, weights, entries, starts, origins, tree, values)
-            for t in range(m):
-                if tree[m + t, 0] > -INFINITY:
-                    add(&scales[t], &out[t, 0], tree[m + t, 0], &tree[m + t, 1], 1.0, w)
 
+    cdef Py_ssize_t n, first, n_parts
+    cdef const Py_ssize_t[::1] rows, starts, parents, events, parts
 
-cdef void clear(double[:, ::1] tree) noexcept nogil:
-    cdef Py_ssize_t i, c
-    for i in range(tree.shape[0]):
-        tree[i, 0] = -INFINITY
-        for c in range(1, tree.shape[1]):
-            tree[i, c] = 0.0
-
-
-cdef void collect(
-    const double[::1] scores,
-    const double[::1] weights,
-    const Py_ssize_t[::1] entries,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] origins,
-    double[:, ::1] tree,
-    const double[:, ::1] values,
-) noexcept nogil:
-    """Write the sums over late rows to the leaves of the tree, rows m to 2 m - 1."""
-    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, a, b, i
-    cdef const double *row
-    clear(tree)
-    for t in range(m):
-        for j in range(starts[t], starts[t + 1]):
-            if entries[j] == origins[t]:
+    def __init__(self, n, rows, starts, parents, events, parts):
+        cdef Py_ssize_t i, t, N = len(parents)
+        self.n, self.first, self.n_parts = n, N - len(events), 0
+        self.rows, self.starts, self.parents = rows, starts, parents
+        self.events, self.parts = events, parts
+        if len(starts) != N + 1 or len(parts) != len(events) or self.first < 1:
+            raise ValueError("Nodes, or times, differ in number.")
+        if starts[1] != 0 or starts[N] != len(rows):
+            raise ValueError("Nodes must have all rows, and the first one none.")
+        for i in range(len(rows)):
+            if not 0 <= self.rows[i] < self.n:
+                raise ValueError(f"Rows must be numbers from 0 to {n - 1}.")
+        for i in range(1, N):
+            if not 0 <= self.parents[i] < i or self.starts[i] > self.starts[i + 1]:
+                raise ValueError("Nodes must follow their parents, and starts rise.")
+            t = i - self.first
+            if t < 0:
                 continue
-            row = &values[j, 0]
-            a, b = entries[j] + m, t + 1 + m
-            while a < b:
-                if a & 1:
-                    add(&tree[a, 0], &tree[a, 1], scores[j], row, weights[j], w)
-                    a += 1
-                if b & 1:
-                    b -= 1
-                    add(&tree[b, 0], &tree[b, 1], scores[j], row, weights[j], w)
-                a >>= 1
-                b >>= 1
-    for i in range(2, 2 * m):
-        a = i >> 1
-        if tree[a, 0] > -INFINITY:
-            add(&tree[i, 0], &tree[i, 1], tree[a, 0], &tree[a, 1], 1.0, w)
+            if not 0 <= self.events[t] <= self.starts[i + 1] - self.starts[i]:
+                raise ValueError("Times cannot have more events than rows.")
+            if self.parts[t] < 0:
+                raise ValueError("Times cannot have a negative number of parts.")
+            self.n_parts += self.parts[t]
 
+    cdef check(self, scores, weights, sums, by_row, logs, by_part):
+        """Raise ValueError unless arrays fit; sums become zero."""
+        n, p, w = self.n, self.n_parts, by_row.shape[1]
+        if not len(scores) == len(weights) == len(by_row) == n:
+            raise ValueError(f"Each of {n} rows needs a score, a weight and values.")
+        if len(logs) != p or by_part.shape != (p, w):
+            raise ValueError(f"Each of {p} parts needs a logarithm and {w} values.")
+        if sums.shape != (len(self.parents) + 1, w + 1):
+            raise ValueError("Each node needs a scale and sums, and one more is needed.")
+        sums[:], sums[:, 0] = 0.0, -INFINITY
 
-def spread(
-    const double[::1] scores,
-    const double[::1] weights,
-    const Py_ssize_t[::1] entries,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] origins,
-    double[:, ::1] tree,
-    const double[::1] logs,
-    const Py_ssize_t[::1] events,
-    const double[:, ::1] values,
-    const double[:, ::1] own,
-    double[::1] running,
-    double[:, ::1] out,
-):
-    """Write s exp(z) times the sums of values / exp(logs) over a row's times at risk.
+    def means(self, scores, weights, sums, by_row, logs, by_part):
+        """Write the sums of terms over the rows at risk in each part of each time.
 
-    The first ``events[t]`` rows of time t use ``own[t]`` instead of ``values[t]`` at
-    this time.
+        Parameters
+        ----------
+        scores, weights : (n,)
+            Weights are positive.
+        sums : (N + 1, w + 1)
+            Overwritten.
+        by_row : (n, w)
+            Values.
+        logs : (p,)
+            Receives the logarithms of the factors of the sums.
+        by_part : (p, w)
+            Receives the sums without these factors.
+        """
+        self.check(scores, weights, sums, by_row, logs, by_part)
+        cdef const double[::1] z = scores, s = weights
+        cdef const double[:, ::1] values = by_row
+        cdef double[::1] scales = logs
+        cdef double[:, ::1] nodes = sums, out = by_part
+        cdef Py_ssize_t N = len(self.parents), w = out.shape[1], p = 0, i, j, k, t, last
+        cdef double *node
+        cdef double *own
+        if not w:
+            return
+        with nogil:
+            own = &nodes[N, 0]
+            for i in range(1, N):
+                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
+                k = self.parents[i]
+                add(node, nodes[k, 0], &nodes[k, 1], 1.0, w)
+                if t >= 0:
+                    last += self.events[t]
+                    own[0] = -INFINITY
+                for j in range(self.starts[i], self.starts[i + 1]):
+                    k = self.rows[j]
+                    add(own if j < last else node, z[k], &values[k, 0], s[k], w)
+                for j in range(self.parts[t] if t >= 0 else 0):
+                    add(node, own[0], own + 1, 1.0 / self.parts[t], w)
+                    scales[p], out[p, :] = node[0], nodes[i, 1:]
+                    p += 1
 
-    Parameters
-    ----------
-    scores, weights, entries, starts, origins
-        See ``sums``.
-    tree : (2 m, w + 1), or any array if no rows enter late
-        Overwritten.
-    logs : (m,)
-        Logarithms of the sums of s exp(z) at each time.
-    events : (m,)
-    values, own : (m, w)
-    running : (w,)
-        Overwritten.
-    out : (n, w)
-    """
-    cdef Py_ssize_t m = origins.shape[0], w = values.shape[1], t, j, c, i, a, b, last
-    cdef double scale = -INFINITY, factor
-    same_length(m, values.shape[0], own.shape[0], logs.shape[0], events.shape[0])
-    same_length(w, own.shape[1], running.shape[0], out.shape[1])
-    same_length(scores.shape[0], out.shape[0])
-    cdef bint late = check(scores, weights, entries, starts, origins, tree, w)
-    for t in range(m):
-        if not 0 <= events[t] <= starts[t + 1] - starts[t]:
-            raise ValueError("Times cannot have more events than rows.")
-    if not w or not m:
-        return
-    with nogil:
-        if late:
-            clear(tree)
-            for t in range(m):
-                add(&tree[m + t, 0], &tree[m + t, 1], -logs[t], &values[t, 0], 1.0, w)
-            for i in range(2 * m - 1, 1, -1):
-                a = i >> 1
-                if tree[i, 0] > -INFINITY:
-                    add(&tree[a, 0], &tree[a, 1], tree[i, 0], &tree[i, 1], 1.0, w)
-        for t in range(m):
-            if origins[t] == t:
-                scale = -INFINITY
-                for c in range(w):
-                    running[c] = 0.0
-            # Events use their own values, so their time is added after them.
-            for j in range(starts[t], starts[t + 1]):
-                last = t if j < starts[t] + events[t] else t + 1
-                if j == starts[t] + events[t]:
-                    add(&scale, &running[0], -logs[t], &values[t, 0], 1.0, w)
-                factor = weights[j] * exp(scores[j] - logs[t]) if last == t else 0.0
-                for c in range(w):
-                    out[j, c] = factor * own[t, c]
-                if entries[j] == origins[t]:
-                    factor = weights[j] * exp(scores[j] + scale)
+    def spread(self, scores, weights, sums, by_row, logs, by_part):
+        """Add the sums of values / exp(logs) over the parts in which a row is at risk.
+
+        They are multiplied by the weight of the row and exp(score), and by the share of
+        a row of an event that is at risk. Parts have values here, and rows receive
+        results; see ``means`` for the parameters.
+        """
+        self.check(scores, weights, sums, by_row, logs, by_part)
+        cdef const double[::1] z = scores, s = weights, scales = logs
+        cdef const double[:, ::1] values = by_part
+        cdef double[:, ::1] nodes = sums, out = by_row
+        cdef Py_ssize_t N = len(self.parents), p = self.n_parts, w = out.shape[1]
+        cdef Py_ssize_t i, j, k, c, t, last
+        cdef double factor
+        cdef double *node
+        cdef double *own
+        if not w:
+            return
+        with nogil:
+            own = &nodes[N, 0]
+            for i in range(N - 1, 0, -1):
+                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
+                if t >= 0:
+                    last += self.events[t]
+                    nodes[N, :] = nodes[i, :]
+                    for j in range(self.parts[t], 0, -1):
+                        p -= 1
+                        factor = <double>j / self.parts[t]
+                        add(own, -scales[p], &values[p, 0], factor, w)
+                        add(node, -scales[p], &values[p, 0], 1.0, w)
+                for j in range(self.starts[i], self.starts[i + 1]):
+                    k = self.rows[j]
+                    factor = s[k] * exp(z[k] + (own if j < last else node)[0])
                     for c in range(w):
-                        out[j, c] += factor * running[c]
-                    continue
-                a, b = entries[j] + m, last + m
-                while a < b:
-                    if a & 1:
-                        add_node(&tree[a, 0], scores[j], weights[j], &out[j, 0], w)
-                        a += 1
-                    if b & 1:
-                        b -= 1
-                        add_node(&tree[b, 0], scores[j], weights[j], &out[j, 0], w)
-                    a >>= 1
-                    b >>= 1
-            if starts[t] + events[t] == starts[t + 1]:
-                add(&scale, &running[0], -logs[t], &values[t, 0], 1.0, w)
-
-
-cdef inline void add_node(
-    const double *node, double score, double weight, double *out, Py_ssize_t w
-) noexcept nogil:
-    cdef Py_ssize_t c
-    cdef double factor = weight * exp(score + node[0])
-    for c in range(w):
-        out[c] += factor * node[1 + c]
-
-
-def concordant(
-    const Py_ssize_t[::1] leaving,
-    const Py_ssize_t[::1] entering,
-    const Py_ssize_t[::1] groups,
-    const Py_ssize_t[::1] stops,
-    const Py_ssize_t[::1] begins,
-    const Py_ssize_t[::1] ranks,
-    const unsigned char[::1] events,
-    const double[::1] own,
-    const double[::1] weights,
-    double[::1] tree,
-):
-    """Return sums over pairs of an event and a later row at risk at its time.
-
-    The time is O(n log n), by a Fenwick tree (1994) over ranks.
-
-    Parameters
-    ----------
-    leaving, entering : (n,)
-        All rows in ascending order of groups, and within a group in descending order of
-        stops (``leaving``) and of begins (``entering``).
-    groups, stops : (n,)
-        A row is later than an event of its group with a smaller stop.
-    begins : (n,)
-        A row is at risk at events whose stop is at least this number.
-    ranks : (n,)
-        Ranks of the scores, below n, ascending from group to group.
-    events : (n,)
-    own, weights : (n,)
-        The weight of a pair is ``own`` of the event times ``weights`` of the later row.
-    tree : (n + 1,)
-        Overwritten.
-
-    Returns
-    -------
-    above, ties, pairs : float
-        Sums over pairs whose event has the larger score, over ties, and over all pairs.
-    """
-    cdef Py_ssize_t n = leaving.shape[0], a = 0, b, i, k = 0, j, g
-    cdef double above = 0.0, ties = 0.0, pairs = 0.0, before, total, below, upto
-    same_length(n, entering.shape[0], groups.shape[0], stops.shape[0], begins.shape[0])
-    same_length(n, ranks.shape[0], events.shape[0], own.shape[0], weights.shape[0])
-    same_length(n + 1, tree.shape[0])
-    for i in range(n):
-        if not (0 <= leaving[i] < n and 0 <= entering[i] < n and 0 <= ranks[i] < n):
-            raise ValueError(f"Rows and ranks must be numbers from 0 to {n - 1}.")
-    with nogil:
-        for i in range(n + 1):
-            tree[i] = 0.0
-        before = total = 0.0
-        while a < n:
-            g = groups[leaving[a]]
-            if a and groups[leaving[a - 1]] != g:
-                # Rows of earlier groups remain in the tree, but their ranks are
-                # smaller.
-                while k < n and groups[entering[k]] < g:
-                    k += 1
-                before += total
-                total = 0.0
-            b = a
-            while b < n and groups[leaving[b]] == g and stops[leaving[b]] == stops[leaving[a]]:
-                b += 1
-            while k < n and groups[entering[k]] == g and begins[entering[k]] > stops[leaving[a]]:
-                change(tree, ranks[entering[k]], -weights[entering[k]])
-                total -= weights[entering[k]]
-                k += 1
-            for i in range(a, b):
-                j = leaving[i]
-                if events[j]:
-                    below = cumulative(tree, ranks[j]) - before
-                    upto = cumulative(tree, ranks[j] + 1) - before
-                    above += own[j] * below
-                    ties += own[j] * (upto - below)
-                    pairs += own[j] * total
-            for i in range(a, b):
-                change(tree, ranks[leaving[i]], weights[leaving[i]])
-                total += weights[leaving[i]]
-            a = b
-    return above, ties, pairs
-
-
-cdef inline void change(double[::1] tree, Py_ssize_t i, double x) noexcept nogil:
-    i += 1
-    while i < tree.shape[0]:
-        tree[i] += x
-        i += i & -i
-
-
-cdef inline double cumulative(double[::1] tree, Py_ssize_t i) noexcept nogil:
-    cdef double total = 0.0
-    while i > 0:
-        total += tree[i]
-        i -= i & -i
-    return total
+                        out[k, c] += factor * (own if j < last else node)[1 + c]
+                add(&nodes[self.parents[i], 0], node[0], node + 1, 1.0, w)

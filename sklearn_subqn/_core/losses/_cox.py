@@ -28,8 +28,6 @@ from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._curvature import Curvature
 from ._loss import Loss
 
-_NO_TREE = np.empty((0, 0))
-
 
 class EventTimes(NamedTuple):
     """The rows at risk at each event time of each stratum.
@@ -40,93 +38,117 @@ class EventTimes(NamedTuple):
         The rows that are at risk at some time, sorted by their last time, events first.
     weights : ndarray of shape (m,)
         Their weights, in this order.
-    entries : ndarray of shape (m,)
-        The index of the first time at which each row is at risk.
-    starts : ndarray of shape (g + 1,)
-        Where the rows of each last time begin in this order.
-    origins : ndarray of shape (g,)
-        For each time the index of the first time of its stratum.
-    events : ndarray of shape (g,)
-        The number of events at each time.
+    has_event : ndarray of bool, of shape (m,)
+        Which rows have an event, in this order.
+    last : ndarray of shape (m,)
+        The index of the last time at which each row is at risk, in this order.
     times : ndarray of shape (g,)
+        In each stratum from the last to the first.
     strata : ndarray of shape (g,)
         The stratum of each time.
-    late : bool
-        Whether rows enter later than at the first time of their stratum.
+    event_weights : ndarray of shape (g,)
+        The sum of the weights of the events at each time.
+    part_weights : ndarray of shape (p,)
+        Equal shares of these, for each part of the likelihood of a time.
+    starts : ndarray of shape (g + 1,)
+        The first part of each time.
+    infima : ndarray of shape (p,)
+        Logarithms of the sums over events that are at risk, all scores being zero.
+    parts : ndarray of shape (g,)
+        The number of parts of each time.
+    sets : RiskSets
+    n_nodes : int
+        Number of nodes of these sets.
     """
 
     order: Rows
     weights: Floats
-    entries: Rows
-    starts: Rows
-    origins: Rows
-    events: Rows
+    has_event: Any
+    last: Rows
     times: Floats
     strata: Rows
-    late: bool
+    event_weights: Floats
+    part_weights: Floats
+    starts: Rows
+    infima: Floats
+    parts: Rows
+    sets: kernel.RiskSets
+    n_nodes: int
 
     @classmethod
-    def of(
-        cls,
-        time: Floats,
-        event: Any,
-        weights: Floats,
-        entry: Floats | None,
-        strata: Rows | None,
-    ) -> EventTimes:
+    def of(cls, loss: Cox, weights: Floats) -> EventTimes:
         """Return the event times of rows; rows of weight zero are left out."""
-        event = np.asarray(event, dtype=bool) & (weights > 0.0)
+        time, entry, strata = loss.time, loss.entry, loss.strata
+        event = np.asarray(loss.event, dtype=bool) & (weights > 0.0)
         strata = np.zeros(len(time), dtype=np.intp) if strata is None else strata
-        # Times are numbered stratum after stratum; equal numbers mean equal times.
+        # Times are numbered stratum after stratum, and backward in each; equal numbers
+        # mean equal times.
         keys = [time] if entry is None else [time, entry]
-        levels, numbers = np.unique(np.concatenate(keys), return_inverse=True)
-        place = numbers[: len(time)] + strata * len(levels)
+        levels, numbers = np.unique(-np.concatenate(keys), return_inverse=True)
+        n, k = len(time), max(len(levels), 1)
+        place = numbers[:n] + strata * k
         known = np.unique(place[event])
-        last = np.searchsorted(known, place, side="right") - 1
-        first = np.searchsorted(known, strata * len(levels))
-        begins = first
+        last = np.searchsorted(known, place)
+        ends = latest = np.searchsorted(known, (strata + 1) * k)
         if entry is not None:
-            entered = numbers[len(time) :] + strata * len(levels)
-            begins = np.searchsorted(known, entered, side="right")
-        used = np.flatnonzero((begins <= last) & (weights > 0.0))
+            ends = np.searchsorted(known, numbers[n:] + strata * k)
+        used = np.flatnonzero((last < ends) & (weights > 0.0))
         order = used[np.lexsort((~event[used], last[used]))]
-        of_times = known // max(len(levels), 1)
-        origins = np.searchsorted(of_times, of_times)
-        starts = np.searchsorted(last[order], np.arange(len(known) + 1))
+        weights, event, last = weights[order], event[order], last[order]
+        g, of_times = len(known), known // k
+        events = np.bincount(last[event], minlength=g)
+        parts = events if loss.ties == "efron" else np.ones_like(events)
+        starts = np.append(0, np.cumsum(parts))
+        event_weights = np.asarray(np.bincount(last[event], weights[event], g), float)
+        part_weights = np.repeat(event_weights / parts, parts)
+        numbers = np.arange(len(part_weights)) - np.repeat(starts[:-1], parts) + 1
+        rows, places = np.arange(len(order)), last + 1
+        parents = np.append(0, np.arange(g) * (np.diff(of_times, prepend=-1) == 0))
+        if np.any(ends < latest):
+            rows, places = _intervals(last + g, event, ends[order] + g)
+            parents = np.arange(2 * g) // 2
+        bounds = np.searchsorted(places, np.arange(len(parents) + 1))
+        nodes = rows, bounds, parents, events, parts
         return cls(
             order,
-            weights[order],
-            begins[order],
-            starts,
-            origins,
-            np.bincount(last[event], minlength=len(known)),
-            levels[known % max(len(levels), 1)],
+            weights,
+            event,
+            last,
+            -levels[known % k],
             of_times,
-            bool(np.any(begins[used] > first[used])),
+            event_weights,
+            part_weights,
+            starts,
+            np.log(part_weights * numbers),
+            parts,
+            kernel.RiskSets(len(order), *nodes),
+            len(parents),
         )
 
-    @property
-    def has_event(self) -> Any:
-        """Which rows have an event, by ``order``."""
-        places = np.arange(len(self.order))
-        return places < np.repeat(self.starts[:-1] + self.events, np.diff(self.starts))
+    def means(self, values: Floats) -> Floats:
+        """Return the means of the values of parts at each time."""
+        sums = np.add.reduceat(values, self.starts[:-1]) if len(values) else values
+        means: Floats = (sums.T / self.parts).T
+        return means
 
-    def sums_of_events(self, values: Floats) -> Floats:
-        """Return sums of values of rows, by ``order``, over the events of each time."""
-        places = np.flatnonzero(self.has_event)
-        if not places.size:
-            return np.zeros((0, *values.shape[1:]))
-        begins = np.cumsum(self.events) - self.events
-        return np.add.reduceat(values[places], begins)
 
-    def tree(self, width: int) -> Floats:
-        """Return an array for a tree of sums."""
-        return np.empty((2 * len(self.times), width + 1)) if self.late else _NO_TREE
+def _intervals(begins: Rows, event: Any, ends: Rows) -> tuple[Rows, Rows]:
+    """Return the nodes of a segment tree that form intervals of leaves, and their rows.
 
-    @property
-    def rows(self) -> tuple[Floats, Rows, Rows, Rows]:
-        """The arguments that kernels take after the scores."""
-        return self.weights, self.entries, self.starts, self.origins
+    Nodes are sorted. The first leaf of a row with an event is apart, and comes first.
+    """
+    rows, nodes = [np.flatnonzero(event)], [begins[event]]
+    begins = begins + event
+    while np.any(begins < ends):
+        for sides, before in ((begins, 0), (ends, 1)):
+            some = np.flatnonzero((begins < ends) & (sides % 2 == 1))
+            rows.append(some)
+            nodes.append(sides[some] - before)
+            sides[some] += 1 - 2 * before
+        begins, ends = begins // 2, ends // 2
+    all_rows, places = np.concatenate(rows), np.concatenate(nodes)
+    order = np.argsort(places, kind="stable")
+    return all_rows[order], places[order]
 
 
 class Cox(Loss):
@@ -160,23 +182,27 @@ class Cox(Loss):
         strata: Rows | None = None,
         offset: Floats | None = None,
     ) -> None:
-        self._data = time, event, entry, strata
-        self.event = event
-        self._efron, self._offset = ties == "efron", offset
+        self.time, self.event, self.ties = time, event, ties
+        self.entry, self.strata, self.offset = entry, strata, offset
         self._plan: tuple[Floats, EventTimes] | None = None
         self._last: tuple[Floats, AtRisk] | None = None
+
+    def of_rows(self, rows: Any) -> Cox:
+        """Return the loss of some of the rows, by their numbers."""
+        others: Any = self.entry, self.strata, self.offset
+        some = (None if each is None else each[rows] for each in others)
+        return Cox(self.time[rows], self.event[rows], self.ties, *some)
 
     def at(self, scores: Floats, weights: Floats) -> AtRisk:
         """Return the sums at some scores."""
         plan, last = self._plan, self._last
         if plan is None or plan[0] is not weights:
-            time, event, entry, strata = self._data
-            times = EventTimes.of(time, event, weights, entry, strata)
+            times = EventTimes.of(self, weights)
             plan, last = (weights, times), None
             self._plan = plan
         if last is None or last[0] is not scores:
-            z = scores if self._offset is None else scores + self._offset
-            last = self._last = scores, AtRisk(plan[1], z, self._efron)
+            z = scores if self.offset is None else scores + self.offset
+            last = self._last = scores, AtRisk(plan[1], z)
         return last[1]
 
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
@@ -191,9 +217,9 @@ class Cox(Loss):
         """Return <u, z> - R(z), by Fenchel-Young equality, or an upper bound."""
         sums = self.at(scores, weights)
         conjugate, size = sums.conjugate
-        if self._offset is not None:
-            conjugate -= float(sums.gradient @ self._offset)
-            size += float(np.abs(sums.gradient) @ np.abs(self._offset))
+        if self.offset is not None:
+            conjugate -= float(sums.gradient @ self.offset)
+            size += float(np.abs(sums.gradient) @ np.abs(self.offset))
         return conjugate + sums.rounding * size
 
     def conjugate_near(
@@ -252,11 +278,14 @@ class AtRisk:
     times : EventTimes
     scores : ndarray of shape (n,)
         Offsets included.
-    efron : bool
-        Whether events at the same time leave the rows at risk one after the other.
+
+    Attributes
+    ----------
+    logs : ndarray of shape (p,)
+        Logarithms of A - c_k B for each part, from the last to the first k at a time.
     """
 
-    def __init__(self, times: EventTimes, scores: Floats, efron: bool) -> None:
+    def __init__(self, times: EventTimes, scores: Floats) -> None:
         self.times, self._n = times, len(scores)
         z = scores[times.order]
         # Only differences within a stratum count, and smaller numbers have smaller
@@ -265,106 +294,53 @@ class AtRisk:
         self.z = z - self.center
         scales, totals = self._sums(np.ones((len(z), 1)))
         self.logs = scales + np.log(totals[:, 0])
-        # One part for each event, or without ties for each time: its time's index, and
-        # c_k.
-        self.event_weights = times.sums_of_events(times.weights)
-        self._efron = efron and bool(times.events.max(initial=0) > 1)
-        self.parts = np.arange(len(self.logs))
-        self.cuts = np.zeros(len(self.logs))
-        self.part_weights = self.event_weights
-        if self._efron:
-            d = times.events
-            self.parts = np.repeat(self.parts, d)
-            self._begins = np.cumsum(d) - d
-            places = np.arange(len(self.parts)) - self._begins[self.parts]
-            self.cuts = places / d[self.parts]
-            self.part_weights = (self.event_weights / d)[self.parts]
 
     @cached_property
     def rounding(self) -> float:
         """A bound of the relative rounding errors of sums of positive numbers."""
         largest = max(np.abs(x).max(initial=0.0) for x in (self.z, self.logs))
-        share = running_rounding(len(self.z)) + 8.0 * EPS * (largest + 16.0)
-        # Sums over the rows at risk that nearly equal the sum over events suffer from
-        # cancellation when the rows with events leave the risk set.
-        return float(share / self._left.min(initial=1.0))
-
-    def _by_times(self, values: Floats) -> Floats:
-        """Return the sums of the values of parts over each time."""
-        return np.add.reduceat(values, self._begins) if self._efron else values
-
-    @cached_property
-    def shares(self) -> Floats:
-        """B / A of each time, not needed without ties."""
-        if not self._efron:
-            return np.zeros(len(self.logs))
-        own = self.z - np.repeat(self.logs, np.diff(self.times.starts))
-        own = self.times.weights * np.exp(own)
-        return np.minimum(self.times.sums_of_events(own), 1.0)
-
-    @cached_property
-    def _left(self) -> Floats:
-        """(A - c_k B) / A of each part."""
-        return 1.0 - self.cuts * self.shares[self.parts]
-
-    @cached_property
-    def _rests(self) -> Floats:
-        """The logarithms in R of each part, minus the logarithm of A."""
-        W = self.event_weights[self.parts]
-        rests: Floats = np.log(self._left / (W * (1.0 - self.cuts)))
-        return rests
+        n_terms = len(self.z) + len(self.logs)
+        return running_rounding(n_terms) + 8.0 * EPS * float(largest + 16.0)
 
     @cached_property
     def value(self) -> float:
-        times, has_event = self.times, self.times.has_event
+        times, W = self.times, self.times.part_weights
+        weights = times.weights[times.has_event]
         # Differences are formed for each event, so that large scores cancel before the
         # sum.
-        heights = np.repeat(self.logs, times.events) - self.z[has_event]
-        value = times.weights[has_event] @ heights + self.part_weights @ self._rests
-        sizes = np.abs(self.logs[self.parts]) + np.abs(self._rests) + 1.0
+        heights = times.means(self.logs)[times.last] - self.z
+        value = weights @ heights[times.has_event] - W @ times.infima
+        sizes = np.abs(self.logs) + np.abs(times.infima) + 1.0
         # A value within its rounding error is taken as the infimum, zero.
-        is_zero = value <= EPS * float(self.part_weights @ sizes)
-        return 0.0 if is_zero else float(value)
-
-    @cached_property
-    def hazards(self) -> tuple[Floats, Floats]:
-        """The hazard at each time, multiplied by A: for rows at risk, and for events.
-
-        The hazards are Breslow's estimates with the weights of the events.
-        """
-        each = self.part_weights / self._left
-        return self._by_times(each), self._by_times(each * (1.0 - self.cuts))
+        return 0.0 if value <= EPS * float(W @ sizes) else float(value)
 
     @cached_property
     def expected(self) -> Floats:
         """The positive part of the gradient, from rows at risk, by ``order``."""
-        return self.spread(*(x[:, np.newaxis] for x in self.hazards))[:, 0]
+        return self.spread(self.times.part_weights[:, np.newaxis])[:, 0]
 
-    def spread(self, values: Floats, own: Floats) -> Floats:
-        """Return s exp(z) times the sums of values / A while rows are at risk."""
-        times, w = self.times, values.shape[1]
-        out = np.empty((len(self.z), w))
-        args = times.tree(w), self.logs, times.events
-        values, own = np.ascontiguousarray(values), np.ascontiguousarray(own)
-        kernel.spread(self.z, *times.rows, *args, values, own, np.empty(w), out)
+    def spread(self, values: Floats) -> Floats:
+        """Return s exp(z) times the sums of values of parts / exp(logs), by order."""
+        out = np.zeros((len(self.z), values.shape[1]))
+        self._call(self.times.sets.spread, out, self.logs, values)
         return out
 
     def means(self, values: Floats) -> Floats:
-        """Return means of values, by order, over the rows at risk at each time."""
+        """Return means of values, by order, over the rows at risk in each part."""
         scales, totals = self._sums(values)
         return np.exp(scales - self.logs)[:, np.newaxis] * totals
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return logarithms of factors of each time, and sums over rows at risk."""
-        times, w = self.times, values.shape[1]
-        scales, out = np.empty(len(times.times)), np.empty((len(times.times), w))
-        kernel.sums(self.z, *times.rows, times.tree(w), values, scales, out)
+        """Return logarithms of factors of each part, and sums over rows at risk."""
+        n_parts = len(self.times.infima)
+        scales, out = np.empty(n_parts), np.empty((n_parts, values.shape[1]))
+        self._call(self.times.sets.means, values, scales, out)
         return scales, out
 
-    def means_of_events(self, values: Floats) -> Floats:
-        """Return sums over events of s exp(z) / A times values, given by order."""
-        own = np.exp(self.z - np.repeat(self.logs, np.diff(self.times.starts)))
-        return self.times.sums_of_events((self.times.weights * own)[:, None] * values)
+    def _call(self, kernel: Any, by_row: Floats, logs: Floats, by_part: Floats) -> None:
+        by_row, by_part = np.ascontiguousarray(by_row), np.ascontiguousarray(by_part)
+        sums = np.empty((self.times.n_nodes + 1, by_row.shape[1] + 1))
+        kernel(self.z, self.times.weights, sums, by_row, logs, by_part)
 
     def unsorted(self, values: Floats) -> Floats:
         """Return values given by order as values of all rows, zero for the others."""
@@ -374,24 +350,22 @@ class AtRisk:
 
     @cached_property
     def gradient(self) -> Floats:
-        u = self.expected - np.where(self.times.has_event, self.times.weights, 0.0)
-        return self.unsorted(u)
+        return self.unsorted(self.expected - self.times.weights * self.times.has_event)
 
     @cached_property
     def sizes(self) -> Floats:
         """Absolute values of the terms of the gradient, of shape (n,)."""
-        u = self.expected + np.where(self.times.has_event, self.times.weights, 0.0)
-        return self.unsorted(u)
+        return self.unsorted(self.expected + self.times.weights * self.times.has_event)
 
     @cached_property
     def conjugate(self) -> tuple[float, float]:
         """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
-        v, W, rests = self.expected, self.part_weights, self._rests
-        logs = self.logs[self.parts]
+        v, W, infima = self.expected, self.times.part_weights, self.times.infima
         # Scores are centered, and logarithms are taken of numbers near one.
         shift = abs(self.center) * v.sum()
-        size = v @ np.abs(self.z) + W @ (np.abs(logs) + np.abs(rests) + 1.0) + shift
-        return float(v @ self.z - W @ (logs + rests)), float(size)
+        size = v @ np.abs(self.z) + shift
+        size += W @ (np.abs(self.logs) + np.abs(infima) + 1.0)
+        return float(v @ self.z - W @ (self.logs - infima)), float(size)
 
     @cached_property
     def curvature(self) -> CoxCurvature:
@@ -402,53 +376,36 @@ class AtRisk:
 
         The vector q holds the rows' shares of the sum of a part.
         """
-        return self.spread(*self._coupled(values)[2:])
+        return self.spread(self._weighted(self.means(values)))
 
     def coupled_gram(self, values: Floats) -> Floats:
         """Return valuesᵀ ``coupled(values)``."""
-        a, b, at_risk, own = self._coupled(values)
-        gram = a.T @ at_risk
-        return gram if own is at_risk else gram + b.T @ (own - at_risk)
+        means = self.means(values)
+        return means.T @ self._weighted(means)
 
-    def _coupled(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return means, sums over events, and what ``spread`` takes of them."""
-        a = self.means(np.ascontiguousarray(values))
-        each = self.part_weights / (self._left * self._left)
-        c = self.cuts
-        p0, p1, p2 = (self._by_times(each * c**k)[:, np.newaxis] for k in range(3))
-        at_risk = p0 * a
-        if not self._efron:
-            return a, a, at_risk, at_risk
-        b = self.means_of_events(values)
-        at_risk -= p1 * b
-        return a, b, at_risk, at_risk - p1 * a + p2 * b
+    def _weighted(self, values: Floats) -> Floats:
+        return self.times.part_weights[:, np.newaxis] * values
 
-    def means_at_events(self, values: Floats) -> Floats:
-        """Return for each time the means of values over the rows at risk.
+    def curved(self, values: Floats) -> Floats:
+        """Return the product of second derivatives with values (m, w) by order."""
+        return self.expected[:, np.newaxis] * values - self.coupled(values)
 
-        Score residuals are differences of events from these means. For Efron's
-        likelihood they are averages over the parts of a time.
+    def residuals(self, values: Floats) -> Floats:
+        """Return the values of events less their means over the rows at risk, by order.
+
+        For Efron's likelihood means are averages over the parts of a time. These are
+        Schoenfeld's residuals (1982); other rows have zero.
         """
-        a = self.means(values)
-        if not self._efron:
-            return a
-        d = self.times.events[:, np.newaxis]
-        shares = (x / self._left for x in (1.0, self.cuts))
-        first, second = (self._by_times(x)[:, np.newaxis] / d for x in shares)
-        means: Floats = first * a - second * self.means_of_events(values)
-        return means
+        means = self.times.means(self.means(values))[self.times.last]
+        return np.where(self.times.has_event[:, np.newaxis], values - means, 0.0)
 
     def derivatives(self, values: Floats) -> Floats:
         """Return each row's term of the gradient by the coefficients.
 
         These are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
         """
-        own = np.repeat(
-            self.means_at_events(values), np.diff(self.times.starts), axis=0
-        )
-        weights = np.where(self.times.has_event, self.times.weights, 0.0)
-        terms = self.expected[:, np.newaxis] * values - self.coupled(values)
-        return np.asarray(terms - weights[:, np.newaxis] * (values - own))
+        weights = self.times.weights[:, np.newaxis]
+        return self.curved(values) - weights * self.residuals(values)
 
 
 class CoxCurvature(Curvature):
@@ -470,11 +427,8 @@ class CoxCurvature(Curvature):
         return np.zeros((1, 1))
 
     def apply(self, dscores: Floats) -> Floats:
-        sums = self._sums
-        own = dscores[sums.times.order]
-        product = sums.expected * own
-        product -= sums.coupled(own[:, np.newaxis])[:, 0]
-        return sums.unsorted(product)
+        own = dscores[self._sums.times.order, np.newaxis]
+        return self._sums.unsorted(self._sums.curved(own)[:, 0])
 
     def crossed(self, design: Any) -> Floats:
         """Return half of Xᵀ (the sum of outer products) X."""
