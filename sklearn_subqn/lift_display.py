@@ -127,6 +127,8 @@ class LiftDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        TypeError
+            If a classifier has no probabilities.
         ValueError
             If there are more than two classes, data are invalid, or there are too few
             axes.
@@ -145,6 +147,12 @@ class LiftDisplay:
                 raise ValueError(
                     f"y must have the classes of the model, "
                     f"{estimator.classes_.tolist()}; it has {np.unique(y).tolist()}."
+                )
+            if not hasattr(estimator, "predict_proba"):
+                raise TypeError(
+                    f"{type(estimator).__name__} has no predict_proba: calibrate it "
+                    "by CalibratedClassifierCV, or give probabilities to "
+                    "from_predictions."
                 )
             y = y == estimator.classes_[1]
             predicted = estimator.predict_proba(X, **given)[:, 1]

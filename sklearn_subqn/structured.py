@@ -222,8 +222,8 @@ class ConditionalRandomField(StructuredEstimator):
         Share of the L1 norm in the elastic net, between 0 and 1.
     solver : {"auto", "lbfgs", "owlqn", "n-slack", "bmrm", "ls-bmrm", \
             "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, default="auto"
-        "auto" is "lbfgs" with the L2 penalty and "owlqn" with an L1 norm, which no
-        other penalties take. The other solvers are those of :class:`StructuredSVM`.
+        "auto" is "lbfgs" with the L2 penalty and "owlqn" with an L1 norm, which "lbfgs"
+        does not take. The other solvers are those of :class:`StructuredSVM`.
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
@@ -322,8 +322,8 @@ class ConditionalRandomField(StructuredEstimator):
     @property
     def _solvers(self) -> Mapping[str, SolverSpec]:  # type: ignore[override]
         # The first entry is the method of "auto".
-        unfit = "owlqn" if self.penalty == "l2" else "lbfgs"
-        return {k: v for k, v in SMOOTH_STRUCTURED_SOLVERS.items() if k != unfit}
+        first = "lbfgs" if self.penalty == "l2" else "owlqn"
+        return {first: SMOOTH_STRUCTURED_SOLVERS[first], **SMOOTH_STRUCTURED_SOLVERS}
 
     def _best(self) -> Callable[[Any, Floats], Any]:
         if self.argmax is None:

@@ -101,7 +101,9 @@ def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
     """Return the terms of the degrees of freedom of each problem."""
     spec = model.spec
     # With fewer rows than parameters, matrices of products of rows are smaller.
-    wide = spec.coef.shape[1] + spec.fit_intercept >= n_rows
+    n_params = spec.coef.shape[1] + spec.fit_intercept
+    n_params *= len(spec.coef) - 1 if spec.joint else 1
+    wide = n_params >= n_rows
     return dual_terms(model) if wide and not spec.levels else likelihood_terms(model)
 
 

@@ -106,10 +106,13 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
             between_classes(spec),
         )
         copies = weights if spec.counts else 1.0
-        if not df < n - _TOUCHING * n:
+        # The multinomial log loss has as many scores in a row as classes, less one.
+        n_scores = terms.curvatures.shape[1]
+        if not df < n * n_scores * (1.0 - _TOUCHING):
+            times = f" times {n_scores} differences of scores" if n_scores > 1 else ""
             raise ValueError(
                 "Statistics need more samples than degrees of freedom: there are "
-                f"{n:g} samples with positive weight, and {df:.6g} degrees."
+                f"{n:g} samples with positive weight{times}, and {df:.6g} degrees."
             )
         chi_square = float(weights @ terms.chi_squares)
         found.append(DualTerms(leverages / copies, df, chi_square))

@@ -127,9 +127,10 @@ def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array
 def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     """Return the dummies of each factor by its name, which precedes an underscore.
 
-    These are all features whose names start with the factor's name. Their sums and
-    products must agree with features of zeros and ones, at most one of them in a row;
-    sums are only known with an intercept.
+    Names are taken with and without the prefix of a ColumnTransformer. The dummies are
+    all features whose names start with the factor's name. Their sums and products must
+    agree with features of zeros and ones, at most one of them in a row; sums are only
+    known with an intercept.
     """
     d, shift, n = spec.coef.shape[1], spec.shift, spec.n_intercepts
     if not n:
@@ -143,7 +144,8 @@ def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     found: dict[str, list[int]] = {}
     for j, name in enumerate(map(str, names.features[n:])):
         for end in (i for i, letter in enumerate(name) if letter == "_"):
-            found.setdefault(name[:end], []).append(j)
+            for factor in dict.fromkeys((name[:end], name[:end].split("__")[-1])):
+                found.setdefault(factor, []).append(j)
     return {
         name: [names.features[n + j] for j in places]
         for name, places in found.items()

@@ -256,7 +256,8 @@ class CoefficientErrors:
             all features whose names start so, except those that are combinations of
             other features. "region" stands for "region_*" if no feature has this name
             and all features of "region_*" are dummies of one factor, zeros and ones
-            with at most one in a row, in a model with an intercept.
+            with at most one in a row, in a model with an intercept; also for
+            "cat__region_*", as a ``ColumnTransformer`` names them.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -357,15 +358,15 @@ class CoefficientErrors:
         if isinstance(name, Mapping) or name in known:
             return [name]
         start, *output = name if isinstance(name, tuple) else (name,)
-        if start in self.factors:
-            start = f"{start}_*"
-        if not str(start).endswith("*"):
-            return [name]
+        chosen = self.factors.get(start, [])
+        if str(start).endswith("*"):
+            names = self.features.tolist()
+            chosen = [each for each in names if str(each).startswith(str(start)[:-1])]
         parts = [
             each
             for each in known
             for feature, *its_output in [each if self.outputs is not None else (each,)]
-            if its_output == output and str(feature).startswith(str(start)[:-1])
+            if its_output == output and feature in chosen
             if feature not in (INTERCEPT, *self.dropped)
         ]
         return parts or [name]
@@ -377,6 +378,6 @@ class CoefficientErrors:
             number = "no" if name not in known else "more than one"
             raise ValueError(
                 f"There is {number} coefficient {name!r}; there are {shown}. A name "
-                "with a star, such as 'region_*', is a whole factor."
+                "with a star, such as 'region_*', stands for all that begin so."
             )
         return known.index(name)

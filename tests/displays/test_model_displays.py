@@ -17,6 +17,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     LiftDisplay,
     ResidualsDisplay,
+    SubLBFGSLinearSVC,
     leverages,
     residuals,
 )
@@ -154,6 +155,9 @@ def test_what_is_refused(monkeypatch, plt):
         ResidualsDisplay.from_estimator(several, X, y)
     with pytest.raises(ValueError, match="two classes"):
         LiftDisplay.from_estimator(several, X, y)
+    machine = SubLBFGSLinearSVC(1e-3).fit(X, y > 0)
+    with pytest.raises(TypeError, match="LinearSVC has no predict_proba: calibrate"):
+        LiftDisplay.from_estimator(machine, X, y > 0)
     with pytest.raises(NotFittedError):
         LiftDisplay.from_estimator(BMRMRegressor(), *DATA)
     with pytest.raises(ValueError, match="finite"):

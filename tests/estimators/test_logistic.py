@@ -423,6 +423,18 @@ def test_samples_of_tall_data():
 # OWL-QN and random subgradients
 
 
+@pytest.mark.parametrize("solver", ["owlqn", "owlqn*"])
+def test_units_of_features_do_not_matter_to_owlqn(solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = X[:, 0] + 0.5 * rng.normal(size=200) > 0.0
+    one = L1LogisticOWLQN(0.01, solver=solver, tol=1e-5).fit(X, y)
+    for unit in (1e-6, 1e-8):
+        model = L1LogisticOWLQN(0.01 * unit, solver=solver, tol=1e-5).fit(unit * X, y)
+        assert model.dual_gap_ <= 1e-5 * model.objective_
+        assert model.objective_ == pytest.approx(one.objective_, rel=2e-5)
+
+
 def test_random_subgradients_break_owlqn_but_not_owlqn_star():
     """Yu 2009, section 4.1.4 and Figure 4.5, on indicators and rounded quantities."""
     rng = np.random.default_rng(0)

@@ -208,6 +208,24 @@ def test_degrees_of_freedom_do_not_depend_on_units():
     assert_allclose(fit_statistics(model, rows * units, y), expected, rtol=1e-8)
 
 
+def test_classes_have_more_parameters_than_samples():
+    n, d = 60, 45
+    rows, y = np.random.default_rng(0).normal(size=(n, d)), CLASSES[:n]
+    model = LogisticRegression(C=1.0, tol=1e-10).fit(rows, y)
+    p = model.predict_proba(rows)
+    design = np.column_stack([rows, np.ones(n)])
+    curvatures = p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :]
+    hessian = np.einsum("iab,ij,ik->ajbk", curvatures, design, design)
+    hessian = hessian.reshape(3 * (d + 1), -1)
+    strengths = np.tile(np.append(np.ones(d), 0.0), 3)
+    inverse = np.linalg.pinv(hessian + np.diag(strengths), rcond=1e-12)
+    found = fit_statistics(model, rows, y)
+    assert_allclose(found.df, np.trace(inverse @ hessian), rtol=1e-7)
+    few, y = rows[:20], y[:20]
+    df = fit_statistics(model.set_params(C=10.0).fit(few, y), few, y).df
+    assert 20.0 < df < 40.0
+
+
 def test_models_that_fit_all_samples_have_no_statistics():
     rows = np.random.default_rng(0).normal(size=(20, 30))
     y = TARGETS["squared_error"][:20]
@@ -337,6 +355,9 @@ def test_factors_by_plain_names(loss):
     assert errors.factors == {"region": ["region_b", "region_c"]}
     assert errors.wald_test("region") == errors.wald_test(["region_b", "region_c"])
     assert errors_of(frame, sparse.csr_array).factors == errors.factors
+    prefixed = errors_of(frame.add_prefix("cat__"))
+    for name in ("region", "cat__region"):
+        assert prefixed.wald_test(name) == errors.wald_test("region")
     # Numbers and dummies of another factor, which begin with the same name.
     for other in (X[:, 2], X[:, 2] > 0.0, 1e-11 * np.exp(X[:, 2])):
         both = errors_of(frame.assign(region_income=other))

@@ -11,10 +11,14 @@ import numpy as np
 from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Objective, Point
+from ..rounding import EPS
 from ..steps.direction import descent_direction
 from ..steps.intercepts import minimize_intercept
-from ..steps.line_search import SUFFICIENT
+from ..steps.line_search import SUFFICIENT, exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian, has_curvature
+
+# Changes of the objective below this share are little more than rounding errors.
+_ROUNDED = 1e4 * EPS
 
 
 def owlqn(
@@ -153,11 +157,16 @@ def _search(
     A step must lower J by a share of <g, w' - w>, as in Andrew and Gao. While the
     projection changes nothing, a trial needs no further product with X.
     """
-    if not float(g @ p) < 0.0:
+    slope = float(g @ p)
+    if not slope < 0.0:
         return None
     n = point.objective.regularizer.n_penalized
     line = point.along(p)
     step = min(1.0, 1.0 / float(np.linalg.norm(p))) if first else 1.0
+    # The gradient of tiny features is far too short for a step.
+    if first and -slope <= _ROUNDED * point.value and point.objective.loss.has_lines:
+        longest = exact(line)
+        step = longest if longest < np.inf else step
     for _ in range(60):
         w = point.w + step * p
         outside = w[:n] * orthant[:n] < 0.0
