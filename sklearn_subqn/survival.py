@@ -30,7 +30,7 @@ from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
 
-# Differences of sums over pairs may be rounding errors below this share of a sum.
+# Differences of sums of weights may be rounding errors below this share of a sum.
 _ROUNDED = 1e-12
 
 
@@ -62,8 +62,8 @@ class CoxRegression(BundleEstimator):
         Factors f >= 0 of the features in Omega, as in :class:`BMRMRegressor`.
     solver : str, default="auto"
         Optimization method. "auto" is Newton's method for L2, and for L1 and elastic
-        nets a proximal Newton method or, with many features, OWL-QN. Others are those
-        of :class:`BMRMRegressor` for smooth losses.
+        nets a proximal Newton method, with many features on working sets of them.
+        Others are those of :class:`BMRMRegressor` for smooth losses.
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
@@ -595,4 +595,5 @@ def uncensored(loss: Cox, weights: Floats) -> Floats:
         at_risk -= np.cumsum(np.bincount(late, weights, n_levels + 1)[::-1])[::-1][1:]
     exposed = at_risk - (total - lost)
     kept = 1.0 - np.divide(lost, exposed, out=np.zeros(n_levels), where=lost > 0.0)
-    return np.concatenate([[1.0], np.cumprod(np.maximum(kept, 0.0))[:-1]])[places]
+    kept[kept <= _ROUNDED] = 0.0
+    return np.concatenate([[1.0], np.cumprod(kept)[:-1]])[places]

@@ -155,6 +155,16 @@ CASES = [
         classes(300, 5),
     ),
     (
+        "proximal Newton method on working sets",
+        BMRMClassifier(0.2, loss="roc_area_squared", **PENALTY),
+        classes(60, 2100),
+    ),
+    (
+        "larger alphas",
+        BMRMClassifier(1e-3, loss="roc_area_squared", **PENALTY),
+        classes(60, 2100),
+    ),
+    (
         "OWL-QN",
         BMRMClassifier(0.2, loss="ordinal_all_threshold", **PENALTY),
         classes(60, 2100, 4),

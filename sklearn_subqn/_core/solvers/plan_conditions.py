@@ -240,7 +240,8 @@ def has_small_smooth_alpha(f: Facts) -> bool:
 
 def has_small_l1(f: Facts) -> bool:
     """Whether alpha is so small that larger ones come first, with an L1 norm."""
-    fits = f.l1 and f.from_zero and not f.several and (f.kinked_slope or f.kinks)
+    kinked, pairs = f.kinked_slope or f.kinks, f.pairs and f.smooth
+    fits = f.l1 and f.from_zero and not f.several and (kinked or pairs)
     if not fits or not (f.wide or f.kinked_slope):
         return False
     return f.alpha_share < (OF_ALPHA_MAX if f.wide else _TINY_OF_ALPHA_MAX)
@@ -251,7 +252,8 @@ def holds_rows_tightly(f: Facts) -> bool:
     if f.l2:
         return has_small_alpha(f) or has_small_smooth_alpha(f)
     by_columns = f.columnwise and not is_linear(f)
-    return (by_columns or (f.kinks and f.in_one_place)) and has_small_l1(f)
+    together = (f.kinks or f.pairs) and f.in_one_place
+    return (by_columns or together) and has_small_l1(f)
 
 
 def has_large_units(f: Facts) -> bool:
@@ -342,6 +344,14 @@ def goes_by_blocks(f: Facts) -> bool:
 def needs_hessian(f: Facts) -> bool:
     """Rows are indicators of categories, or coordinate descent is impossible."""
     return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
+
+
+def forms_parts(f: Facts) -> bool:
+    """Rows are compared; a matrix of twice as many columns as rows can be factorized."""
+    o, n_columns = f.objective, min(2 * f.n_rows, f.n_params)
+    able = f.pairs and f.smooth and f.in_one_place and not f.several
+    able = able and is_factorized(o, CG_ACCURACY, n_columns)
+    return able and o.risk.makes_matrix(o.origin().curvature)
 
 
 def needs_few_digits(f: Facts) -> bool:

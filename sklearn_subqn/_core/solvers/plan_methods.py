@@ -104,6 +104,10 @@ def by_proximal_newton(f: Facts) -> Solver:
     return proximal_newton(f.objective, f.start)
 
 
+def by_working_sets(f: Facts) -> Solver:
+    return proximal_newton(f.objective, f.start, whole=False)
+
+
 def by_owlqn(f: Facts) -> Solver:
     """OWL-QN until decreases are below the rounding error, then Newton's method."""
     o, memory = f.objective, f.options.memory

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
+from ..losses._base import Floats, Mask
 from ..objectives.objective import Objective
+from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep
 from ..steps.intercepts import minimize_intercept
@@ -20,7 +22,9 @@ from .cd import LONGEST, ROUGH
 _MAX_SWEEPS = 300
 
 
-def proximal_newton(objective: Objective, start: Start) -> Solver:
+def proximal_newton(
+    objective: Objective, start: Start, *, whole: bool = True
+) -> Solver:
     """Yield the iterates of the proximal Newton method.
 
     Parameters
@@ -29,6 +33,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``.
     start : Start
         Starting point.
+    whole : bool, default=True
+        Whether models have all coordinates. Otherwise they have those that are not zero
+        or that violate the conditions of optimality most, with rows in one place.
 
     Returns
     -------
@@ -64,14 +71,24 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         curvature = point.curvature
         if damps:
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
-        hessian = o.risk.hessian(curvature)
+        if whole:
+            hessian = o.risk.hessian(curvature)
+        else:
+            inside[:, 0] = _working_set(w, residual, l1)
+            features = np.flatnonzero(inside[: o.design.n_features])
+            design = o.design.of_features(features, fit_intercept=o.n_free > 0)
+            hessian = RiskHessian(design, curvature)
+            o.design.passes += len(features) / o.design.n_features
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
         # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
         # of this number, squared hinges on a9a, alpha 1e-8, take 100 iterations instead
         # of 8.
         diagonal += ROUNDED * diagonal.max()
-        step = GramStep(gram, l1, l2, inside, min(hessian.n_rows, o.n_params))
+        some = inside[:, 0]
+        step = GramStep(
+            gram, l1[some], l2[some], inside, min(hessian.n_rows, len(gram))
+        )
         smooth = gradient[:, np.newaxis]
         v = step.minimize(smooth, w[:, np.newaxis], ROUGH * worst, _MAX_SWEEPS)
         p = v[:, 0] - w
@@ -87,3 +104,14 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         if not length:
             return Status.NO_STEP
         point = minimize_intercept(point)
+
+
+def _working_set(w: Floats, residual: Floats, l1: Floats) -> Mask:
+    """Return the coordinates of a model, twice as many as are not zero or more."""
+    inside = (w != 0.0) | (l1 == 0.0)
+    violations = np.where(inside, 0.0, np.abs(residual))
+    # The time changes by at most a quarter with 10 to 300 in place of 100.
+    most = max(100, int(np.count_nonzero(inside)))
+    if most < len(w):
+        violations[np.argpartition(-violations, most)[most:]] = 0.0
+    return inside | (violations > 0.0)
