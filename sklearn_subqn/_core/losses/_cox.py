@@ -25,7 +25,7 @@ from ..lazy import cached_property
 from ..memory import COPY_SIZE
 from ..rounding import EPS, running_rounding
 from ._base import Derivatives, Floats, Rows, norm_by_weights
-from ._curvature import Curvature
+from ._curvature import Curvature, crossed_by_columns
 from ._loss import Loss
 
 
@@ -433,19 +433,12 @@ class CoxCurvature(Curvature):
     def crossed(self, design: Any) -> Floats:
         """Return half of Xᵀ (the sum of outer products) X."""
         sums, d, n = self._sums, design.n_features, design.n_rows
-        matrix = np.zeros((d, d))
-        width = max(1, min(d, COPY_SIZE // max(n, 1)))
-        # A design that is transformed on use is copied in blocks.
-        height = n if hasattr(design.X, "T") else max(1, COPY_SIZE // max(d, 1))
-        for a in range(0, d, width):
-            columns = slice(a, min(a + width, d))
-            part = np.asarray(design.dense_columns(columns), dtype=np.float64)
-            part = part[sums.times.order]
-            if width == d:
-                return 0.5 * sums.coupled_gram(part)
-            coupled = sums.unsorted(sums.coupled(part))
-            for b in range(0, n, height):
-                some = slice(b, min(b + height, n))
-                X = design.X if height >= n else design.rows(np.arange(n)[some]).X
-                matrix[:, columns] += 0.5 * (X.T @ coupled[some])
-        return matrix
+
+        def coupled(part: Floats) -> Floats:
+            return 0.5 * sums.unsorted(sums.coupled(part[sums.times.order]))
+
+        if n * d <= COPY_SIZE:
+            part = np.asarray(design.dense_columns(slice(0, d)), dtype=np.float64)
+            return 0.5 * sums.coupled_gram(part[sums.times.order])
+        width = max(1, COPY_SIZE // max(n, 1))
+        return crossed_by_columns(design, np.arange(n), width, coupled)

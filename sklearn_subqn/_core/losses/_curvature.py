@@ -16,6 +16,33 @@ from ..rounding import ROUNDED
 from ._base import Floats, Rows, total_of_rows
 
 
+def crossed_by_columns(
+    design: Any, rows: Rows, width: int, product: Callable[[Floats], Floats]
+) -> Floats:
+    """Return Xᵀ C X, by blocks of columns.
+
+    Parameters
+    ----------
+    design : Design
+    rows : ndarray of shape (m,)
+        The rows of C that are not zero.
+    width : int
+        Number of columns in a block.
+    product : callable
+        Returns these rows of the product of C with columns of X.
+    """
+    d, height = design.n_features, max(1, BLOCK_SIZE // max(design.n_features, 1))
+    matrix = np.zeros((d, d))
+    for a in range(0, d, width):
+        columns = slice(a, min(a + width, d))
+        part = np.ascontiguousarray(design.dense_columns(columns), dtype=np.float64)
+        sums = product(part)
+        for start in range(0, len(rows), height):
+            some = slice(start, start + height)
+            matrix[:, columns] += design.rows(rows[some]).X.T @ sums[some]
+    return matrix
+
+
 class Curvature(ABC):
     """Second derivatives R''(z): for each row a symmetric k x k matrix over its scores.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..lazy import cached_property
-from ..memory import BLOCK_SIZE, COPY_SIZE
+from ..memory import COPY_SIZE
 from ._base import Derivatives, Floats, Rows
-from ._curvature import Curvature
+from ._curvature import Curvature, crossed_by_columns
 from ._pairs import RowPairs, Sorted, Window
 
 
@@ -180,8 +181,8 @@ class PairCurvature(Curvature):
         used = [sums > 0.0 for sums in self._sums]
         higher = bool(np.count_nonzero(used[1]) < np.count_nonzero(used[0]))
         d = X.shape[1]
-        matrix = np.zeros((d, d))
         if design.is_sparse and X.indptr.dtype == np.int32:
+            matrix = np.zeros((d, d))
             factors = np.where(used[higher], self._rows.pairs.factors, 0.0)
             self._rows.crossed(X, factors, self._window, higher, matrix)
             return matrix
@@ -189,12 +190,5 @@ class PairCurvature(Curvature):
         # Rows of partners are copied too, unless all columns are in one block.
         size = d * max(len(rows), len(self._sums[0]) // 2)
         width = max(1, -(-d // max(1, round(size / COPY_SIZE))))
-        height = max(1, BLOCK_SIZE // max(d, 1))
-        for a in range(0, d, width):
-            columns = slice(a, min(a + width, d))
-            part = design.dense_columns(columns)
-            sums = self._partners(np.ascontiguousarray(part), higher, rows)
-            for start in range(0, len(rows), height):
-                some = slice(start, start + height)
-                matrix[:, columns] += design.rows(rows[some]).X.T @ sums[some]
-        return matrix
+        partners = partial(self._partners, higher=higher, rows=rows)
+        return crossed_by_columns(design, rows, width, partners)

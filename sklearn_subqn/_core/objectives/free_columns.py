@@ -49,6 +49,7 @@ _LOST_OF_GAP = 0.01
 
 # Column sums after a step of Newton's method, and changes of scores along directions
 # without curvature, are zero up to ten times the bound of their rounding.
+# docs/constants.md has the figures.
 _MOST_ROUNDED = 10.0
 
 # The largest relative error of an eigenvalue of the Hessian that a proof allows.

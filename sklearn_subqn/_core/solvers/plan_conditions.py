@@ -347,7 +347,7 @@ def needs_hessian(f: Facts) -> bool:
 
 
 def forms_parts(f: Facts) -> bool:
-    """Rows are compared; a matrix of twice as many columns as rows can be factorized."""
+    """Rows are compared; a matrix for twice as many columns as rows is factorized."""
     o, n_columns = f.objective, min(2 * f.n_rows, f.n_params)
     able = f.pairs and f.smooth and f.in_one_place and not f.several
     able = able and is_factorized(o, CG_ACCURACY, n_columns)
