@@ -287,9 +287,8 @@ class ConvergenceDisplay:
         references = _references(reference, len(self.histories))
         ax = axes(self, ax)
         shared = bool(ax.lines)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.lines_, self.gap_areas_ = list[Any](), list[Any]()
-        self.bound_lines_, self.phase_lines_ = list[Any](), list[Any]()
+        self.lines_, self.bound_lines_ = [], []
+        self.gap_areas_, self.phase_lines_ = [], []
         for index, history in enumerate(self.histories):
             positions = _positions(history, x)
             label = self._label(index, name)

@@ -305,7 +305,7 @@ class LiftDisplay:
                 ("Share of weights, lowest predictions first", "Share of outcomes"),
             ),
         }
-        self.axes_, self.lines_ = [], []
+        self.lines_ = []
         for each, axis in panels(self, kind, _KINDS, ax):
             (x, y, label, diagonal), (x_label, y_label) = plots[each]
             axis.plot(diagonal, diagonal, color="0.6", linewidth=1.0, zorder=0)
@@ -315,6 +315,4 @@ class LiftDisplay:
             axis.set(xlabel=x_label, ylabel=y_label)
             if label:
                 axis.legend()
-            self.axes_.append(axis)
-        self.figure_ = self.axes_[0].figure
         return self

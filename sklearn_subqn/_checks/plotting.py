@@ -31,10 +31,12 @@ def check_matplotlib(name: str) -> Any:
     return plt
 
 
-def axes(display: object, ax: Any) -> Any:
-    """Return the given axes, or new ones; ``display`` is for the error message."""
+def axes(display: Any, ax: Any) -> Any:
+    """Return the given axes, or new ones, and store them with their figure."""
     plt = check_matplotlib(type(display).__name__)
-    return plt.subplots()[1] if ax is None else ax
+    display.ax_ = plt.subplots()[1] if ax is None else ax
+    display.figure_ = display.ax_.figure
+    return display.ax_
 
 
 def check_records(estimator: Any, attribute: str) -> None:
@@ -48,9 +50,12 @@ def check_records(estimator: Any, attribute: str) -> None:
 
 
 def panels(
-    display: object, kind: Any, known: tuple[str, ...], ax: Any
+    display: Any, kind: Any, known: tuple[str, ...], ax: Any
 ) -> list[tuple[str, Any]]:
-    """Return each kind of a plot with its axes, given or new; ``kind`` may be "all"."""
+    """Return each kind of a plot with its axes, given or new, and store these.
+
+    The kind may be "all".
+    """
     kinds = known if kind == "all" else (kind,)
     if kind != "all":
         check_option("kind", kind, ["all", *known])
@@ -64,4 +69,5 @@ def panels(
         raise ValueError(
             f"kind={kind!r} needs {len(kinds)} axes in ax; got {len(given)}."
         )
+    display.axes_, display.figure_ = given, given[0].figure
     return list(zip(kinds, given, strict=True))

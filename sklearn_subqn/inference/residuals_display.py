@@ -204,7 +204,7 @@ class ResidualsDisplay:
             ),
         }
         style = {"s": 8.0, "alpha": 0.6, **(scatter_kw or {})}
-        self.axes_, self.points_ = [], []
+        self.points_ = []
         for each, axis in panels(self, kind, _KINDS, ax):
             x, residual, x_label, y_label = plots[each]
             line = {"color": "0.6", "linewidth": 1.0, "zorder": 0}
@@ -214,6 +214,4 @@ class ResidualsDisplay:
                 axis.axhline(0.0, **line)
             self.points_.append(axis.scatter(x, residual, **style))
             axis.set(xlabel=x_label, ylabel=y_label)
-            self.axes_.append(axis)
-        self.figure_ = self.axes_[0].figure
         return self
