@@ -508,7 +508,14 @@ class CoxRegression(BundleEstimator):
         return tags
 
 
-def concordance(loss: Cox, scores: Floats, weights: Floats, *, uno: bool) -> float:
+def concordance(
+    loss: Cox,
+    scores: Floats,
+    weights: Floats,
+    *,
+    uno: bool = False,
+    others: Floats | None = None,
+) -> float:
     """Return the share of comparable pairs that scores order as their events.
 
     Parameters
@@ -516,8 +523,10 @@ def concordance(loss: Cox, scores: Floats, weights: Floats, *, uno: bool) -> flo
     loss : Cox
         The times, events, entries and strata of the rows.
     scores, weights : ndarray of shape (n,)
-    uno : bool
+    uno : bool, default=False
         Whether pairs have the inverse squared probability of not being censored.
+    others : ndarray of shape (n,), optional
+        Scores of the rows that outlive an event, by default ``scores``.
     """
     time, event, entry = loss.time, loss.event & (weights > 0.0), loss.entry
     own = weights.copy()
@@ -532,7 +541,8 @@ def concordance(loss: Cox, scores: Floats, weights: Floats, *, uno: bool) -> flo
     # Censored rows leave after events at the same time.
     stops = 2 * np.unique(time, return_inverse=True)[1] + ~event
     strata = np.zeros(len(time), dtype=np.intp) if loss.strata is None else loss.strata
-    pairs, own = partial(_pairs_of_events, scores, strata, stops, weights), own[event]
+    both = np.concatenate([scores[event], scores if others is None else others])
+    pairs, own = partial(_pairs_of_events, both, strata, stops, weights), own[event]
     sums = own @ pairs(event, stops)
     least = 0.0
     if entry is not None:
@@ -557,10 +567,9 @@ def _pairs_of_events(
     """Return for each event three sums of the weights of rows with a level above it.
 
     They are over rows with a smaller score, with a score that is not larger, and over
-    all rows of the group.
+    all rows of the group. The scores are those of events, followed by all rows.
     """
     levels = np.concatenate([stops[event], levels])
-    scores = np.concatenate([scores[event], scores])
     groups = np.concatenate([groups[event], groups])
     weights = np.concatenate([np.zeros(np.count_nonzero(event)), weights])
     ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ._checks import check_option
@@ -16,6 +18,9 @@ from ._core.losses import Cox
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
 from ._estimators.offsets import remember_offset
+from ._problems import LinearProblems
+from ._search.proven_cv import check_interval, factors_of, search_interval
+from ._search.proven_folds import ProvenFold
 from ._search.search_report import FoldReport
 from ._search.warm_paths import FoldPath, WarmPaths
 from ._solving.callbacks import with_callbacks
@@ -44,13 +49,19 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         Score to maximize: what the held-out samples add to the logarithm of the partial
         likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
         of all weights, or the concordance of the held-out samples.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean concordance that exceeds the best one by more than
+        ``search_tol``. For ``penalty="l2"`` and ``scoring="concordance"``.
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, as in :class:`BMRMRankerCV`.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without a baseline hazard, objective or gap.
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10).
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -108,6 +119,13 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         Scores of the folds.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
+    search_gap_ : float
+        With ``search_tol``: bound of how much the mean score of any ``alpha`` of the
+        interval exceeds ``best_score_``; at most ``search_tol``, unless a warning was
+        raised.
+    score_bounds_ : ndarray of shape (n_intervals, 4)
+        With ``search_tol``: the ends of intervals of ``alpha``, and bounds of the mean
+        score for all values between these.
     coef_, intercept_, n_features_in_, feature_names_in_
         As in :class:`CoxRegression`, of the final model.
     event_times_, strata_, baseline_cumulative_hazard_, baseline_score_
@@ -140,13 +158,52 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     _grid_by_curvature = True
     _may_have_no_penalty = False
 
-    alphas: Any = 20
-    _: KW_ONLY
-    cv: Any = None
-    scoring: str = "likelihood"
-    refit: bool = True
-    one_standard_error: bool = False
-    random_state: Any = 0
+    def __init__(
+        self,
+        alphas: Any = 20,
+        *,
+        cv: Any = None,
+        scoring: str = "likelihood",
+        search_tol: float | None = None,
+        search_max_fits: int = 1000,
+        refit: bool = True,
+        one_standard_error: bool = False,
+        ties: str = "efron",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        penalty_factor: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.search_tol = search_tol
+        self.search_max_fits = search_max_fits
+        self.refit = refit
+        self.one_standard_error = one_standard_error
+        self.ties = ties
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
 
     @unchanged_on_failure
     @with_callbacks
@@ -210,6 +267,12 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         folds = list(self._splitter().split(np.zeros((n, 1)), loss.event, groups))
         problems = self._problem(X, loss, weights)
         task, report = self._search_task(1, folds, problems, given)
+        if self.search_tol is not None:
+            made = [self._proven_fold(X, loss, weights, *fold) for fold in folds]
+            search_interval(self, made, problems, task)
+            remember_offset(self, offset)
+            return self
+        forget(self, "search_gap_", "score_bounds_")
         path = partial(self._fold_path, X, loss, weights)
         self._choose([self._searched(problems, folds, path, report)], task)
         remember_offset(self, offset)
@@ -224,6 +287,13 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_option("scoring", self.scoring, ("likelihood", "concordance"))
+        if self.search_tol is not None:
+            check_interval(self)
+            if self.scoring != "concordance":
+                raise ValueError(
+                    "search_tol needs scoring='concordance': bounds of the likelihood "
+                    "are not known."
+                )
 
     def _fold_path(
         self,
@@ -237,17 +307,55 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part."""
         model, of_all = self._for_fold(), loss.of_rows(slice(None))
-        fitted, held_out = loss.of_rows(train), loss.of_rows(test)
-        share = float(weights[train].sum())
-        of_train, of_test = weights[train] / (share or 1.0), weights[test]
+        problems, share = model._training_part(X, loss, weights, train), weights[train]
+        held_out = _HeldOutConcordance(loss.of_rows(test), weights[test])
 
         def score() -> float:
             scores = np.asarray(model._scores(X), dtype=np.float64)
             if self.scoring == "concordance":
-                scores = scores + (0.0 if loss.offset is None else loss.offset)
-                return concordance(held_out, scores[test], of_test, uno=False)
-            of_fitted = share * fitted.value(scores[train], None, of_train)
+                return held_out(scores[test])
+            data = scores[train], None, problems.weights
+            of_fitted = float(share.sum()) * problems.loss.oracle.value(*data)
             return of_fitted - of_all.value(scores, None, weights)
 
-        problems = model._problem(X[train], fitted, of_train)
         return model._path(problems, alphas, score, report)
+
+    def _training_part(
+        self, X: Any, loss: Cox, weights: Floats, train: npt.NDArray[np.intp]
+    ) -> LinearProblems:
+        weights = weights[train]
+        weights = weights / (weights.sum() or 1.0)
+        return self._problem(X[train], loss.of_rows(train), weights)
+
+    def _proven_fold(
+        self,
+        X: Any,
+        loss: Cox,
+        weights: Floats,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+    ) -> ProvenFold:
+        """Return a fold with bounds of its concordance."""
+        problems = self._for_fold()._training_part(X, loss, weights, train)
+        held = X[test]
+        if not sparse.issparse(held):
+            # Only differences count.
+            held = held - held.mean(axis=0)
+        score = _HeldOutConcordance(loss.of_rows(test), weights[test])
+        return ProvenFold(problems, X[train], held, factors_of(self, X), score)
+
+
+class _HeldOutConcordance:
+    """The concordance of held-out rows, with bounds from bounds of their scores."""
+
+    def __init__(self, loss: Cox, weights: Floats) -> None:
+        self._rows = loss, weights
+        self._offset = 0.0 if loss.offset is None else loss.offset
+
+    def __call__(self, scores: Floats, others: Floats | None = None) -> float:
+        loss, weights = self._rows
+        others = None if others is None else others + self._offset
+        return concordance(loss, scores + self._offset, weights, others=others)
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
+        return self(low, high), self(high, low)

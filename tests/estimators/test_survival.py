@@ -391,3 +391,22 @@ def test_search_scores_are_those_of_separate_fits():
     np.testing.assert_allclose(search.coef_, best.coef_, atol=1e-8)
     hazards = [m.baseline_cumulative_hazard_ for m in (search, best)]
     np.testing.assert_allclose(*hazards, rtol=1e-7)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_proven_searches_of_concordance(late):
+    y = (ENTRY, TIME, EVENT) if late else (TIME, EVENT)
+    given = {"strata": STRATA % 2, "offset": OFFSET}
+    params = {"scoring": "concordance", "cv": 2, "ties": "breslow"}
+    search = CoxRegressionCV((1e-2, 1.0), search_tol=0.05, **params)
+    search.fit(X, y, **given)
+    assert search.search_gap_ <= 0.05
+    grid = CoxRegressionCV(np.geomspace(1.01e-2, 0.99, 40), tol=1e-9, **params)
+    grid.fit(X, y, **given)
+    assert grid.best_score_ <= search.best_score_ + search.search_gap_
+    low, high, least, most = search.score_bounds_.T
+    for alpha, score in zip(grid.alphas_, grid.scores_path_.mean(axis=0), strict=True):
+        i = np.flatnonzero((low <= alpha) & (alpha <= high))[0]
+        assert least[i] - 1e-12 <= score <= most[i] + 1e-12
+    with pytest.raises(ValueError, match="scoring='concordance'"):
+        search.set_params(scoring="likelihood").fit(X, y)
