@@ -289,7 +289,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         BMRMClassifier(1e-3, loss="ordinal_all_threshold", penalty="l1"),
     )
     yield Case(
-        "proximal Newton method on working sets",
+        "proximal Newton method",
         "400 x 5000, squared pairs",
         lambda: normal(400, 5000, 2),
         BMRMClassifier(0.1, loss="roc_area_squared", penalty="l1"),

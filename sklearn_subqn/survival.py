@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -528,81 +527,68 @@ def concordance(
     others : ndarray of shape (n,), optional
         Scores of the rows that outlive an event, by default ``scores``.
     """
-    time, event, entry = loss.time, loss.event & (weights > 0.0), loss.entry
-    own = weights.copy()
+    time, event = loss.time, loss.event & (weights > 0.0)
+    # Censored rows leave after events at the same time.
+    stops = 2 * np.unique(time, return_inverse=True)[1] + ~event
+    begins = np.full(len(time), -1)
+    if loss.entry is not None:
+        begins = 2 * np.searchsorted(np.unique(time), loss.entry, side="right") - 1
+    own = weights[event]
     if uno:
-        kept = uncensored(loss, weights)[event]
+        kept = _uncensored(stops, event, begins, weights)
         if not kept.all():
             raise ValueError(
                 "Uno's weights are infinite: an event follows a time at which all "
                 "samples under observation are censored."
             )
-        own[event] /= kept**2
-    # Censored rows leave after events at the same time.
-    stops = 2 * np.unique(time, return_inverse=True)[1] + ~event
+        own = own / kept**2
     strata = np.zeros(len(time), dtype=np.intp) if loss.strata is None else loss.strata
+    groups = np.concatenate([strata[event], strata])
     both = np.concatenate([scores[event], scores if others is None else others])
-    pairs, own = partial(_pairs_of_events, both, strata, stops, weights), own[event]
-    sums = own @ pairs(event, stops)
-    least = 0.0
-    if entry is not None:
+    ranks = np.unique(both, return_inverse=True)[1].astype(np.float64)
+    starts = np.append(0, np.cumsum(np.bincount(groups)))
+    rows = ranks, np.lexsort((ranks, groups)), starts
+    partners = np.concatenate([np.zeros(len(own)), weights])
+    none, out = np.empty(0), np.empty((3, len(ranks)))
+
+    def sums_over(later: npt.NDArray[np.intp]) -> Floats:
+        """Return sums over rows later than events.
+
+        They are over rows with a smaller score, with a score that is not larger, and
+        over all.
+        """
+        levels, found = np.concatenate([stops[event], later]), []
+        data = *rows, levels, none, none.reshape(0, 0), partners
+        sums = np.zeros((levels.max(initial=0) + 2, 7))
+        for margin in (-0.5, 0.5, float(len(ranks))):
+            pair_sums.moments(*data, margin, False, sums, out)
+            found.append(own @ out[0, : len(own)])
+        return np.array(found)
+
+    sums, least = sums_over(stops), 0.0
+    if loss.entry is not None:
         # Rows that enter after an event form no pair with it.
-        begins = 2 * np.searchsorted(np.unique(time), entry, side="right")
         least = _ROUNDED * sums[2]
-        sums = sums - own @ pairs(event, begins)
+        sums -= sums_over(begins + 1)
     above, upto, total = sums
     if not total > least:
         raise ValueError("No pair of samples is comparable.")
     return float(0.5 * (above + upto) / total)
 
 
-def _pairs_of_events(
-    scores: Floats,
-    groups: npt.NDArray[np.intp],
+def _uncensored(
     stops: npt.NDArray[np.intp],
-    weights: Floats,
     event: npt.NDArray[np.bool_],
-    levels: npt.NDArray[np.intp],
+    begins: npt.NDArray[np.intp],
+    weights: Floats,
 ) -> Floats:
-    """Return for each event three sums of the weights of rows with a level above it.
+    """Return the probabilities of not being censored before each event.
 
-    They are over rows with a smaller score, with a score that is not larger, and over
-    all rows of the group. The scores are those of events, followed by all rows.
+    It is the product-limit estimate (Kaplan and Meier 1958).
     """
-    levels = np.concatenate([stops[event], levels])
-    groups = np.concatenate([groups[event], groups])
-    weights = np.concatenate([np.zeros(np.count_nonzero(event)), weights])
-    ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
-    n, sums = len(ranks), np.zeros((levels.max(initial=0) + 2, 7))
-    starts = np.append(0, np.cumsum(np.bincount(groups)))
-    rows = ranks, np.lexsort((ranks, groups)), starts, levels
-    none, out = np.empty(0), np.empty((3, n))
-    found = []
-    for margin in (-0.5, 0.5, float(n)):
-        pair_sums.moments(
-            *(*rows, none, none.reshape(0, 0), weights, margin, False, sums, out)
-        )
-        found.append(out[0, : n - len(event)].copy())
-    return np.column_stack(found)
-
-
-def uncensored(loss: Cox, weights: Floats) -> Floats:
-    """Return the probabilities of not being censored before each row's time.
-
-    It is the product-limit estimate (Kaplan and Meier 1958); censored rows leave after
-    events at the same time.
-    """
-    event, entry = loss.event, loss.entry
-    levels, places = np.unique(loss.time, return_inverse=True)
-    n_levels = len(levels)
-    total = np.bincount(places, weights, n_levels)
-    lost = np.bincount(places, weights * ~event, n_levels)
-    at_risk = np.cumsum(total[::-1])[::-1]
-    if entry is not None:
-        # Rows that enter at or after a time are not at risk yet.
-        late = np.searchsorted(levels, entry, side="right")
-        at_risk -= np.cumsum(np.bincount(late, weights, n_levels + 1)[::-1])[::-1][1:]
-    exposed = at_risk - (total - lost)
-    kept = 1.0 - np.divide(lost, exposed, out=np.zeros(n_levels), where=lost > 0.0)
+    time, entry = np.array([stops, begins], dtype=np.float64)
+    sums = Cox(time, ~event, entry=entry).at(np.zeros(len(time)), weights)
+    kept = 1.0 - sums.times.event_weights / np.exp(sums.logs)
     kept[kept <= _ROUNDED] = 0.0
-    return np.concatenate([[1.0], np.cumprod(kept)[:-1]])[places]
+    places = np.searchsorted(-sums.times.times, -stops[event], side="right")
+    return np.append(np.cumprod(kept[::-1])[::-1], 1.0)[places]

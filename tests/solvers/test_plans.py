@@ -155,13 +155,8 @@ CASES = [
         classes(300, 5),
     ),
     (
-        "proximal Newton method on working sets",
+        "proximal Newton method",
         BMRMClassifier(0.2, loss="roc_area_squared", **PENALTY),
-        classes(60, 2100),
-    ),
-    (
-        "larger alphas",
-        BMRMClassifier(1e-3, loss="roc_area_squared", **PENALTY),
         classes(60, 2100),
     ),
     (

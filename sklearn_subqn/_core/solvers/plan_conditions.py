@@ -27,7 +27,6 @@ has_groups: Condition = attrgetter("groups")
 has_kinks: Condition = attrgetter("kinks")
 is_smooth: Condition = attrgetter("smooth")
 goes_by_columns: Condition = attrgetter("columnwise")
-forms_hessian: Condition = attrgetter("forms_hessian")
 narrows: Condition = attrgetter("narrows")
 
 #: The sentences of these conditions.
@@ -40,7 +39,6 @@ SENTENCES = {
     is_smooth: "The loss is smooth.",
     goes_by_columns: "The loss has second derivatives for coordinate descent on "
     "columns.",
-    forms_hessian: "The matrix of second derivatives can be formed.",
     narrows: "Smooth losses of pairs of rows approximate the loss.",
 }
 
@@ -346,8 +344,13 @@ def needs_hessian(f: Facts) -> bool:
     return not f.columnwise or (_is_of_categories(f) and not is_linear(f))
 
 
-def forms_parts(f: Facts) -> bool:
-    """Rows are compared; a matrix for twice as many columns as rows is factorized."""
+def forms_models(f: Facts) -> bool:
+    """The matrix of second derivatives, or one for pairs of few rows, can be formed.
+
+    With few rows models have some of the columns, about as many as there are rows.
+    """
+    if f.forms_hessian:
+        return True
     o, n_columns = f.objective, min(2 * f.n_rows, f.n_params)
     able = f.pairs and f.smooth and f.in_one_place and not f.several
     able = able and is_factorized(o, CG_ACCURACY, n_columns)

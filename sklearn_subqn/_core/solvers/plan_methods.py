@@ -101,11 +101,7 @@ def by_narrowing(f: Facts) -> Solver:
 
 
 def by_proximal_newton(f: Facts) -> Solver:
-    return proximal_newton(f.objective, f.start)
-
-
-def by_working_sets(f: Facts) -> Solver:
-    return proximal_newton(f.objective, f.start, whole=False)
+    return proximal_newton(f.objective, f.start, whole=f.forms_hessian)
 
 
 def by_owlqn(f: Facts) -> Solver:

@@ -27,8 +27,7 @@ from .plan_conditions import (
     MOST_LARGER,
     OF_ALPHA_MAX,
     Condition,
-    forms_hessian,
-    forms_parts,
+    forms_models,
     goes_by_blocks,
     goes_by_columns,
     has_bounds,
@@ -68,7 +67,6 @@ from .plan_methods import (
     by_newton,
     by_owlqn,
     by_proximal_newton,
-    by_working_sets,
 )
 from .related import Related, solve_related
 from .related.kinked import kinked
@@ -328,17 +326,11 @@ PLANS = (
     Plan("Newton's method", (has_quadratic_form, is_smooth), None, _by_newton),
     Plan(
         "proximal Newton method",
-        (has_l1, forms_hessian, needs_hessian),
+        (has_l1, forms_models, needs_hessian),
         None,
         by_proximal_newton,
     ),
     Plan("coordinate descent", (has_l1, goes_by_columns), _relaxed, by_cd),
-    Plan(
-        "proximal Newton method on working sets",
-        (has_l1, forms_parts),
-        None,
-        by_working_sets,
-    ),
     Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
     Plan("block coordinate descent", (has_groups, goes_by_blocks), None, by_cd),
     Plan("accelerated proximal gradient", (has_groups, is_smooth), None, by_fista),
