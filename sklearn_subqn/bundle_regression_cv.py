@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
 from ._checks.state import unchanged_on_failure
-from ._core.arrays import Floats, Indices
+from ._core.arrays import Indices
 from ._core.memory import BLOCK_SIZE
 from ._core.names import check_same_rows
 from ._estimators.block_methods import is_collection

@@ -287,8 +287,9 @@ class ConvergenceDisplay:
         references = _references(reference, len(self.histories))
         ax = axes(self, ax)
         shared = bool(ax.lines)
-        self.lines_, self.bound_lines_ = [], []
-        self.gap_areas_, self.phase_lines_ = [], []
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_, self.gap_areas_ = list[Any](), list[Any]()
+        self.bound_lines_, self.phase_lines_ = list[Any](), list[Any]()
         for index, history in enumerate(self.histories):
             positions = _positions(history, x)
             label = self._label(index, name)

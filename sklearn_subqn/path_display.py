@@ -178,6 +178,7 @@ class PathScoreDisplay:
             If matplotlib is not installed.
         """
         ax = axes(self, ax)
+        self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.scores)
         scored = np.isfinite(scores).any(axis=1)
         # Folds that could not be scored are excluded, as in the choice of alpha.
@@ -377,6 +378,7 @@ class CoefficientPathDisplay:
         """
         check_number("n_named", n_named, low=0, integer=True)
         ax = axes(self, ax)
+        self.ax_, self.figure_ = ax, ax.figure
         coefs = np.asarray(self.coefs)
         largest = np.abs(coefs).max(axis=0)
         used = np.argsort(-largest, kind="stable")[: np.count_nonzero(largest)]

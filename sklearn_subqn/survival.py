@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from ._checks import (
     names_of_rows,
 )
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Array, Floats, Indices
 from ._core.kernels import pair_sums
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
@@ -29,7 +31,7 @@ from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
 
-# Differences of sums of weights may be rounding errors below this share of a sum.
+# Differences of sums of weights below 1e-12 of a sum may be rounding errors.
 _ROUNDED = 1e-12
 
 
@@ -551,7 +553,7 @@ def concordance(
     partners = np.concatenate([np.zeros(len(own)), weights])
     none, out = np.empty(0), np.empty((3, len(ranks)))
 
-    def sums_over(later: npt.NDArray[np.intp]) -> Floats:
+    def sums_over(later: Indices) -> Floats:
         """Return sums over rows later than events.
 
         They are over rows with a smaller score, with a score that is not larger, and
@@ -577,9 +579,9 @@ def concordance(
 
 
 def _uncensored(
-    stops: npt.NDArray[np.intp],
-    event: npt.NDArray[np.bool_],
-    begins: npt.NDArray[np.intp],
+    stops: Indices,
+    event: Array,
+    begins: Indices,
     weights: Floats,
 ) -> Floats:
     """Return the probabilities of not being censored before each event.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ._checks import check_option
 from ._checks.labels import exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.arrays import Floats, Indices
 from ._core.losses import Cox
 from ._core.names import check_same_rows
 from ._estimators.estimator import forget
@@ -42,26 +42,6 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
         penalty has the curvature of the loss along its steepest slope.
-    cv : int, cross-validation generator, iterable or None, default=None
-        Cross-validation splits; an integer is a number of folds with equal shares of
-        events, in random order, and ``None`` means 5.
-    scoring : {"likelihood", "concordance"}, default="likelihood"
-        Score to maximize: what the held-out samples add to the logarithm of the partial
-        likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
-        of all weights, or the concordance of the held-out samples.
-    search_tol : float, default=None
-        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
-        ``alpha`` in it has a mean concordance that exceeds the best one by more than
-        ``search_tol``. For ``penalty="l2"`` and ``scoring="concordance"``.
-    search_max_fits : int, default=1000
-        Limit on the work of a search with ``search_tol``, as in :class:`BMRMRankerCV`.
-    refit : bool, default=True
-        Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
-        are averaged over the folds, without a baseline hazard, objective or gap.
-    one_standard_error : bool, default=False
-        Whether to choose the largest ``alpha`` whose mean score is within one standard
-        error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -96,13 +76,19 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         Score to maximize: what the held-out samples add to the logarithm of the partial
         likelihood of all samples (Verweij and van Houwelingen 1993), divided by the sum
         of all weights, or the concordance of the held-out samples.
+    search_tol : float, default=None
+        Search an interval, ``alphas=(low, high)``, instead of a grid, and prove that no
+        ``alpha`` in it has a mean concordance that exceeds the best one by more than
+        ``search_tol``. For ``penalty="l2"`` and ``scoring="concordance"``.
+    search_max_fits : int, default=1000
+        Limit on the work of a search with ``search_tol``, as in :class:`BMRMRankerCV`.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise the coefficients
         are averaged over the folds, without a baseline hazard, objective or gap.
     one_standard_error : bool, default=False
         Whether to choose the largest ``alpha`` whose mean score is within one standard
         error of the best one, for a simpler model (Breiman et al. 1984; Hastie et al.
-        2009, section 7.10).
+        2009, section 7.10). Not with ``search_tol``, which proves the best mean only.
     random_state : int, RandomState instance or None, default=0
         Seed of the order of samples in folds, for an integer ``cv``.
 
@@ -156,54 +142,19 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
 
     _one_alpha = CoxRegression
     _grid_by_curvature = True
+    alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
+    warm_start: ClassVar[bool] = False  # type: ignore[misc]
     _may_have_no_penalty = False
 
-    def __init__(
-        self,
-        alphas: Any = 20,
-        *,
-        cv: Any = None,
-        scoring: str = "likelihood",
-        search_tol: float | None = None,
-        search_max_fits: int = 1000,
-        refit: bool = True,
-        one_standard_error: bool = False,
-        ties: str = "efron",
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
-        penalty_factor: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        memory: int = 15,
-        bundle_size: int | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], Any] | None = None,
-        verbose: int = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.search_tol = search_tol
-        self.search_max_fits = search_max_fits
-        self.refit = refit
-        self.one_standard_error = one_standard_error
-        self.ties = ties
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.penalty_factor = penalty_factor
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.bundle_size = bundle_size
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
+    alphas: Any = 20
+    _: KW_ONLY
+    cv: Any = None
+    scoring: str = "likelihood"
+    search_tol: float | None = None
+    search_max_fits: int = 1000
+    refit: bool = True
+    one_standard_error: bool = False
+    random_state: Any = 0
 
     @unchanged_on_failure
     @with_callbacks
@@ -300,8 +251,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         X: Any,
         loss: Cox,
         weights: Floats,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
         alphas: Floats,
         report: FoldReport,
     ) -> FoldPath:
@@ -321,7 +272,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         return model._path(problems, alphas, score, report)
 
     def _training_part(
-        self, X: Any, loss: Cox, weights: Floats, train: npt.NDArray[np.intp]
+        self, X: Any, loss: Cox, weights: Floats, train: Indices
     ) -> LinearProblems:
         weights = weights[train]
         weights = weights / (weights.sum() or 1.0)
@@ -332,8 +283,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         X: Any,
         loss: Cox,
         weights: Floats,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        train: Indices,
+        test: Indices,
     ) -> ProvenFold:
         """Return a fold with bounds of its concordance."""
         problems = self._for_fold()._training_part(X, loss, weights, train)

@@ -144,6 +144,7 @@ class SurvivalCurvesDisplay:
                 f"got {len(self.names)}."
             )
         ax = axes(self, ax)
+        self.ax_, self.figure_ = ax, ax.figure
         times = np.concatenate([[0.0], np.asarray(self.times)])
         self.lines_ = []
         for i, curve in enumerate(curves):

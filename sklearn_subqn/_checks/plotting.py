@@ -31,12 +31,10 @@ def check_matplotlib(name: str) -> Any:
     return plt
 
 
-def axes(display: Any, ax: Any) -> Any:
-    """Return the given axes, or new ones, and store them with their figure."""
+def axes(display: object, ax: Any) -> Any:
+    """Return the given axes, or new ones; ``display`` is for the error message."""
     plt = check_matplotlib(type(display).__name__)
-    display.ax_ = plt.subplots()[1] if ax is None else ax
-    display.figure_ = display.ax_.figure
-    return display.ax_
+    return plt.subplots()[1] if ax is None else ax
 
 
 def check_records(estimator: Any, attribute: str) -> None:

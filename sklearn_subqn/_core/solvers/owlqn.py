@@ -17,7 +17,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import SUFFICIENT, exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian, has_curvature
 
-# Changes of the objective below this share are little more than rounding errors.
+# Changes below 1e4 rounding errors of the objective are too small for a search.
 _ROUNDED = 1e4 * EPS
 
 
