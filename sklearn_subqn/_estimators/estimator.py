@@ -107,7 +107,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _known_options(self) -> Mapping[str, Option]:
         """Return the ``solver_options`` that the solver takes."""
-        return self._solvers[self.solver].options
+        known = self._solvers
+        # The first method of structures is that of "auto".
+        return known.get(self.solver, next(iter(known.values()))).options
 
     def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
         """Return how problems are solved, by the parameters or with other options."""
