@@ -106,6 +106,21 @@ def test_duals_are_feasible_and_balanced(loss, fit_intercept):
         assert abs(last.dual.sum()) < 1e-15
 
 
+def test_a_rare_class_takes_few_rounds():
+    # Rows are selected by scores with the intercept that balances the dual variables.
+    # With the best intercept of the parameters nine rounds are needed.
+    X, _ = text(seed=3)
+    y = np.where(X[:, :50].sum(axis=1) > 0.4, 1.0, -1.0)
+    assert np.sum(y > 0.0) == 12
+    weights = np.full(len(y), 1.0 / len(y))
+    risk = Risk(Design(X, fit_intercept=True), LOSSES["hinge"], y, weights)
+    objective = Objective(risk, L2(X.shape[1]), weights[0])
+    iterates = dual_ascent(objective, origin(objective), patience=20)
+    first = [next(iterates) for _ in range(8)]
+    best = min(iterate.point.value for iterate in first)
+    assert best - first[-1].lower_bound < 1e-4 * best
+
+
 @each_intercept
 def test_goes_on_from_a_dual_point(fit_intercept):
     objective = problem("hinge", fit_intercept)

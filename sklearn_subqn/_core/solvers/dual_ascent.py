@@ -100,8 +100,11 @@ def dual_ascent(
     passes = objective.passes
     while True:
         sweeps.run(scores)
-        point = minimize_intercept(objective.at(sweeps.w))
+        point = objective.at(sweeps.w)
+        # Rows are selected by scores with the intercept of the sweeps, which belongs to
+        # these dual variables, not by those with the best intercept.
         scores = point.scores
+        point = minimize_intercept(point)
         dual = sweeps.dual
         if not objective.n_free:
             normal = -objective.alpha * sweeps.conjugate_point

@@ -293,7 +293,6 @@ class JointSweeps(RowSweeps):
         super().__init__(design, loss, weights, alpha, proximity)
         k = design.n_outputs or 1
         self._gains = np.zeros(len(weights))
-        self._shift = np.zeros(k)
         self._coef = np.zeros((design.n_features, k))
         self._center = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
@@ -324,8 +323,6 @@ class JointSweeps(RowSweeps):
 
     def _unsolved(self, scores: Floats) -> Rows:
         """Return the rows that contribute much to the gap, or all rows if none does."""
-        if self._design.fit_intercept:
-            scores = scores + self._shift
         gaps = np.empty(len(self._gains))
         self._kernel.gaps(self._rows, scores, self._weights, self._b, gaps)
         rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
@@ -354,8 +351,7 @@ class JointSweeps(RowSweeps):
     def recenter(self, w: Floats) -> None:
         """Penalize the distance from w; the sums of the dual move the intercepts."""
         center, intercept = self._design.split(w)
-        self._shift = -self._intercept_step * self._excess
-        self._intercept = intercept + self._shift
+        self._intercept = intercept - self._intercept_step * self._excess
         if self._proximity:
             share = self._proximity / self._curvature
             size = max(BLOCK_SIZE // center.shape[1], 1)
@@ -416,7 +412,7 @@ class LabelSweeps(JointSweeps):
 
     def _variables(self, dual: Floats | None) -> Floats:
         targets = self._loss.targets
-        self._rows = multilabel.Rows(targets, self._loss.costs, len(self._shift))
+        self._rows = multilabel.Rows(targets, self._loss.costs, len(self._intercept))
         b = np.zeros(targets.shape)
         if dual is not None:
             scale = self._weights[:, np.newaxis]
