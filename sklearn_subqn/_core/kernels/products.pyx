@@ -185,6 +185,10 @@ def add_adjoint(
                     entry *= entry
                 elif power == 0:
                     entry = entry != 0.0
+                # The prologue of a vectorized loop takes longer than one number.
+                if k == 1:
+                    out[indices[j], 0] += entry * u[i, 0]
+                    continue
                 for l in range(k):
                     out[indices[j], l] += entry * u[i, l]
 
