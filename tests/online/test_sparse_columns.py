@@ -118,7 +118,7 @@ def test_earlier_tables_note_no_more_than_a_table_has():
         table, _ = table.put(rows, [np.ones(10)], (1.0, 1.0))
     noted, later = 0, first
     while later._next is not None:
-        later, changed, _ = later._next
+        later, changed, *_ = later._next
         noted += len(changed)
     assert 0 < noted <= 100
 

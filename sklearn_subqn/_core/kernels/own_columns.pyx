@@ -158,7 +158,8 @@ cdef extern from *:
                 size = size > 0.0 ? size : 0.0;
             }
             w[i] = w[i] < 0.0 ? -size : size;
-            mean[i] = w[i] + lag[i] * (mean[i] - w[i]);
+            /* A mean without pending updates stays exactly the same. */
+            mean[i] += (1.0 - lag[i]) * (w[i] - mean[i]);
         }
     }
     """

@@ -80,7 +80,7 @@ class Columns:
     def __init__(self, base: Floats) -> None:
         self._lock = threading.Lock()
         self._base: Floats | None = base
-        self._next: tuple[Columns, Rows, tuple[Floats, ...]] | None = None
+        self._next: tuple[Columns, Rows, list[Floats], Floats] | None = None
         self._last: Any = _nothing
         self._n_noted = 0
         self._length = len(base)
@@ -119,7 +119,7 @@ class Columns:
             if not copies:
                 new._lock, new._last = self._lock, weakref.ref(self)
                 new._n_noted = n_noted
-                self._base, self._next = None, (new, rows, (*parts, clocks))
+                self._base, self._next = None, (new, rows, parts, clocks)
             return new, sums
 
     def whole(self) -> Floats:
@@ -147,14 +147,15 @@ class Columns:
         """
         notes, table = [], self
         while table._next is not None:
-            table, *note = table._next
+            table, *_ = note = table._next
             notes.append(note)
         base = table._base
         assert base is not None, "the last table has the array"
         if table is not self:
             base = base.copy()
-            for rows, (*parts, clocks) in reversed(notes):
-                own_columns.exchange(base, rows, [*map(np.copy, parts)], clocks.copy())
+            for _, rows, parts, clocks in reversed(notes):
+                copies = [part.copy() for part in parts]
+                own_columns.exchange(base, rows, copies, clocks.copy())
             self._base, self._next = base, None
         return base
 
@@ -213,26 +214,27 @@ class ColumnState:
         cls, state: AutoState, n_coef: int, penalty: Penalty, k: int = 1
     ) -> ColumnState:
         """Convert an AutoState for k scores per row, without its pairs."""
-        base = np.zeros((n_coef // k, (6 if penalty.l1 else 4) * k + 2))
-
-        def write(place: int, values: Floats) -> None:
-            base[:, place * k : (place + 1) * k] = values[:n_coef].reshape(-1, k)
-
-        w = state.iterate[:n_coef]
-        write(0, w)
-        write(1, state.average.mean)
-        moments, frequent = state.moments, _NONE
+        w, moments, frequent = state.iterate[:n_coef], state.moments, _NONE
+        parts = [w, state.average.mean]
         if moments is not None:
-            write(2, moments.hx)
-            write(3, moments.hxx)
-            if moments.present is not None and penalty.l1:
-                write(4, moments.present)
+            parts += [moments.hx, moments.hxx]
             if len(state.iterate) > n_coef:
                 center = make_metric(moments, True, 0.0, _FREQUENT).center
                 frequent = np.flatnonzero(center.reshape(-1, k).any(axis=1))
-        if state.smooth_gradient is not None and penalty.l1:
-            write(5, state.smooth_gradient)
-        base[base.any(axis=1), -1] = state.n_steps
+        n_parts, smooth = 4, state.smooth_gradient
+        if penalty.l1:
+            n_parts, present = 6, None if moments is None else moments.present
+            nothing = np.zeros(n_coef)
+            parts += [nothing] * (4 - len(parts))
+            parts += [nothing if each is None else each for each in (present, smooth)]
+        base = np.zeros((n_coef // k, n_parts * k + 2))
+        used = np.zeros(len(base), dtype=bool)
+        for part in parts:
+            used[np.flatnonzero(part[:n_coef]) // k] = True
+        rows = np.flatnonzero(used)
+        for i, part in enumerate(parts):
+            base[rows, i * k : (i + 1) * k] = part[:n_coef].reshape(-1, k)[rows]
+        base[rows, -1] = state.n_steps
         return cls(
             columns=Columns(base),
             last=_of_intercepts(state, n_coef),
