@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 
 from .._core.arrays import Array
+from .._core.kernels import products
 from .._core.names import listed
 from .arrays import LARGEST_VALUE, check_unmasked
 from .weights import NUMERIC
@@ -54,6 +55,12 @@ def canonical_csr(X: Any, name: str = "X") -> Any:
     """
     if not sparse.issparse(X):
         return X
+    if _is_canonical(X):
+        # The constructor would take longer than this check.
+        own = object.__new__(type(X))
+        vars(own).update(vars(X))
+        own.has_canonical_format = True
+        return own
     check_sparse_structure(X, name)
     check_unmasked(name, X)
     kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
@@ -67,6 +74,27 @@ def canonical_csr(X: Any, name: str = "X") -> Any:
         own = kind((data, own.indices.copy(), own.indptr.copy()), shape=X.shape)
         own.sum_duplicates()
     return own
+
+
+def _is_canonical(X: Any) -> bool:
+    """Whether the result of ``canonical_csr`` is X, read in one pass."""
+    if type(X) not in (sparse.csr_array, sparse.csr_matrix) or X.ndim != 2:
+        return False
+    arrays = [vars(X).get(name) for name in ("data", "indices", "indptr")]
+    for array in arrays:
+        if type(array) is not np.ndarray or array.ndim != 1:
+            return False
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            return False
+    data, indices, indptr = arrays
+    return (
+        data.dtype.kind in NUMERIC
+        and len(data) == len(indices)
+        and len(indptr) == X.shape[0] + 1
+        and indices.dtype == indptr.dtype
+        and indices.dtype in (np.int32, np.int64)
+        and bool(products.is_canonical(indptr, indices, X.shape[1]))
+    )
 
 
 def is_plain(X: Any, y: Any, dtypes: tuple[type, ...]) -> bool:

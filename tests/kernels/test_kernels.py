@@ -530,80 +530,86 @@ def test_preconditioned_vectors_are_products_with_the_centered_metric(k):
         own_columns.precondition(center, scale, free, np.append(g, [1, 1]), out)
 
 
-@pytest.mark.parametrize("indices", [np.int32, np.int64])
 @pytest.mark.parametrize("l1", [0.0, 0.1])
-@pytest.mark.parametrize("k", [1, 3])
-def test_steps_on_own_columns(k, l1, indices):
+@pytest.mark.parametrize("k", [1, 3, 300])
+def test_numbers_of_columns_with_pending_updates(k, l1):
     rng = np.random.default_rng(k)
-    c, b, l2, n_steps, length, share, eta = 4, 6, 0.1, 7.0, 2.5, 0.25, 0.5
-    columns = np.array([1, 4, 5, 8])
-    X = sparse.random_array((b, c), density=0.5, format="csc", rng=rng)
-    entries = X.indptr.astype(indices), X.indices.astype(indices), X.data
-    table = rng.random((9, (6 if l1 else 4) * k + 2))
-    table[8, 2 * k : 3 * k] = 9.0
-    table[:, -2:] = length, n_steps
-    h, u, bends = 2.0 + rng.random(k), rng.standard_normal((b, k)), rng.random((b, k))
-    settings = h, 20.0, 3.0, l1, l2, 0.5, True
-    free, own = rng.standard_normal(k), np.empty((c, table.shape[1]))
-    scores, p, residual = np.zeros((2, b, k)), np.empty((c, k)), np.zeros(2**16)
-    args = [table, columns, *settings, free, length, 0.0, n_steps, 4.0, *entries, own]
-    args += [np.empty((c, k)), *scores]
-    calls = [(own_columns.catch_up, args)]
+    c, l2, length, n_steps, n_averaged, began = 300, 0.1, 2.5, 7.0, 4.0, 1.0
+    n_parts, columns = 6 if l1 else 4, 3 * np.arange(c)
+    table = rng.random((3 * c, n_parts * k + 2))
+    table[:, -1] = rng.integers(0, 8, 3 * c)
+    h, own, updated = 2.0 + rng.random(k), np.empty((n_parts, c * k + 1)), np.empty(c)
+    args = [table, columns, h, 20.0, 3.0, l1, l2, 0.5, True]
+    args += [length, began, n_steps, n_averaged, own, updated]
     sums = own_columns.catch_up(*args)
-    # No update is pending.
-    assert_allclose(own, table[columns])
-    w, mean, hx, hxx = (own[:, i * k : (i + 1) * k].copy() for i in range(4))
-    assert_allclose(scores, [X @ w, X @ mean])
-    assert_allclose([s for s, _ in sums], [np.sum(v**2) for v in (w, w, mean)])
-
-    gradient = np.empty((c if l1 else 0, k))
-    dscores, at_center, is_centered = np.zeros((b, k)), np.zeros(k), np.empty(c, "u1")
-    args = [own, columns, *settings, *entries, u, bends, free, n_steps, gradient, p]
-    args += [dscores, at_center, is_centered, residual]
-    calls.append((own_columns.direction, args))
-    present = (own[:, 4 * k : 5 * k] + (X != 0.0).T @ bends).ravel() if l1 else None
-    slope, *_ = own_columns.direction(*args)
+    rows = table[columns]
+    w, mean, *others = (
+        rows[:, i * k : (i + 1) * k].copy().ravel() for i in range(n_parts)
+    )
+    assert_allclose(sums, [w @ w, np.abs(w).sum()])
+    assert_array_equal(updated, rows[:, -1])
+    for part in others[:3]:
+        part.reshape(c, k)[updated <= began] = 0.0
     center, scale = np.empty((2, c * k))
-    moments = (hx + X.T @ bends).ravel(), (hxx + X.power(2).T @ bends).ravel(), present
-    own_columns.metric(h, *moments, 20.0, 3.0, l2, 0.5, True, center, scale)
-    center, scale = center.reshape(c, k), scale.reshape(c, k)
-    g = l2 * w + X.T @ u
-    assert_allclose(p, -scale * (g - center * free))
-    assert_allclose(dscores, X @ p)
-    assert_allclose(at_center, np.sum(center * p, axis=0))
-    assert_allclose(slope, np.sum(g * p))
-    assert_allclose(np.sum(residual**2), np.sum(scale * (g - center * free) ** 2))
-    assert_array_equal(is_centered, center.any(axis=1))
-    assert is_centered[3]
-
-    moved, zeroed = np.zeros((2, k))
-    args = [own, *settings, gradient, p, eta, share, length, n_steps, False, free]
-    args += [moved, zeroed]
-    calls.append((own_columns.step, args))
-    own_columns.step(*args)
-    new = w + eta * p
-    new = np.sign(new) * np.maximum(np.abs(new) - l1 * eta * scale, 0.0)
-    assert_allclose(own[:, :k], new)
-    assert_allclose(own[:, k : 2 * k], mean + share * (new - mean))
-    assert_allclose(moved, np.sum(center * (new - w), axis=0) * (l1 > 0.0))
-    for kernel, args in calls if k > 1 and l1 else []:
-        for i, arg in enumerate(args):
-            if isinstance(arg, np.ndarray):
-                with pytest.raises(
-                    ValueError, match=r"differ|other|room|shape|none|in \["
-                ):
-                    kernel(*args[:i], arg[:-1], *args[i + 1 :])
+    present = others[2] if l1 else None
+    sums_of_h = h, others[0], others[1], present, 20.0, 3.0
+    own_columns.metric(*sums_of_h, l2, 0.5, True, center, scale)
+    # The solution of dw/dt = -l2 w - l1 sign(w) until w is zero.
+    eta = scale * np.repeat(length - rows[:, -2], k)
+    decay = np.exp(-l2 * eta)
+    w = np.sign(w) * np.maximum(np.abs(w) * decay - l1 / l2 * (1.0 - decay), 0.0)
+    n = np.array([updated - n_steps + n_averaged, np.full(c, n_averaged)])
+    weight = np.prod([np.maximum(n, 0.0) + i for i in range(4)], axis=0)
+    lag = np.repeat(weight[0] / weight[1], k)
+    expected = [w, w + lag * (mean - w), *others]
+    if l1:
+        expected[5] = l2 * w + lag * (others[3] - l2 * w)
+    assert_allclose(own[:, : c * k], expected, atol=1e-12)
+    for i in (1, 2, 13, 14) if k > 1 else ():
+        short = args[i][:, :-2] if i == 13 else args[i][:-1]
+        with pytest.raises(ValueError, match=r"differ|other"):
+            own_columns.catch_up(*args[:i], np.ascontiguousarray(short), *args[i + 1 :])
+    for wrong in (-1, 3 * c):
+        columns[5] = wrong
+        with pytest.raises(ValueError, match="is none of"):
+            own_columns.catch_up(*args)
 
 
-def test_exchanged_rows_are_others():
-    table, values = np.zeros((5, 2)), np.arange(6.0).reshape(2, 3).T.copy()
-    own_columns.exchange(table, np.array([4, 0, 2]), values)
-    assert_array_equal(table, [[1, 4], [0, 0], [2, 5], [0, 0], [0, 3]])
-    assert_array_equal(values, np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="differ in shape"):
-        own_columns.exchange(table, np.array([4, 0]), values)
+@pytest.mark.parametrize("k", [1, 2])
+def test_exchanged_rows_are_others(k):
+    rng, rows = np.random.default_rng(k), np.array([4, 0, 2])
+    table, parts = rng.random((5, 2 * k + 2)), [*rng.standard_normal((2, 3 * k + 1))]
+    clocks = rng.random((3, 2))
+    before = table[rows]
+    new = np.hstack([*(part[: 3 * k].reshape(3, k) for part in parts), clocks])
+    sums = own_columns.exchange(table, rows, parts, clocks)
+    assert_array_equal(table[rows], new)
+    old = np.hstack([*(part[: 3 * k].reshape(3, k) for part in parts), clocks])
+    assert_array_equal(old, before)
+    first, second = np.abs(new[:, :k]), np.abs(new[:, k : 2 * k])
+    assert_allclose(sums, [np.sum(first**2), first.sum(), second.max()])
+    for wrong in ((rows[1:], parts), (rows, [parts[0][:2], parts[1]]), (rows, [])):
+        with pytest.raises(ValueError, match=r"differ in shape|other columns"):
+            own_columns.exchange(table, *wrong, clocks)
     with pytest.raises(ValueError, match="is none of"):
-        own_columns.exchange(table, np.array([4, 0, 5]), values)
+        own_columns.exchange(table, np.array([4, 0, 5]), parts, clocks)
+
+
+@pytest.mark.parametrize("free", [0, 3])
+def test_projections_keep_the_norm_of_columns_that_do_not_meet(free):
+    rng = np.random.default_rng(free)
+    columns, missed = np.array([1, 4, 5, 8]), rng.random(4)
+    g, w, center, scale = rng.random((4, 12))
+    args = [columns, missed, g, w, center, scale, rng.random(free), np.zeros(2**16)]
+    own_columns.project(*args)
+    v = g + np.repeat(missed, 3) * w
+    if free:
+        v -= center * np.tile(args[6], 4)
+    assert_allclose(np.sum(args[7] ** 2), np.sum(scale * v**2))
+    assert np.count_nonzero(args[7]) == 12
+    for i in (0, 1, 2, 3, 4, 5, 7):
+        with pytest.raises(ValueError, match="differ"):
+            own_columns.project(*args[:i], args[i][:-1], *args[i + 1 :])
 
 
 def softmax_problem(k=4):

@@ -149,3 +149,25 @@ def test_bounds_of_many_lines_and_of_lines_apart_are_looked_at():
         broken[A.indptr[row + 1] - 1] = 40
         with pytest.raises(ValueError, match=r"indices must lie in \[0, 40\)"):
             products.add_columns(A.indptr, broken, A.data, rows, np.ones(7), v)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_canonical_matrices_have_rising_columns_within_the_matrix(dtype):
+    def is_canonical(indptr, indices):
+        arrays = (np.array(array, dtype=dtype) for array in (indptr, indices))
+        return products.is_canonical(*arrays, 4)
+
+    assert is_canonical([0, 2, 2, 5], [0, 3, 0, 1, 2])
+    assert is_canonical([0, 0], [])
+    for indptr, indices in (
+        ([0, 2, 3], [1, 1, 0]),
+        ([0, 2, 3], [3, 1, 0]),
+        ([0, 2, 3], [1, 4, 0]),
+        ([0, 2, 3], [-1, 2, 0]),
+        ([0, 2, 3], [1, 2]),
+        ([1, 2, 3], [1, 2, 0]),
+        ([0, 5, 3], [1, 2, 3]),
+        ([0, -1, 3], [1, 2, 3]),
+        ([], [1, 2, 3]),
+    ):
+        assert not is_canonical(indptr, indices)

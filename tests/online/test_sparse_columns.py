@@ -90,18 +90,21 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
     kept = []
     for i in range(60):
         rows = np.flatnonzero(rng.random(100) < 0.05)
-        values = rng.standard_normal((len(rows), 3))
+        values, clock = rng.standard_normal(len(rows)), (float(i), 2.0 * i)
         if i % 7 == seed:
             kept.append((table, plain.copy()))
-        table = table.put(rows, values.copy())
-        plain[rows] = values
+        table, sums = table.put(rows, [values.copy()], clock)
+        size = np.abs(values)
+        expected = np.sum(size**2), size.sum(), size.max(initial=0.0)
+        assert_allclose(sums, expected)
+        plain[rows, 0], plain[rows, 1:] = values, clock
         asked = np.flatnonzero(rng.random(100) < 0.5)
         assert_array_equal(table.whole()[asked], plain[asked])
         assert_array_equal(table.whole(), plain)
     for earlier, content in kept[::-1]:
         assert_array_equal(earlier.whole(), content)
         rows = np.array([3, 5])
-        other = earlier.put(rows, np.zeros((2, 3)))
+        other, _ = earlier.put(rows, [np.zeros(2)], (0.0, 0.0))
         assert_array_equal(earlier.whole(), content)
         content[rows] = 0.0
         assert_array_equal(other.whole(), content)
@@ -112,10 +115,10 @@ def test_earlier_tables_note_no_more_than_a_table_has():
     table = first = Columns(np.zeros((100, 3)))
     rows = np.arange(10)
     for _ in range(30):
-        table = table.put(rows, np.ones((10, 3)))
+        table, _ = table.put(rows, [np.ones(10)], (1.0, 1.0))
     noted, later = 0, first
     while later._next is not None:
-        later, changed, _ = later._next
+        later, changed, *_ = later._next
         noted += len(changed)
     assert 0 < noted <= 100
 
@@ -124,10 +127,9 @@ def test_entries_of_own_columns_make_the_batch():
     rng = np.random.default_rng(0)
     X = sparse.random_array((5, 12), density=0.2, format="csr", rng=rng)
     others = np.array([2, 7])
-    columns, (starts, rows, values) = SparseRows.of(X).own_columns(others)
+    columns, own = SparseRows.of(X).on_own_columns(others)
     assert_array_equal(columns, np.union1d(X.indices, others))
-    own = sparse.csc_array((values, rows, starts), (5, len(columns)))
-    assert_array_equal(own.toarray(), X.toarray()[:, columns])
+    assert_allclose(own @ np.eye(len(columns)), X.toarray()[:, columns])
 
 
 @pytest.mark.parametrize("k", [None, 3])

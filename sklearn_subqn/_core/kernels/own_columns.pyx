@@ -1,12 +1,17 @@
 """Columns of sparse batches: distinct columns, their metric, and lazy updates."""
 
-from .compressed cimport check_all
 from .exponentials cimport exponentials
-from .rows cimport allocate, index, AHEAD, prefetch, real
-from .standard cimport fabs, free, memset, sqrt
+from .rows cimport allocate, index, AHEAD, prefetch
+from .standard cimport fabs, free, memcpy, memset, sqrt
+
+ctypedef unsigned long long word
+ctypedef double* numbers_of
 
 cdef extern from *:
     """
+    #include <stddef.h>
+    #include "widest.h"
+
     #if defined(__GNUC__)
     #define count_bits(word) __builtin_popcountll(word)
     #define lowest_bit(word) __builtin_ctzll(word)
@@ -18,11 +23,32 @@ cdef extern from *:
     }
     #define lowest_bit(word) count_bits(((word) & -(word)) - 1)
     #endif
-    """
-    int count_bits(unsigned long long word) noexcept nogil
-    int lowest_bit(unsigned long long word) noexcept nogil
 
-ctypedef unsigned long long word
+    /* Write the rank of each number among the marked ones. Wide registers come with an
+       instruction that counts bits. */
+    #define RANKS(name, type) \
+    WIDEST static void name( \
+        const type *numbers, ptrdiff_t m, const unsigned long long *marks, \
+        const int *before, int *restrict ranks) \
+    { \
+        for (ptrdiff_t i = 0; i < m; i++) { \
+            const unsigned long long one = 1, at = (unsigned long long) numbers[i]; \
+            ranks[i] = before[at >> 6] \
+                + count_bits(marks[at >> 6] & ((one << (at & 63)) - 1)); \
+        } \
+    }
+    RANKS(ranks_of_ints, int)
+    RANKS(ranks_of_longs, long long)
+    """
+    int lowest_bit(unsigned long long word) noexcept nogil
+    void ranks_of_ints(
+        const int* numbers, Py_ssize_t m, const word* marks, const int* before,
+        int* ranks,
+    ) noexcept nogil
+    void ranks_of_longs(
+        const long long* numbers, Py_ssize_t m, const word* marks, const int* before,
+        int* ranks,
+    ) noexcept nogil
 
 
 def distinct(
@@ -68,9 +94,11 @@ def distinct(
                     columns[count] = 64 * i + lowest_bit(bits)
                     bits &= bits - 1
                     count += 1
-            for i in range(m):
-                bits = marks[numbers[i] >> 6] & ((one << (numbers[i] & 63)) - 1)
-                places[i] = before[numbers[i] >> 6] + count_bits(bits)
+            if m > 0:
+                if index is int:
+                    ranks_of_ints(&numbers[0], m, marks, before, &places[0])
+                else:
+                    ranks_of_longs(&numbers[0], m, marks, before, &places[0])
     finally:
         free(before)
         free(marks)
@@ -112,24 +140,26 @@ cdef extern from *:
 
     /* Apply the penalty of earlier steps to iterates w and their averages. */
     WIDEST static void pending(
-        Sums o, ptrdiff_t m, const double *scale, double passed, double lag,
-        double *restrict decay, double *restrict w, double *restrict mean)
+        Sums o, ptrdiff_t m, const double *scale, const double *passed,
+        const double *lag, double *restrict decay, double *restrict w,
+        double *restrict mean)
     {
         for (ptrdiff_t i = 0; i < m; i++)
-            decay[i] = -o.l2 * scale[i] * passed;
+            decay[i] = -o.l2 * scale[i] * passed[i];
         exponentials(decay, m);
         for (ptrdiff_t i = 0; i < m; i++) {
             double size = fabs(w[i]) * decay[i];
             if (o.l1 > 0.0) {
                 /* The solution of dw/dt = -l2 w - l1 sign(w), until w is zero. */
-                const double eta = scale[i] * passed, y = o.l2 * eta;
+                const double eta = scale[i] * passed[i], y = o.l2 * eta;
                 const double mean_decay = y < 1e-5
                     ? 1.0 - y * (0.5 - y / 6.0) : (1.0 - decay[i]) / y;
                 size -= o.l1 * eta * mean_decay;
                 size = size > 0.0 ? size : 0.0;
             }
             w[i] = w[i] < 0.0 ? -size : size;
-            mean[i] = w[i] + lag * (mean[i] - w[i]);
+            /* A mean without pending updates stays exactly the same. */
+            mean[i] += (1.0 - lag[i]) * (w[i] - mean[i]);
         }
     }
     """
@@ -146,8 +176,8 @@ cdef extern from *:
         const double* present, double* center, double* scale,
     ) noexcept nogil
     void pending(
-        Sums o, Py_ssize_t m, const double* scale, double passed, double lag,
-        double* decay, double* w, double* mean,
+        Sums o, Py_ssize_t m, const double* scale, const double* passed,
+        const double* lag, double* decay, double* w, double* mean,
     ) noexcept nogil
 
 
@@ -235,8 +265,11 @@ def precondition(
         for j in range(c):
             out[j] = g[j] * scale[j]
             if k > 0:
-                out[j] = (g[j] - center[j] * g[c + l]) * scale[j]
-                out[c + l] -= center[j] * out[j]
+                # Sums wait for each other, and most features of sparse data are not
+                # centered.
+                if center[j] != 0.0:
+                    out[j] = (g[j] - center[j] * g[c + l]) * scale[j]
+                    out[c + l] -= center[j] * out[j]
                 l = l + 1 if l + 1 < k else 0
 
 
@@ -253,23 +286,24 @@ def _check(const Py_ssize_t[::1] rows, Py_ssize_t n):
             raise ValueError(f"row {rows[i]} is none of {n}.")
 
 
-def _check_table(Py_ssize_t width, Py_ssize_t k, bint has_l1):
-    """Raise ValueError unless a table has the width of k scores."""
-    if k < 1 or width != (6 if has_l1 else 4) * k + 2:
-        raise ValueError("a table has other columns.")
+cdef inline void _copy(const double* values, Py_ssize_t k, double* out) noexcept nogil:
+    """Copy k values."""
+    # A call takes longer than one number.
+    if k == 1:
+        out[0] = values[0]
+    else:
+        memcpy(out, values, k * sizeof(double))
 
 
-cdef inline void _add(
-    double x, const double* values, Py_ssize_t k, double* out
-) noexcept nogil:
-    """Add x times k values to ``out``."""
+cdef inline void _exchange(double* one, double* other, Py_ssize_t k) noexcept nogil:
+    """Exchange k values."""
     cdef Py_ssize_t l
     # The prologue of a vectorized loop takes longer than one number.
     if k == 1:
-        out[0] += x * values[0]
+        one[0], other[0] = other[0], one[0]
         return
     for l in range(k):
-        out[l] += x * values[l]
+        one[l], other[l] = other[l], one[l]
 
 
 cdef inline unsigned long long _mixed(Py_ssize_t column) noexcept nogil:
@@ -278,6 +312,13 @@ cdef inline unsigned long long _mixed(Py_ssize_t column) noexcept nogil:
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL
     return z ^ (z >> 31)
+
+
+def _scores(Py_ssize_t width, Py_ssize_t n_parts):
+    """Return the number k of scores of a table, whose rows have ``n_parts`` k + 2."""
+    if n_parts < 1 or width < n_parts + 2 or (width - 2) % n_parts != 0:
+        raise ValueError("a table has other columns.")
+    return (width - 2) // n_parts
 
 
 def catch_up(
@@ -290,22 +331,14 @@ def catch_up(
     double l2,
     double least_share,
     bint centered,
-    const double[::1] free_gradient,
     double length,
     double began,
     double n_steps,
     double n_averaged,
-    const index[::1] starts,
-    const index[::1] rows,
-    const real[::1] values,
     double[:, ::1] own,
-    double[:, ::1] model,
-    double[:, ::1] scores,
-    double[:, ::1] scores_of_mean,
+    double[::1] updated,
 ):
-    """Apply the pending updates of features that recent batches did not include.
-
-    Products of the features' entries with iterate and average are added to the scores.
+    """Read features with their pending updates, from batches that did not include them.
 
     Parameters
     ----------
@@ -322,322 +355,179 @@ def catch_up(
         As in ``metric``.
     l1, l2 : float
         Strengths of the penalty.
-    free_gradient : ndarray of shape (k,) or (0,)
-        The averaged gradient of the intercepts.
     length : float
         Sum of all step sizes.
     began : float
         The number of batches before the stream last changed.
     n_steps, n_averaged : float
         Numbers of batches, and of iterates in the average.
-    starts, rows, values : ndarray of shape (c + 1,), (m,), (m,)
-        Entries of the features: the arrays of a CSC matrix of b rows.
-    own : ndarray of shape (c, 4 k + 2 or 6 k + 2)
-        The rows of the table with all updates; the last two numbers stay.
-    model : ndarray of shape (c, k) or (0, k)
-        The coefficients of the model.
-    scores, scores_of_mean : ndarray of shape (b, k)
+    own : ndarray of shape (4 or 6, at least c k)
+        Receives the numbers of the features, each kind in a row.
+    updated : ndarray of shape (c,)
+        Receives the number of batches at the last update.
 
     Returns
     -------
-    three tuples of two floats
-        Sums of squares and of absolute values: of the iterates in the table, and with
-        all updates of iterates and of averages.
+    tuple of two floats
+        Sums of squares and of absolute values of the iterates in the table.
     """
     cdef Py_ssize_t n = table.shape[0], c = columns.shape[0], width = table.shape[1]
-    cdef Py_ssize_t k = scores.shape[1], b = scores.shape[0], j, l, e, line
+    cdef Py_ssize_t n_parts = own.shape[0], k = _scores(width, n_parts), part, first
+    cdef Py_ssize_t most = max(256 // k, 1), size = most * k, block
+    cdef Py_ssize_t m, i, j, l
     cdef const double* row
     cdef double* to
-    cdef bint has_l1 = l1 > 0.0, known = h.shape[0] > 0, writes = model.shape[0] > 0
+    cdef bint has_l1 = l1 > 0.0, known = h.shape[0] > 0
     cdef Sums sums = Sums(n_rows, n_batches, l1, l2, least_share, centered, has_l1)
-    cdef double first = n_steps - n_averaged, passed, lag, target, x
-    cdef double whole = max(_weight(n_averaged), 1.0)
-    cdef double square = 0.0, absolute = 0.0, own_square = 0.0, own_absolute = 0.0
-    cdef double mean_square = 0.0, mean_absolute = 0.0
-    _check_table(width, k, has_l1)
-    if own.shape[0] != c or own.shape[1] != width or model.shape[0] not in (0, c):
-        raise ValueError("there is no room for the coefficients.")
-    if model.shape[1] != k or not {h.shape[0], free_gradient.shape[0]} <= {0, k}:
-        raise ValueError("scores and intercepts differ in number.")
-    if scores_of_mean.shape[0] != b or scores_of_mean.shape[1] != k:
-        raise ValueError("scores differ in shape.")
+    cdef double whole = max(_weight(n_averaged), 1.0), lag_of_row, target
+    cdef double square = 0.0, absolute = 0.0
+    if n_parts != (6 if has_l1 else 4) or h.shape[0] not in (0, k):
+        raise ValueError("a table has other columns.")
+    if own.shape[1] < c * k or updated.shape[0] != c:
+        raise ValueError("features and their numbers differ in length.")
     _check(columns, n)
-    check_all(starts, rows, values.shape[0], c, b)
-    cdef double* center = <double*> allocate(3 * k * sizeof(double))
-    cdef double* scale = center + k
+    cdef double* scale = <double*> allocate(6 * size * sizeof(double))
+    cdef double* center = scale + size
+    cdef double* all_h = center + size
+    cdef double* passed = all_h + size
+    cdef double* lag = passed + size
+    cdef double* decay = lag + size
     with nogil:
-        memset(center, 0, 3 * k * sizeof(double))
-        for j in range(c):
-            row = &table[columns[min(j + AHEAD, c - 1)], 0]
-            for line in range(0, min(width, 32), 8):
-                prefetch(row + line)
-            row, to = &table[columns[j], 0], &own[j, 0]
-            for l in range(width):
-                to[l] = row[l]
-            passed = length - row[width - 2]
-            lag = _weight(max(row[width - 1] - first, 0.0)) / whole
-            if 0.0 < began and row[width - 1] <= began:
-                memset(to + 2 * k, 0, (3 if has_l1 else 2) * k * sizeof(double))
-            for l in range(k):
-                square += to[l] * to[l]
-                if has_l1:
-                    absolute += fabs(to[l])
-            # A feature of the batch before has no pending updates.
-            if has_l1 or passed != 0.0 or lag != 1.0:
-                if known:
-                    metric_of(
-                        sums, k, &h[0], to + 2 * k, to + 3 * k, to + 4 * k, center, scale
-                    )
-                pending(sums, k, scale, passed, lag, scale + k, to, to + k)
-            for l in range(k):
-                own_square += to[l] * to[l]
-                mean_square += to[k + l] * to[k + l]
-                if writes:
-                    model[j, l] = to[k + l]
-                if has_l1:
-                    own_absolute += fabs(to[l])
-                    mean_absolute += fabs(to[k + l])
-                    target = l2 * to[l]
-                    target = to[5 * k + l] = target + lag * (to[5 * k + l] - target)
-                    if free_gradient.shape[0]:
-                        target -= center[l] * free_gradient[l]
-                    if writes and fabs(to[k + l] - scale[l] * target) <= l1 * scale[l]:
-                        model[j, l] = 0.0
-            for e in range(starts[j], starts[j + 1]):
-                x = values[e]
-                _add(x, to, k, &scores[rows[e], 0])
-                _add(x, to + k, k, &scores_of_mean[rows[e], 0])
-    free(center)
-    updated = own_square, own_absolute
-    return (square, absolute), updated, (mean_square, mean_absolute)
+        memset(scale, 0, size * sizeof(double))
+        for i in range(size if known else 0):
+            all_h[i] = h[i % k]
+        for block in range((c + most - 1) // most):
+            first = block * most
+            m = min(most, c - first)
+            for i in range(m):
+                j = first + i
+                row = &table[columns[min(j + AHEAD, c - 1)], 0]
+                for l in range(0, min(width, 32), 8):
+                    prefetch(row + l)
+                prefetch(row + width - 1)
+                row = &table[columns[j], 0]
+                for part in range(n_parts):
+                    to = &own[part, j * k]
+                    _copy(row + part * k, k, to)
+                    if 0.0 < began and row[width - 1] <= began and 2 <= part < 5:
+                        memset(to, 0, k * sizeof(double))
+                updated[j] = row[width - 1]
+                lag_of_row = _weight(max(updated[j] - n_steps + n_averaged, 0.0)) / whole
+                for l in range(k):
+                    square += row[l] * row[l]
+                    absolute += fabs(row[l])
+                    passed[i * k + l] = length - row[width - 2]
+                    lag[i * k + l] = lag_of_row
+            m, j = m * k, first * k
+            if known:
+                metric_of(
+                    sums, m, all_h, &own[2, j], &own[3, j], &own[n_parts - 2, j],
+                    center, scale,
+                )
+            pending(sums, m, scale, passed, lag, decay, &own[0, j], &own[1, j])
+            for i in range(m if has_l1 else 0):
+                target = l2 * own[0, j + i]
+                own[5, j + i] = target + lag[i] * (own[5, j + i] - target)
+    free(scale)
+    return square, absolute
 
 
-def direction(
-    double[:, ::1] own,
-    const Py_ssize_t[::1] columns,
-    const double[::1] h,
-    double n_rows,
-    double n_batches,
-    double l1,
-    double l2,
-    double least_share,
-    bint centered,
-    const index[::1] starts,
-    const index[::1] rows,
-    const real[::1] values,
-    const double[:, ::1] u,
-    const double[:, ::1] bends,
-    const double[::1] free_gradient,
-    double n_steps,
-    double[:, ::1] gradient,
-    double[:, ::1] p,
-    double[:, ::1] dscores,
-    double[::1] at_center,
-    unsigned char[::1] is_centered,
-    double[::1] residual,
+def exchange(
+    double[:, ::1] table, const Py_ssize_t[::1] rows, parts, double[:, ::1] clocks
 ):
-    """Write a step of features, minus the product of the metric with the gradient.
+    """Exchange distinct rows of a table with other numbers.
 
     Parameters
     ----------
-    own : ndarray of shape (c, 4 k + 2 or 6 k + 2)
-        From ``catch_up``; the curvature of the batch is added to its sums.
-    columns, h, n_rows, n_batches, l1, l2, least_share, centered, starts, rows, values
-        As in ``catch_up``, but with the batch in the sums.
-    u : ndarray of shape (b, k)
-        Derivatives of the loss by the scores.
-    bends : ndarray of shape (b, k) or (0, k)
-        The curvature of the batch; none is added without rows.
-    free_gradient : ndarray of shape (k,)
-        Gradient of the intercepts.
-    n_steps : float
-        Number of batches before this one.
-    gradient : ndarray of shape (c, k), or (0, k) without an L1 penalty
-    p : ndarray of shape (c, k)
-        The step.
-    dscores : ndarray of shape (b, k)
-        The products of the entries with the step are added.
-    at_center : ndarray of shape (k,)
-        The scores of the step at the centers are added.
-    is_centered : ndarray of shape (c,)
-        Set to one where the center of a feature is not zero for all scores.
-    residual : ndarray of a power of two, or (0,)
-        The gradient, in coordinates in which the metric is the identity, is added to
-        random elements with random signs, which keeps the expected norm (Charikar, Chen
-        and Farach-Colton 2002). The gradients of the penalty in earlier batches without
-        the feature are included.
+    table : ndarray
+        As in ``catch_up``.
+    rows : ndarray of shape (m,)
+    parts : sequence of ndarray, each of shape (at least m k,)
+        The numbers of each kind, in the order of ``table``: one to six kinds.
+    clocks : ndarray of shape (m, 2)
+        The last two numbers of each row.
 
     Returns
     -------
-    tuple of float
-        Sum of the gradient times the step, of the squared step, of iterates times the
-        step, and of the gradient's absolute values.
+    tuple of three floats
+        Sums of squares and of absolute values of the first kind in the new rows, and
+        the largest absolute value of the second.
     """
-    cdef Py_ssize_t c = own.shape[0], width = own.shape[1], k = u.shape[1]
-    cdef Py_ssize_t b = u.shape[0], m = residual.shape[0], j, l, e
-    cdef bint has_l1 = l1 > 0.0, measures = bends.shape[0] > 0
-    cdef Sums sums = Sums(n_rows, n_batches, l1, l2, least_share, centered, has_l1)
-    cdef double* at
-    cdef double* g
-    cdef double* step
-    cdef double x, v, missed
-    cdef double slope = 0.0, square = 0.0, product = 0.0, size = 0.0
-    cdef unsigned long long code
-    _check_table(width, k, has_l1)
-    if {h.shape[0], free_gradient.shape[0], at_center.shape[0]} != {k}:
-        raise ValueError("scores and intercepts differ in number.")
-    if bends.shape[0] not in (0, b) or dscores.shape[0] != b:
-        raise ValueError("scores differ in length.")
-    if bends.shape[1] != k or dscores.shape[1] != k:
-        raise ValueError("scores differ in number.")
-    if columns.shape[0] != c or p.shape[0] != c or is_centered.shape[0] != c:
-        raise ValueError("features and their steps differ in number.")
-    if gradient.shape[0] != (c if has_l1 else 0) or gradient.shape[1] != k:
-        raise ValueError("gradients have another shape.")
-    if p.shape[1] != k or m & (m - 1):
-        raise ValueError("a step has another shape.")
-    check_all(starts, rows, values.shape[0], c, b)
-    cdef double* center = <double*> allocate(3 * k * sizeof(double))
-    cdef double* scale = center + k
-    with nogil:
-        for j in range(c):
-            at, g, step = &own[j, 0], scale + k, &p[j, 0]
-            for l in range(k):
-                g[l] = l2 * at[l]
-            for e in range(starts[j], starts[j + 1]):
-                x = values[e]
-                _add(x, &u[rows[e], 0], k, g)
-                if measures:
-                    _add(x, &bends[rows[e], 0], k, at + 2 * k)
-                    _add(x * x, &bends[rows[e], 0], k, at + 3 * k)
-                    if has_l1 and x != 0.0:
-                        _add(1.0, &bends[rows[e], 0], k, at + 4 * k)
-            is_centered[j] = 0
-            missed = (n_steps - at[width - 1]) * l2
-            code = _mixed(columns[j])
-            metric_of(sums, k, &h[0], at + 2 * k, at + 3 * k, at + 4 * k, center, scale)
-            for l in range(k):
-                if has_l1:
-                    gradient[j, l] = g[l]
-                is_centered[j] |= center[l] != 0.0
-                v = g[l] - center[l] * free_gradient[l]
-                step[l] = -scale[l] * v
-                at_center[l] += center[l] * step[l]
-                slope += g[l] * step[l]
-                square += step[l] * step[l]
-                product += at[l] * step[l]
-                size += fabs(g[l])
-                if m:
-                    v = (v + missed * at[l]) * sqrt(scale[l])
-                    residual[(code + l) & (m - 1)] += -v if code >> 63 else v
-            for e in range(starts[j], starts[j + 1]):
-                _add(values[e], step, k, &dscores[rows[e], 0])
-    free(center)
-    return slope, square, product, size
-
-
-def step(
-    double[:, ::1] own,
-    const double[::1] h,
-    double n_rows,
-    double n_batches,
-    double l1,
-    double l2,
-    double least_share,
-    bint centered,
-    const double[:, ::1] gradient,
-    const double[:, ::1] p,
-    double eta,
-    double share,
-    double length,
-    double n_steps,
-    bint restarts,
-    const double[::1] free_gradient,
-    double[::1] moved,
-    double[::1] zeroed,
-):
-    """Take a step of length ``eta`` along p, and update averages.
-
-    Parameters
-    ----------
-    own : ndarray of shape (c, 4 k + 2 or 6 k + 2)
-        From ``direction``.
-    h, n_rows, n_batches, l1, l2, least_share, centered, gradient, p
-        As in ``direction``. With an L1 penalty the step is proximal.
-    eta, share : float
-        Length of the step, and weight of the new iterate in the average.
-    length, n_steps : float
-        As in ``catch_up``, with this step.
-    restarts : bool
-        Whether moments become zero.
-    free_gradient : ndarray of shape (k,)
-        The averaged gradient of the intercepts, with this batch.
-    moved, zeroed : ndarray of shape (k,)
-        With an L1 penalty the scores at the centers are added, of the step, and of the
-        averages that are zero in the model.
-
-    Returns
-    -------
-    tuple of two floats, float
-        Sums of squares and of absolute values of the iterates, and the largest absolute
-        value in the averages.
-    """
-    cdef Py_ssize_t c = own.shape[0], width = own.shape[1], k = p.shape[1], j, l
-    cdef bint has_l1 = l1 > 0.0
-    cdef Sums sums = Sums(n_rows, n_batches, l1, l2, least_share, centered, has_l1)
-    cdef double* at
-    cdef double w, target, center, scale, square = 0.0, absolute = 0.0, largest = 0.0
-    _check_table(width, k, has_l1)
-    if p.shape[0] != c:
-        raise ValueError("features and their steps differ in number.")
-    if gradient.shape[0] != (c if has_l1 else 0) or gradient.shape[1] != k:
-        raise ValueError("gradients have another shape.")
-    if {h.shape[0], free_gradient.shape[0], moved.shape[0], zeroed.shape[0]} != {k}:
-        raise ValueError("scores and intercepts differ in number.")
-    with nogil:
-        for j in range(c):
-            at = &own[j, 0]
-            for l in range(k):
-                w = at[l] + eta * p[j, l]
-                if has_l1:
-                    metric_of(
-                        sums, 1, &h[l], at + 2 * k + l, at + 3 * k + l, at + 4 * k + l,
-                        &center, &scale,
-                    )
-                    w -= min(max(w, -l1 * eta * scale), l1 * eta * scale)
-                    moved[l] += center * (w - at[l])
-                at[l] = w
-                at[k + l] = w if share == 1.0 else at[k + l] + share * (w - at[k + l])
-                if has_l1:
-                    at[5 * k + l] += share * (gradient[j, l] - at[5 * k + l])
-                    target = at[5 * k + l] - center * free_gradient[l]
-                    if fabs(at[k + l] - scale * target) <= l1 * scale:
-                        zeroed[l] += center * at[k + l]
-                    if restarts:
-                        at[4 * k + l] = at[5 * k + l] = 0.0
-                if restarts:
-                    at[2 * k + l] = at[3 * k + l] = 0.0
-                square += w * w
-                absolute += fabs(w)
-                largest = max(largest, fabs(at[k + l]))
-            at[width - 2], at[width - 1] = length, n_steps
-    return (square, absolute), largest
-
-
-def exchange(double[:, ::1] table, const Py_ssize_t[::1] rows, double[:, ::1] values):
-    """Exchange distinct rows of a table with the rows of ``values``."""
-    cdef Py_ssize_t m = rows.shape[0], n = table.shape[0], width = table.shape[1], i, j
-    cdef double kept
+    cdef Py_ssize_t m = rows.shape[0], n = table.shape[0], width = table.shape[1], i, l
+    cdef Py_ssize_t n_parts = len(parts), k = _scores(width, n_parts), part
+    cdef double[::1] numbers
+    cdef numbers_of[6] values
     cdef double* row
-    cdef double* other
-    if values.shape[0] != m or values.shape[1] != width:
-        raise ValueError("rows and their values differ in shape.")
+    cdef double square = 0.0, absolute = 0.0, largest = 0.0
+    if n_parts > 6 or clocks.shape[0] != m or clocks.shape[1] != 2:
+        raise ValueError("rows and their numbers differ in shape.")
+    for part in range(n_parts):
+        numbers = parts[part]
+        if numbers.shape[0] < m * k:
+            raise ValueError("rows and their numbers differ in shape.")
+        values[part] = &numbers[0] if m else NULL
     _check(rows, n)
     with nogil:
         for i in range(m):
-            prefetch(&table[rows[min(i + AHEAD, m - 1)], 0])
-            row, other = &table[rows[i], 0], &values[i, 0]
-            for j in range(width):
-                kept = row[j]
-                row[j] = other[j]
-                other[j] = kept
+            row = &table[rows[min(i + AHEAD, m - 1)], 0]
+            prefetch(row)
+            prefetch(row + width - 1)
+            row = &table[rows[i], 0]
+            for part in range(n_parts):
+                _exchange(row + part * k, values[part] + i * k, k)
+            _exchange(row + width - 2, &clocks[i, 0], 1)
+            _exchange(row + width - 1, &clocks[i, 1], 1)
+            for l in range(k):
+                square += row[l] * row[l]
+                absolute += fabs(row[l])
+                largest = max(largest, fabs(row[k * (n_parts > 1) + l]))
+    return square, absolute, largest
+
+
+def project(
+    const Py_ssize_t[::1] columns,
+    const double[::1] missed,
+    const double[::1] gradient,
+    const double[::1] iterate,
+    const double[::1] center,
+    const double[::1] scale,
+    const double[::1] free_gradient,
+    double[::1] out,
+):
+    """Project the gradient at c features, in coordinates with the identity as metric.
+
+    Each number is added to a random element with a random sign, which keeps the
+    expected norm (Charikar, Chen and Farach-Colton 2002).
+
+    Parameters
+    ----------
+    columns : ndarray of shape (c,)
+    missed : ndarray of shape (c,)
+        This multiple of the iterate is added to the gradient.
+    gradient, iterate : ndarray of shape (at least c k,)
+    center, scale : ndarray of shape (c k,)
+        As in ``metric``.
+    free_gradient : ndarray of shape (k,), or (0,) without intercepts
+    out : ndarray of a power of two
+    """
+    cdef Py_ssize_t c = columns.shape[0], size = scale.shape[0], k, m = out.shape[0], i
+    cdef Py_ssize_t j, l
+    cdef double v
+    cdef unsigned long long code
+    k = size // max(c, 1)
+    if missed.shape[0] != c or size != c * k or center.shape[0] != size:
+        raise ValueError("features and their numbers differ in length.")
+    if gradient.shape[0] < size or iterate.shape[0] < size or m < 1 or m & (m - 1):
+        raise ValueError("features and their numbers differ in length.")
+    if c and free_gradient.shape[0] not in (0, k):
+        raise ValueError("scores and intercepts differ in number.")
+    with nogil:
+        for j in range(c):
+            code = _mixed(columns[j])
+            for l in range(k):
+                i = j * k + l
+                v = gradient[i] + missed[j] * iterate[i]
+                if free_gradient.shape[0]:
+                    v -= center[i] * free_gradient[l]
+                v *= sqrt(scale[i])
+                out[(code + l) & (m - 1)] += -v if code >> 63 else v

@@ -185,8 +185,33 @@ def add_adjoint(
                     entry *= entry
                 elif power == 0:
                     entry = entry != 0.0
+                # The prologue of a vectorized loop takes longer than one number.
+                if k == 1:
+                    out[indices[j], 0] += entry * u[i, 0]
+                    continue
                 for l in range(k):
                     out[indices[j], l] += entry * u[i, l]
+
+
+def is_canonical(
+    const index[::1] indptr, const index[::1] indices, Py_ssize_t n_columns
+):
+    """Return whether a CSR matrix is valid, and columns rise strictly in each row."""
+    cdef Py_ssize_t n = indptr.shape[0] - 1, i, j, start, end
+    cdef bint rises
+    if n < 0 or indptr[0] != 0 or indptr[n] != indices.shape[0]:
+        return False
+    with nogil:
+        rises = True
+        for i in range(n):
+            rises &= indptr[i] <= indptr[i + 1]
+        for i in range(n if rises else 0):
+            start, end = indptr[i], indptr[i + 1]
+            for j in range(start + 1, end):
+                rises &= indices[j - 1] < indices[j]
+            if start < end:
+                rises &= 0 <= indices[start] and indices[end - 1] < n_columns
+    return bool(rises)
 
 
 def count(const index[::1] indices, index[::1] out):

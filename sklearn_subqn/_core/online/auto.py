@@ -26,7 +26,7 @@ change is the cumulative sum test of Page (1954) over blocks of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -34,9 +34,9 @@ import numpy as np
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
 from ..options import option
-from ..records import stored
+from ..records import changed, stored
 from ..rounding import MOST_STEPS, ROUNDED
-from .auto_average import Average
+from .auto_average import Average, share_of_last
 from .auto_metric import Metric, Moments, add_moments, make_metric
 from .auto_pairs import Block, next_pairs
 from .auto_settings import SETTINGS
@@ -101,14 +101,12 @@ class AutoState(State):
         The first steps are short, because scales and curvature are not yet estimated.
         """
         n = SETTINGS.known_batches
-        average = replace(self.average, n=n, clock=float(n))
-        return replace(self, average=average)
+        average = changed(self.average, n=n, clock=float(n))
+        return changed(self, average=average)
 
     def __post_init__(self) -> None:
         # The iterate depends on all other arrays, so they are finite if the iterate is.
-        check_finite("the objective of the batch", self.value if self.n_steps else 0.0)
         check_finite("the iterate", self.iterate)
-        check_finite("the gradient", self.gradient)
 
 
 @stored
@@ -151,6 +149,9 @@ class AdaptiveLBFGS:
     # this threshold.
     least_share: ClassVar[float] = 0.0
 
+    # Whether a step may overwrite the moments of the state.
+    overwrites: ClassVar[bool] = False
+
     def start(self, w0: Floats) -> AutoState:
         """Return the state before the first batch, at w0 of shape (q,)."""
         q = len(w0)
@@ -192,7 +193,8 @@ class AdaptiveLBFGS:
         moments = state.moments
         measured = state.measures
         if moments is None or measured:
-            moments = add_moments(batch, curvature.diagonal(), moments)
+            h = curvature.diagonal()
+            moments = add_moments(batch, h, moments, self.overwrites)
         metric = state.metric
         if (
             metric is None
@@ -214,7 +216,8 @@ class AdaptiveLBFGS:
         if penalty.l1:
             new = w + metric.times(eta).proximal(w, gradient, penalty.l1)
         else:
-            new = w + eta * p
+            new = np.multiply(p, eta, out=p)
+            new += w
 
         mean, of_model = state.average.mean, (risk, value)
         if state.average.n:
@@ -222,7 +225,7 @@ class AdaptiveLBFGS:
             of_model = risk, risk + penalty.value(mean[: batch.n_coef])
         average = self._averaged(state.average, new, batch.n_rows, value, *of_model)
         if average.level.alarms:
-            return self._anew(state, new, value, gradient, eta)
+            return self._anew(state, new, value, gradient, eta, metric)
 
         work = max(SETTINGS.work_per_entry * batch.n_entries, SETTINGS.least_work)
         memory = min(self.memory, work // max(len(w), 1))
@@ -232,9 +235,8 @@ class AdaptiveLBFGS:
             memory = 0
             if smooth is None:
                 smooth = gradient
-            smooth = smooth + average.share * (gradient - smooth)
-            p = metric.proximal(model, smooth, penalty.l1)
-            model = metric.without(model, (model + p)[: batch.n_coef] == 0.0)
+            smooth = smooth + share_of_last(average.n) * (gradient - smooth)
+            model = metric.model(model, smooth, penalty.l1)
         pair_source = curvature if measured else None
         dw, dg, block = next_pairs(
             batch, state.block, state.dw, state.dg, w, pair_source, memory
@@ -265,15 +267,17 @@ class AdaptiveLBFGS:
         value: float,
         gradient: Floats,
         length: float,
+        metric: Metric,
     ) -> AutoState:
-        """Return a state restarted at the iterate."""
+        """Return a state restarted at the iterate, after a step with the metric."""
         n_steps = state.n_steps + 1
-        return replace(
+        return changed(
             self.start(iterate),
             n_steps=n_steps,
             value=value,
             gradient=gradient,
             average=Average(iterate, n_steps=n_steps),
+            metric=metric,
             length=length,
             began=n_steps,
         )
@@ -295,7 +299,7 @@ class AdaptiveLBFGS:
         if not self.average:
             n_steps = average.n_steps + 1
             return Average(new, 0, n_steps, average.clock + 1.0, level=level)
-        return replace(average, level=level).then(new, there - value, there)
+        return changed(average, level=level).then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
         """Return the residual of the optimality conditions on the last batch.
@@ -363,10 +367,10 @@ class AdaptiveLBFGS:
 
 def _direction(metric: Metric, gradient: Floats) -> tuple[Floats, float]:
     """Return the direction of a step without L1 penalty, and its slope."""
-    p = metric.apply(-gradient)
-    slope = float(gradient @ p)
-    if not slope < 0.0:
+    p = metric.apply(gradient)
+    square = float(gradient @ p)
+    if not square > 0.0:
         # With nearly dependent pairs, rounding errors can make p an ascent direction.
-        p = metric.diagonal(-gradient)
-        slope = float(gradient @ p)
-    return p, slope
+        p = metric.diagonal(gradient)
+        square = float(gradient @ p)
+    return np.negative(p, out=p), -square

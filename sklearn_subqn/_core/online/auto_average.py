@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-import numpy as np
+import math
+from dataclasses import dataclass
 
 from ..losses._base import Floats
-from ..records import stored
+from ..records import changed, stored
 from .auto_settings import SETTINGS
 
 
@@ -47,13 +46,13 @@ class Level:
         """Return the statistics updated by the mean loss of ``n_rows`` new rows."""
         rows, total = self.n_rows + n_rows, self.total + n_rows * loss
         if rows < SETTINGS.block_rows:
-            return replace(self, n_rows=rows, total=total)
+            return changed(self, n_rows=rows, total=total)
         value = total / rows
         change, excess = value - self.mean, 0.0
         if self.n >= SETTINGS.least_blocks:
             # Standard error of a prediction of the next value from n values.
-            error = np.sqrt(self.variance * (1.0 + 1.0 / self.n))
-            error = float(max(error, SETTINGS.least_error * abs(self.mean)))
+            error = math.sqrt(self.variance * (1.0 + 1.0 / self.n))
+            error = max(error, SETTINGS.least_error * abs(self.mean))
             errors = min(max(change, 0.0) / (error or 1.0), SETTINGS.most_errors)
             excess = max(self.excess + errors - SETTINGS.slack, 0.0)
             # Clipping keeps outliers from changing mean and variance much.
@@ -94,13 +93,6 @@ class Average:
     lead_square: float = 0.0
     level: Level = Level()
 
-    @property
-    def share(self) -> float:
-        """The weight of the last iterate in the average."""
-        return (SETTINGS.average_exponent + 1.0) / (
-            SETTINGS.average_exponent + max(self.n, 1)
-        )
-
     def then(self, iterate: Floats, lead: float, value: float) -> Average:
         """Return the average with one more iterate.
 
@@ -128,5 +120,12 @@ class Average:
             return Average(iterate, 1, n_steps, clock, level=self.level)
         if -lead > SETTINGS.noise * abs(value):
             clock = max(clock, min(SETTINGS.brake * clock, SETTINGS.fastest * n_steps))
-        new = Average(self.mean, n, n_steps, clock, lead, square, self.level)
-        return replace(new, mean=self.mean + new.share * (iterate - self.mean))
+        mean = iterate - self.mean
+        mean *= share_of_last(n)
+        mean += self.mean
+        return Average(mean, n, n_steps, clock, lead, square, self.level)
+
+
+def share_of_last(n: int) -> float:
+    """Return the weight of the last of n iterates in the average."""
+    return (SETTINGS.average_exponent + 1.0) / (SETTINGS.average_exponent + max(n, 1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
 from ..kernels import own_columns
@@ -41,7 +40,7 @@ class Moments:
     @property
     def curvature(self) -> Floats:
         """The sum of h for each score, one where this sum is zero."""
-        return np.where(self.h > 0.0, self.h, 1.0)
+        return self.h if self.h.all() else np.where(self.h > 0.0, self.h, 1.0)
 
 
 @stored
@@ -127,13 +126,17 @@ class Metric:
             p[c:] = -g[c:] * self.free - self._at_center(p[:c])
         return p
 
-    def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
-        """Return w with zeros at ``gone``, without changing scores at the center."""
+    def model(self, mean: Floats, smooth: Floats, l1: float) -> Floats:
+        """Return the mean iterate, with coefficients set to zero where zero is optimal.
+
+        The optimality conditions are at the averaged gradient ``smooth``. Scores at the
+        center stay as they are.
+        """
         c = len(self.scale)
-        v = w.copy()
-        v[:c][gone] = 0.0
-        if len(w) > c:
-            v[c:] += self._at_center(w[:c] - v[:c])
+        v = mean.copy()
+        v[:c][(mean + self.proximal(mean, smooth, l1))[:c] == 0.0] = 0.0
+        if len(v) > c:
+            v[c:] += self._at_center(mean[:c] - v[:c])
         return v
 
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
@@ -154,23 +157,31 @@ class Metric:
         return replace(self, factor=factor, rows=rows, middle=middle)
 
 
-def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
+def add_moments(
+    batch: LinearBatch, h: Floats, old: Moments | None, overwrites: bool = False
+) -> Moments:
+    """Return moments with a batch of curvature h, whose arrays may be those of ``old``.
+
+    Entries are counted only with an L1 penalty. For rows before that, all features
+    count as nonzero.
+    """
     n, c = float(batch.n_rows), batch.n_coef
     h = n * h
     total = np.atleast_1d(h.sum(axis=0))
     if old is None:
         old = Moments(0.0, 0.0 * total, np.zeros(c), np.zeros(c), n_batches=0)
+    elif not overwrites:
+        present = None if old.present is None else old.present.copy()
+        old = replace(old, hx=old.hx.copy(), hxx=old.hxx.copy(), present=present)
     present = None
     if batch.penalty.l1:
-        # Entries are counted only with an L1 penalty. For rows before that, all
-        # features count as nonzero.
-        present = np.resize(old.h, c) if old.present is None else old.present.copy()
+        present = np.resize(old.h, c) if old.present is None else old.present
         batch.adjoint(h, present, 0)
     return Moments(
         old.n_rows + n,
         old.h + total,
-        batch.adjoint(h, old.hx.copy()),
-        batch.adjoint(h, old.hxx.copy(), 2),
+        batch.adjoint(h, old.hx),
+        batch.adjoint(h, old.hxx, 2),
         present,
         old.n_batches + 1,
     )

@@ -102,22 +102,11 @@ class SparseRows:
         arrays = self._indptr, self._indices, self._data
         products.add_adjoint(*arrays, power, u, total.reshape(-1, u.shape[1]))
 
-    def own_columns(self, others: Rows) -> tuple[Rows, tuple[Any, Any, Any]]:
-        """Return the columns with entries or in ``others``, and their entries.
-
-        The columns ascend. The entries are the arrays of a CSC matrix: first places of
-        the columns with the end, rows, and values.
-        """
+    def on_own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
+        """Return the columns with entries or in ``others``, and the rows of these."""
         columns, places = distinct_columns(self._indices, self.shape[1], others)
         places = places.astype(self._indptr.dtype, copy=False)
-        starts = np.zeros(len(columns) + 1, dtype=places.dtype)
-        products.count(places, starts[:-1])
-        np.cumsum(starts[:-1], out=starts[:-1])
-        starts[-1] = len(places)
-        rows, values = np.empty_like(places), np.empty_like(self._data)
-        matrix = self._indptr, places, self._data
-        products.to_columns(*matrix, 0, starts[:-1], rows, values)
-        return columns, (starts, rows, values)
+        return columns, SparseRows(self._data, places, self._indptr, len(columns))
 
 
 class LinearBatch:
@@ -237,10 +226,11 @@ class LinearBatch:
             total[c:] += u.sum(axis=0)
         return total
 
-    def own_columns(self, others: Rows) -> tuple[Rows, tuple[Any, Any, Any]]:
-        """Return the columns of a sparse batch and their entries, as ``SparseRows``."""
-        columns, entries = self._X.own_columns(others)
-        return columns, entries
+    def on_own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
+        """Return the columns of a sparse batch, as ``SparseRows``, and its batch."""
+        columns, X = self._X.on_own_columns(others)
+        args = self._targets, self._weights, self._loss, self.penalty
+        return columns, LinearBatch(X, *args, self.fit_intercept, self._n_outputs)
 
     def risk(self, scores: Floats) -> float:
         """Return the weighted loss at scores."""

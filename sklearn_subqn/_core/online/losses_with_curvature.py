@@ -127,13 +127,16 @@ class OfScores(Composed):
         curvature of counts is at least |u_i| / max(1, ln y_i - z_i).
         """
         h = self.loss.oracle.curvature(scores, targets, weights).diagonal()
-        u = np.abs(self.subgradient(scores, targets, weights))
+        u = self.subgradient(scores, targets, weights)
         if self.box.map.labels:
-            u /= np.maximum(2.0 * self.box.map.argument(scores, targets), _REACH)
-            return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
-        distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
-        u /= np.maximum(distance, 1.0)
-        return DiagonalCurvature(np.maximum(h, u))
+            t = self.box.map.argument(scores, targets)
+            distance = 2.0 * np.maximum(t, 0.5 * _REACH, out=t)
+            np.maximum(h, _FLAT * weights, out=h)
+        else:
+            distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
+            np.maximum(distance, 1.0, out=distance)
+        u /= distance
+        return DiagonalCurvature(np.maximum(h, np.abs(u, out=u), out=h))
 
 
 class DampedSoftmax(Composed):

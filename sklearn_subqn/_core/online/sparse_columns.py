@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,12 +34,11 @@ import numpy.typing as npt
 
 from ..kernels import own_columns
 from ..losses._base import Floats, Rows
-from ..records import stored
+from ..records import changed, stored
 from .auto import AdaptiveLBFGS, AutoState
 from .auto_metric import Moments, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
-from .method import check_finite
 
 # Minimum number of coefficients of very wide data. docs/constants.md has the figures.
 _WIDE = 30_000
@@ -56,6 +55,8 @@ _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)
 _NO_NUMBERS = np.empty(0)
+_NO_PAIRS = np.empty((0, 0))
+_NO_BLOCK = Block(0, 0, _NO_NUMBERS)
 
 # Number of columns of which coefficients are computed at a time, to bound the memory.
 _BLOCK = 4096
@@ -79,7 +80,7 @@ class Columns:
     def __init__(self, base: Floats) -> None:
         self._lock = threading.Lock()
         self._base: Floats | None = base
-        self._next: tuple[Columns, Rows, Floats] | None = None
+        self._next: tuple[Columns, Rows, list[Floats], Floats] | None = None
         self._last: Any = _nothing
         self._n_noted = 0
         self._length = len(base)
@@ -87,30 +88,39 @@ class Columns:
     def __len__(self) -> int:
         return self._length
 
-    def catch_up(self, rows: Rows, *settings: Any) -> Any:
-        """Write the rows with their pending updates, as the kernel does."""
+    def catch_up(self, rows: Rows, *settings: Any) -> tuple[float, float]:
+        """Read the rows with their pending updates, as the kernel does."""
         with self._lock:
             return own_columns.catch_up(self._own(), rows, *settings)
 
-    def put(self, rows: Rows, values: Floats) -> Columns:
-        """Return the table with new values, of shape (r, n), in r rows.
+    def put(
+        self, rows: Rows, parts: list[Floats], clock: tuple[float, float]
+    ) -> tuple[Columns, Any]:
+        """Return the table with new content in r rows, and sums of the kernel.
 
-        ``values`` is overwritten with the previous values.
+        Parameters
+        ----------
+        parts : list of ndarray, each of shape (at least r k,)
+            The numbers of each kind for the rows, overwritten with the previous ones.
+        clock : tuple of two floats
+            The last two numbers of each row.
         """
         with self._lock:
             base = self._own()
             # Copy the array once the rows stored for older versions would exceed the
             # table.
             n_noted = len(rows) + (self._n_noted if self._last() is not None else 0)
-            if n_noted > len(self):
-                new = Columns(base.copy())
-                own_columns.exchange(new._own(), rows, values)
-                return new
-            new = Columns(base)
-            new._lock, new._last, new._n_noted = self._lock, weakref.ref(self), n_noted
-            own_columns.exchange(base, rows, values)
-            self._base, self._next = None, (new, rows, values)
-            return new
+            copies = n_noted > len(self)
+            if copies:
+                base = base.copy()
+            clocks = np.empty((len(rows), 2))
+            clocks[:] = clock
+            new, sums = Columns(base), own_columns.exchange(base, rows, parts, clocks)
+            if not copies:
+                new._lock, new._last = self._lock, weakref.ref(self)
+                new._n_noted = n_noted
+                self._base, self._next = None, (new, rows, parts, clocks)
+            return new, sums
 
     def whole(self) -> Floats:
         """Return a copy of all rows."""
@@ -137,14 +147,15 @@ class Columns:
         """
         notes, table = [], self
         while table._next is not None:
-            table, *note = table._next
+            table, *_ = note = table._next
             notes.append(note)
         base = table._base
         assert base is not None, "the last table has the array"
         if table is not self:
             base = base.copy()
-            for rows, values in reversed(notes):
-                base[rows] = values
+            for _, rows, parts, clocks in reversed(notes):
+                copies = [part.copy() for part in parts]
+                own_columns.exchange(base, rows, copies, clocks.copy())
             self._base, self._next = base, None
         return base
 
@@ -203,26 +214,27 @@ class ColumnState:
         cls, state: AutoState, n_coef: int, penalty: Penalty, k: int = 1
     ) -> ColumnState:
         """Convert an AutoState for k scores per row, without its pairs."""
-        base = np.zeros((n_coef // k, (6 if penalty.l1 else 4) * k + 2))
-
-        def write(place: int, values: Floats) -> None:
-            base[:, place * k : (place + 1) * k] = values[:n_coef].reshape(-1, k)
-
-        w = state.iterate[:n_coef]
-        write(0, w)
-        write(1, state.average.mean)
-        moments, frequent = state.moments, _NONE
+        w, moments, frequent = state.iterate[:n_coef], state.moments, _NONE
+        parts = [w, state.average.mean]
         if moments is not None:
-            write(2, moments.hx)
-            write(3, moments.hxx)
-            if moments.present is not None and penalty.l1:
-                write(4, moments.present)
+            parts += [moments.hx, moments.hxx]
             if len(state.iterate) > n_coef:
                 center = make_metric(moments, True, 0.0, _FREQUENT).center
                 frequent = np.flatnonzero(center.reshape(-1, k).any(axis=1))
-        if state.smooth_gradient is not None and penalty.l1:
-            write(5, state.smooth_gradient)
-        base[base.any(axis=1), -1] = state.n_steps
+        n_parts, smooth = 4, state.smooth_gradient
+        if penalty.l1:
+            n_parts, present = 6, None if moments is None else moments.present
+            nothing = np.zeros(n_coef)
+            parts += [nothing] * (4 - len(parts))
+            parts += [nothing if each is None else each for each in (present, smooth)]
+        base = np.zeros((n_coef // k, n_parts * k + 2))
+        used = np.zeros(len(base), dtype=bool)
+        for part in parts:
+            used[np.flatnonzero(part[:n_coef]) // k] = True
+        rows = np.flatnonzero(used)
+        for i, part in enumerate(parts):
+            base[rows, i * k : (i + 1) * k] = part[:n_coef].reshape(-1, k)[rows]
+        base[rows, -1] = state.n_steps
         return cls(
             columns=Columns(base),
             last=_of_intercepts(state, n_coef),
@@ -262,7 +274,7 @@ class ColumnState:
         base = np.zeros((d, values.shape[1]))
         base[columns] = values
         frequent = columns[own.frequent]
-        return replace(own, columns=Columns(base), frequent=frequent)
+        return changed(own, columns=Columns(base), frequent=frequent)
 
     @property
     def n_steps(self) -> int:
@@ -282,82 +294,75 @@ class ColumnState:
 
     def coefficients(self, columns: Rows) -> Floats:
         """Return the model's coefficients of c ascending columns, of shape (c, k)."""
-        model = np.empty((len(columns), self.n_scores))
-        self.up_to_date(columns, model)
-        return model
+        state, c = self.of_columns(columns)[0], len(columns) * self.n_scores
+        w, moments, penalty = state.w, state.moments, self.penalty
+        if moments is not None and state.smooth_gradient is not None:
+            metric = make_metric(moments, len(w) > c, penalty.l2, _FREQUENT)
+            w = metric.model(w, state.smooth_gradient, penalty.l1)
+        return w[:c].reshape(-1, self.n_scores)
 
     def whole(self) -> AutoState:
         """Return the AutoState of all columns."""
-        d, k, last = len(self.columns), self.n_scores, self.last
-        model = np.empty((d, k))
-        own, _ = self.up_to_date(np.arange(d), model)
-        parts = [own[:, i : i + k].ravel() for i in range(0, own.shape[1] - 2, k)]
-        moments, smooth = last.moments, None
-        if moments is not None:
-            present = parts[4] if self.penalty.l1 else None
-            moments = replace(moments, hx=parts[2], hxx=parts[3], present=present)
-        if self.penalty.l1:
-            free = last.smooth_gradient
-            free = np.zeros_like(last.w) if free is None else free
-            smooth = np.append(parts[5], free)
-        w = np.append(model, last.w)
-        zero = np.zeros_like(w)
-        mean = np.append(parts[1], last.average.mean)
-        return replace(
-            last,
-            w=w,
-            gradient=zero,
-            iterate=np.append(parts[0], last.iterate),
-            average=replace(last.average, mean=mean),
-            moments=moments,
-            block=Block(0, 0, zero),
-            dw=np.empty((0, len(w))),
-            dg=np.empty((0, len(w))),
-            smooth_gradient=smooth,
+        state = self.of_columns(np.arange(len(self.columns)))[0]
+        nothing = np.zeros_like(state.w)
+        pairs, block = np.empty((0, len(nothing))), Block(0, 0, nothing)
+        return changed(
+            state, w=self.w, gradient=nothing, block=block, dw=pairs, dg=pairs
         )
 
-    def up_to_date(
-        self,
-        columns: Rows,
-        model: Floats | None = None,
-        entries: tuple[Any, Any, Any] | None = None,
-        scores: Floats | None = None,
-    ) -> tuple[Floats, Any]:
-        """Return rows of ``columns`` with pending updates, and sums of the kernel.
+    def of_columns(self, columns: Rows) -> tuple[AutoState, Floats, Any]:
+        """Return the state of c columns, with pending updates and without gradient.
 
-        Parameters
-        ----------
-        columns : ndarray of shape (c,)
-        model : ndarray of shape (c, k) or None
-            Receives the coefficients of the model.
-        entries, scores : tuple, ndarray of shape (2, b, k), or None
-            As from ``LinearBatch.own_columns``; products of the entries with iterate
-            and average are added to scores.
+        Also returns the number of batches at the last update of each column, and sums
+        of the kernel.
         """
         last, penalty, k = self.last, self.penalty, self.n_scores
-        smooth = last.smooth_gradient
-        if entries is None:
-            starts = np.zeros(len(columns) + 1, dtype=np.int32)
-            entries = starts, starts[:0], _NO_NUMBERS
-        if model is None:
-            model = np.empty((0, k))
-        if scores is None:
-            scores = np.empty((2, 0, k))
-        own = np.empty((len(columns), (6 if penalty.l1 else 4) * k + 2))
-        sums = self.columns.catch_up(
+        average, moments, l1 = last.average, last.moments, penalty.l1
+        c, n_free = len(columns) * k, len(last.w)
+        own = np.empty((6 if l1 else 4, c + n_free))
+        updated = np.empty(len(columns))
+        sums = (_NO_NUMBERS, 1.0, 1)
+        if moments is not None:
+            sums = moments.curvature, moments.n_rows, moments.n_batches
+        before = self.columns.catch_up(
             columns,
-            *_settings(last.moments, penalty, len(last.w) > 0),
-            _NO_NUMBERS if smooth is None else smooth,
+            *sums,
+            l1,
+            penalty.l2,
+            _FREQUENT,
+            n_free > 0,
             self.length,
             last.began,
             last.n_steps,
-            last.average.n,
-            *entries,
+            average.n,
             own,
-            model,
-            *scores,
+            updated,
         )
-        return own, sums
+        own[0, c:], own[1, c:] = last.iterate, average.mean
+        smooth = present = None
+        if l1:
+            smooth, present = own[5], own[4, :c]
+            smooth[c:] = 0.0 if last.smooth_gradient is None else last.smooth_gradient
+        if moments is not None:
+            hx, hxx = own[2, :c], own[3, :c]
+            moments = changed(moments, hx=hx, hxx=hxx, present=present)
+        state = changed(
+            last,
+            w=own[1],
+            gradient=_NO_NUMBERS,
+            iterate=own[0],
+            average=changed(average, mean=own[1]),
+            moments=moments,
+            smooth_gradient=smooth,
+        )
+        return state, updated, before
+
+
+class _OnColumns(AdaptiveLBFGS):
+    """The method for a batch's own columns, without pairs, which need all columns."""
+
+    least_share = _FREQUENT
+    overwrites = True
 
 
 @stored
@@ -393,144 +398,54 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         return batch.is_sparse and is_very_wide(batch.n_coef, batch.n_entries)
 
     def _step_on_columns(self, batch: LinearBatch, state: ColumnState) -> ColumnState:
-        """Return the state after a step on the columns of a batch.
-
-        ``AdaptiveLBFGS`` takes the same step on these columns and the intercepts. There
-        are no pairs, because they would need all columns.
-        """
-        n, k, penalty, last = batch.n_rows, batch.n_scores, batch.penalty, state.last
-        free = batch.fit_intercept
-        columns, entries = batch.own_columns(state.frequent)
-        both = np.zeros((2, n, k))
-        own, (before, at_iterate, at_mean) = state.up_to_date(
-            columns, None, entries, both
-        )
-        if free:
-            both[0] += last.iterate
-            both[1] += last.average.mean
-        z, of_mean = both.reshape(2, *batch.shape)
-        risk = batch.risk(z)
-        value = risk + penalty.of_sums(*at_iterate)
-        check_finite("the objective of the batch", value)
-        size = max(last.size, value, 0.0 if last.size else batch.risk(0.0 * z))
-
-        curvature = batch.curvature(z)
-        u = batch.dual(z).reshape(n, k)
-        free_gradient = u.sum(axis=0) if free else np.zeros(k)
-        moments, bends = last.moments, np.empty((0, k))
-        if moments is None or last.measures:
-            bends = n * curvature.diagonal().reshape(n, k)
-            old = moments or Moments(
-                0.0, np.zeros(k), _NO_NUMBERS, _NO_NUMBERS, None, 0
-            )
-            moments = replace(
-                old,
-                n_rows=old.n_rows + n,
-                h=old.h + bends.sum(axis=0),
-                n_batches=old.n_batches + 1,
-            )
-        settings = _settings(moments, penalty, free)
-        p = np.empty((len(columns), k))
-        gradient = np.empty((len(columns) if penalty.l1 else 0, k))
-        dscores, at_center = np.zeros((n, k)), np.zeros(k)
-        centered = np.empty(len(columns), dtype=np.uint8)
-        # The intercepts alone need k numbers.
-        m = max(self.projected, 1 << k.bit_length()) if self.projected else 0
-        residual = np.zeros(m)
-        slope, square, product, absolute = own_columns.direction(
-            own,
-            columns,
-            *settings,
-            *entries,
-            u,
-            bends,
-            free_gradient,
-            last.n_steps,
-            gradient,
-            p,
-            dscores,
-            at_center,
-            centered,
-            residual,
-        )
-        check_finite("the gradient", absolute)
-        scale = moments.n_rows / moments.curvature
-        if free:
-            step = -free_gradient * scale - at_center
-            dscores += step
-            slope += float(free_gradient @ step)
+        """Return the state after a step on the columns of a batch."""
+        penalty, k = batch.penalty, state.n_scores
+        columns, own = batch.on_own_columns(state.frequent)
+        start, updated, (square, absolute) = state.of_columns(columns)
+        method = _OnColumns(self.eta0, self.tau, 0, self.average)
+        new = method.step(own, start)
+        residual, c, metric = _NO_NUMBERS, own.n_coef, new.metric
+        assert metric is not None, "a step makes a metric"
         if self.projected:
-            residual[:k] += free_gradient * np.sqrt(scale)
-        line = dscores.reshape(batch.shape), slope, square, product
-        eta, stiffness = self._length(batch, last, z, risk, curvature, line, size)
-
-        of_model = risk, value
-        if last.average.n:
-            risk = batch.risk(of_mean)
-            of_model = risk, risk + penalty.of_sums(*at_mean)
-        average = replace(last.average, mean=_NO_NUMBERS)
-        average = self._averaged(average, _NO_NUMBERS, n, value, *of_model)
-        restarts = average.level.alarms
-        share = 1.0 if restarts else average.share
-        smooth = np.zeros(k)
-        if penalty.l1 and free:
-            if last.smooth_gradient is not None:
-                smooth = last.smooth_gradient
-            smooth = smooth + share * (free_gradient - smooth)
-        length, n_steps = state.length + eta, last.n_steps + 1
-        moved, zeroed = np.zeros((2, k))
-        after, largest = own_columns.step(
-            own,
-            *settings,
-            gradient,
-            p,
-            eta,
-            share,
-            length,
-            n_steps,
-            restarts,
-            smooth,
-            moved,
-            zeroed,
-        )
-        check_finite("the iterate", after[1])
-        new = last.iterate
-        if free:
-            if not penalty.l1:
-                moved = eta * at_center
-            new = new - eta * free_gradient * scale - moved
-        own_gradient = free_gradient[: len(new)]
-        if restarts:
-            last = self._anew(last, new, value, own_gradient, eta)
-        else:
-            mean = last.average.mean + share * (new - last.average.mean)
-            last = replace(
-                last,
-                w=mean + zeroed[: len(mean)],
-                n_steps=n_steps,
-                value=value,
-                gradient=own_gradient,
-                iterate=new,
-                average=replace(average, mean=mean),
-                stiffness=stiffness,
-                moments=moments,
-                smooth_gradient=smooth[: len(new)] if penalty.l1 else None,
-                length=eta,
-                size=size,
-            )
-        square = max(state.square - before[0], 0.0)
-        absolute = max(state.absolute - before[1], 0.0)
+            # The intercepts alone need k numbers.
+            residual = np.zeros(max(self.projected, 1 << k.bit_length()))
+            # Earlier batches without a column had the gradient of its penalty.
+            missed = penalty.l2 * (start.n_steps - updated)
+            free = new.gradient[c:]
+            args = new.gradient, start.iterate, metric.center, metric.scale, free
+            own_columns.project(columns, missed, *args, residual)
+            residual[: len(free)] += free * np.sqrt(metric.free[: len(free)])
+        frequent = _NONE
+        if np.count_nonzero(metric.center):
+            frequent = columns[metric.center.reshape(-1, k).any(axis=1)]
+        last, length = _of_intercepts(new, c), state.length + new.length
+        moments, smooth = new.moments, new.smooth_gradient
+        if moments is None:
+            zeros = np.zeros(c)
+            moments = Moments(0.0, zeros, zeros, zeros.copy(), zeros.copy())
+            smooth = zeros.copy()
+        mean = new.average.mean
+        mean = mean.copy() if mean is new.iterate else mean
+        parts = [new.iterate, mean, moments.hx, moments.hxx]
+        if penalty.l1:
+            assert moments.present is not None
+            assert smooth is not None
+            parts += [moments.present, smooth]
+        clock = length, float(new.n_steps)
+        table, after = state.columns.put(columns, parts, clock)
+        square = max(state.square - square, 0.0)
+        absolute = max(state.absolute - absolute, 0.0)
         return ColumnState(
-            columns=state.columns.put(columns, own),
+            columns=table,
             last=last,
             n_scores=k,
             length=length,
             penalty=penalty,
-            value=value + penalty.of_sums(square, absolute),
+            value=new.value + penalty.of_sums(square, absolute),
             square=square + after[0],
             absolute=absolute + after[1],
-            largest=max(state.largest, largest),
-            frequent=columns[centered > 0],
+            largest=max(state.largest, after[2]),
+            frequent=frequent,
             residual=residual,
         )
 
@@ -563,30 +478,25 @@ def is_very_wide(n_coef: int, n_entries: float) -> bool:
     return n_coef > max(_WIDE, _WIDE_SHARE * n_entries)
 
 
-def _settings(moments: Moments | None, penalty: Penalty, free: bool) -> tuple[Any, ...]:
-    """Return the arguments of the kernels that the metric depends on."""
-    sums = (_NO_NUMBERS, 1.0, 1)
-    if moments is not None:
-        sums = moments.curvature, moments.n_rows, moments.n_batches
-    return *sums, penalty.l1, penalty.l2, _FREQUENT, free
-
-
 def _of_intercepts(state: AutoState, n_coef: int) -> AutoState:
-    """Return the part of a state for the parameters from ``n_coef`` on."""
-    moments, smooth = state.moments, state.smooth_gradient
+    """Return the part of a state for the parameters from ``n_coef`` on, without pairs.
+
+    The arrays are copied, so that the others can be freed.
+    """
+    moments, smooth, none = state.moments, state.smooth_gradient, _NO_NUMBERS
     if moments is not None:
-        moments = replace(moments, hx=_NO_NUMBERS, hxx=_NO_NUMBERS, present=None)
-    free = state.w[n_coef:]
-    return replace(
+        moments = changed(moments, hx=none, hxx=none, present=None)
+    mean = state.average.mean[n_coef:].copy()
+    return changed(
         state,
-        w=free,
-        gradient=state.gradient[n_coef:],
-        iterate=state.iterate[n_coef:],
-        average=replace(state.average, mean=state.average.mean[n_coef:]),
+        w=state.w[n_coef:].copy(),
+        gradient=state.gradient[n_coef:].copy(),
+        iterate=state.iterate[n_coef:].copy(),
+        average=changed(state.average, mean=mean),
         moments=moments,
         metric=None,
-        block=Block(0, 0, _NO_NUMBERS),
-        dw=np.empty((0, len(free))),
-        dg=np.empty((0, len(free))),
-        smooth_gradient=None if smooth is None else smooth[n_coef:],
+        block=_NO_BLOCK,
+        dw=_NO_PAIRS,
+        dg=_NO_PAIRS,
+        smooth_gradient=None if smooth is None else smooth[n_coef:].copy(),
     )
