@@ -84,9 +84,10 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         point = o.at(w.copy())
         if dual is None:
             point = minimize_intercept(point)
-            proof = Dual(point.dual)
+            balanced = dual = point.dual
         else:
-            proof = Dual(risk.balance(dual) if o.n_free else dual)
+            balanced = risk.balance(dual) if o.n_free else dual
+        proof = Dual(balanced)
         bound = o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
