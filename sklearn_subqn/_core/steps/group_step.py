@@ -20,6 +20,7 @@ _FASTER = 8
 _SHARES = (1.0, 0.3, 0.1)
 
 # Larger systems of several scores are solved by conjugate gradients.
+# docs/constants.md has the figures.
 _MOST_SOLVED = 600
 
 # Conjugate gradients take at most about 100 steps, and 50 on average.
@@ -27,7 +28,7 @@ _CG_STEPS = 50
 
 # They stop at this squared norm of the residual relative to the first one, in the norm
 # of the preconditioner. docs/constants.md has the figures.
-_ACCURACY = 1e-2
+_ACCURACY = 0.01
 
 
 class GroupStep:
