@@ -1,4 +1,4 @@
-"""Exponentials of an array, in a loop that compilers vectorize."""
+"""Exponentials and probabilities, in loops that compilers vectorize."""
 
 cdef extern from *:
     """
@@ -43,5 +43,43 @@ cdef extern from *:
             x[j] = v < -708.0 ? 0.0 : p * power;
         }
     }
+
+    /* Replace the k scores z of each row by exp(z) divided by their sum.
+
+       Unless parts is NULL, it receives for each row the largest score, and the sum of
+       exp(z - largest score). The eight partial results of long rows are independent,
+       so the loops vectorize. */
+    WIDEST static void probabilities_of_rows(
+        double *z, ptrdiff_t n, ptrdiff_t k, double *parts)
+    {
+        const ptrdiff_t whole = k - k % 8;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double *const q = z + i * k, some[8], largest = q[0];
+            for (int l = 0; l < 8 && whole; l++) some[l] = q[l];
+            for (ptrdiff_t j = 8; j < whole; j += 8)
+                for (int l = 0; l < 8; l++)
+                    some[l] = q[j + l] > some[l] ? q[j + l] : some[l];
+            for (int l = 0; l < 8 && whole; l++)
+                largest = some[l] > largest ? some[l] : largest;
+            for (ptrdiff_t j = whole; j < k; j++)
+                largest = q[j] > largest ? q[j] : largest;
+            for (ptrdiff_t j = 0; j < k; j++) q[j] -= largest;
+            if (parts) parts[2 * i] = largest;
+        }
+        exponentials(z, n * k);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double *const q = z + i * k, some[8] = {0.0}, total = 0.0;
+            for (ptrdiff_t j = 0; j < whole; j += 8)
+                for (int l = 0; l < 8; l++) some[l] += q[j + l];
+            for (int l = 0; l < 8 && whole; l++) total += some[l];
+            for (ptrdiff_t j = whole; j < k; j++) total += q[j];
+            if (parts) parts[2 * i + 1] = total;
+            total = 1.0 / total;
+            for (ptrdiff_t j = 0; j < k; j++) q[j] *= total;
+        }
+    }
     """
     void exponentials(double* x, Py_ssize_t size) noexcept nogil
+    void probabilities_of_rows(
+        double* z, Py_ssize_t n, Py_ssize_t k, double* parts
+    ) noexcept nogil

@@ -3,6 +3,8 @@
 The two loops of Nocedal (1980, p. 779); callers apply the initial estimate in between.
 """
 
+from scipy.linalg.cython_blas cimport daxpy, ddot
+
 from .standard cimport memcpy
 
 cdef enum:
@@ -22,19 +24,15 @@ cdef struct Pairs:
 
 
 cdef inline double inner(const double* a, const double* b, Py_ssize_t m) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double total = 0.0
-    for i in range(m):
-        total += a[i] * b[i]
-    return total
+    cdef int size = <int> m, one = 1
+    return ddot(&size, <double*> a, &one, <double*> b, &one)
 
 
 cdef inline void add_multiple(
     double* a, double factor, const double* b, Py_ssize_t m
 ) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(m):
-        a[i] += factor * b[i]
+    cdef int size = <int> m, one = 1
+    daxpy(&size, &factor, <double*> b, &one, a, &one)
 
 
 cdef inline void begin_step(

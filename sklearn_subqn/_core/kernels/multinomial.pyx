@@ -28,8 +28,7 @@ has an entry for each row and class.
 from scipy.linalg.cython_blas cimport dgemm, dsyrk
 from scipy.linalg.cython_lapack cimport dormtr, dsyevd, dsytrd
 
-from .dense_rows cimport dense_solve
-from .exponentials cimport exponentials
+from .exponentials cimport probabilities_of_rows
 from .limited_memory cimport (
     MEMORY, Pairs, begin_step, end_step, first_loop, inner, second_loop,
 )
@@ -38,7 +37,7 @@ from .matrix_rows cimport (
     read_matrix,
 )
 from .rows cimport allocate
-from .standard cimport INFINITY, exp, fabs, free, log, malloc, memcpy, memset, sqrt
+from .standard cimport INFINITY, fabs, free, log, malloc, memcpy, memset, sqrt
 
 cdef enum:
     # A block of rows has about 16,384 features or scores, whichever are more, and stays
@@ -52,7 +51,6 @@ cdef enum:
     # Block size of LAPACK.
     PANEL = 64
     MOST_TRIALS = 40
-    MOST_SHIFTS = 8
     # The loop stops after 40 steps without progress.
     PATIENCE = 40
 
@@ -152,8 +150,9 @@ cdef class Multinomial:
         Number of penalized parameters among q k in the order of W; the others are free
         intercepts.
     W : ndarray of shape (q, k)
-        Starting point; with q = d + 1 the last row has intercepts. If all entries are
-        zero, free intercepts start at the logarithms of the classes' weights.
+        Starting point, replaced by the results of steps; with q = d + 1 the last row
+        has intercepts. If all entries are zero, free intercepts start at the logarithms
+        of the classes' weights.
     """
 
     cdef Problem o
@@ -168,7 +167,7 @@ cdef class Multinomial:
         const double[::1] weights,
         double alpha,
         Py_ssize_t n_penalized,
-        const double[:, ::1] W,
+        double[:, ::1] W,
     ):
         cdef Problem* o = &self.o
         cdef Py_ssize_t i, n = labels.shape[0], q = W.shape[0], k = W.shape[1], size
@@ -181,15 +180,14 @@ cdef class Multinomial:
         for i in range(n):
             if not 0 <= labels[i] < k:
                 raise ValueError(f"the label {labels[i]} is none of {k} classes")
-        self.kept = X, labels, weights
+        self.kept = X, labels, weights, W
         o.n, o.d, o.q, o.k, o.r, o.alpha = n, d, q, k, n_penalized // k, alpha
         o.y, o.s = &labels[0], &weights[0]
         read_matrix(&o.matrix, X, n, d)
         o.block = max(min(BLOCK // max(q, k), MOST_ROWS, n), 16)
-        size = q * k * (4 + 2 * MEMORY) + o.block * (q + 2 * k)
+        size = q * k * (3 + 2 * MEMORY) + o.block * (q + 2 * k)
         size += 3 * k * k + 12 * k + 4 + n + 3 * q
-        self.memory = o.W = <double*> allocate(size * sizeof(double))
-        o.G = o.W + q * k
+        self.memory = o.G = <double*> allocate(size * sizeof(double))
         o.p = o.G + q * k
         o.workspace = o.p + q * k
         o.pairs.m, o.pairs.dw = q * k, o.workspace + q * k
@@ -206,7 +204,7 @@ cdef class Multinomial:
         o.factors = o.diagonal + q
         for i in range(q):
             o.factors[i] = 1.0 / sizes[i] if i < d else 1.0
-        memcpy(o.W, &W[0, 0], q * k * sizeof(double))
+        o.W = &W[0, 0]
         begin(o)
 
     def __dealloc__(self):
@@ -226,17 +224,6 @@ cdef class Multinomial:
         with nogil:
             status = take_steps(&self.o, tol)
         return status
-
-    def solution(self, double[:, ::1] W, double[:, ::1] dual):
-        """Write W with the best intercepts, and its dual point U of shape (n, k)."""
-        cdef Problem* o = &self.o
-        if W.shape[0] != o.q or W.shape[1] != o.k:
-            raise ValueError(f"parameters are not of shape {(o.q, o.k)}")
-        if dual.shape[0] != o.n or dual.shape[1] != o.k:
-            raise ValueError(f"dual variables are not of shape {(o.n, o.k)}")
-        memcpy(&W[0, 0], o.W, o.q * o.k * sizeof(double))
-        with nogil:
-            to_dual(o, &W[0, 0] + o.r * o.k, &dual[0, 0])
 
 
 cdef void begin(Problem* o) noexcept nogil:
@@ -427,28 +414,15 @@ cdef double of_block(
 ) noexcept nogil:
     """Replace the scores of m rows by probabilities, and return the sum of the losses.
     """
-    cdef Py_ssize_t l, c, k = o.k
-    cdef double largest, total, value = 0.0
-    cdef double* p = P
+    cdef Py_ssize_t l, k = o.k
+    cdef double[MOST_ROWS] own
+    cdef double[2 * MOST_ROWS] parts
+    cdef double value = 0.0
     for l in range(m):
-        largest = p[0]
-        for c in range(1, k):
-            largest = max(largest, p[c])
-        for c in range(k):
-            p[c] -= largest
-        value -= o.s[i + l] * p[o.y[i + l]]
-        p += k
-    exponentials(P, m * k)
-    p = P
+        own[l] = P[l * k + o.y[i + l]]
+    probabilities_of_rows(P, m, k, parts)
     for l in range(m):
-        total = 0.0
-        for c in range(k):
-            total += p[c]
-        value += o.s[i + l] * log(total)
-        total = 1.0 / total
-        for c in range(k):
-            p[c] *= total
-        p += k
+        value += o.s[i + l] * ((parts[2 * l] - own[l]) + log(parts[2 * l + 1]))
     return value
 
 
@@ -732,86 +706,3 @@ cdef double scale_of_model(Problem* o) noexcept nogil:
     memcpy(h, dg, m * sizeof(double))
     solve(o, h)
     return sqrt(pairs.curvature[last] / inner(dg, h, m))
-
-
-cdef void to_dual(Problem* o, double* b, double* dual) noexcept nogil:
-    """Write U; its rows sum to zero, and its columns do at the best intercepts b.
-
-    Newton's method finds b from the probabilities alone.
-    """
-    cdef Py_ssize_t i = 0, l, c, m, k = o.k
-    cdef const double* X
-    cdef double others
-    cdef double* u
-    cdef int trial
-    scale_columns(o)
-    while i < o.n:
-        m, u = min(o.block, o.n - i), dual + i * k
-        X = block_of_rows(&o.matrix, i, m, o.rows)
-        forward(o, X, i, <int> m, u)
-        of_block(o, i, m, u)
-        i += m
-    for trial in range(MOST_SHIFTS if o.r < o.q else 0):
-        if not shift(o, b, dual):
-            break
-    u = dual
-    for l in range(o.n):
-        others = 0.0
-        for c in range(k):
-            u[c] *= o.s[l]
-            others += u[c] if c != o.y[l] else 0.0
-        u[o.y[l]] = -others
-        u += k
-
-
-cdef bint shift(Problem* o, double* b, double* P) noexcept nogil:
-    """Take a Newton step in the intercepts; return whether there was one."""
-    cdef Py_ssize_t i = 0, l, c, m, k = o.k
-    cdef int size = <int> k, count
-    cdef double root, total, largest = 0.0, one = 1.0, minus = -1.0
-    cdef double* B = o.work
-    cdef double* g = o.work + k * k
-    cdef double* p
-    memset(g, 0, k * sizeof(double))
-    for l in range(o.n):
-        for c in range(k):
-            g[c] += o.s[l] * P[l * k + c]
-        g[o.y[l]] -= o.s[l]
-    for c in range(k):
-        largest = max(largest, fabs(g[c]))
-    if largest <= 1e-15:
-        return False
-    memset(B, 0, k * k * sizeof(double))
-    while i < o.n:
-        m = min(o.block, o.n - i)
-        for l in range(m):
-            p, root = P + (i + l) * k, sqrt(o.s[i + l])
-            for c in range(k):
-                o.U[l * k + c] = root * p[c]
-                B[c * (k + 1)] += o.s[i + l] * p[c]
-        count = <int> m
-        dsyrk("L", "N", &size, &count, &minus, o.U, &size, &one, B, &size)
-        i += m
-    for c in range(k):
-        for l in range(c, k):
-            # A constant added to all intercepts has no effect; this term makes the
-            # matrix regular.
-            B[c * k + l] += 1.0 / k
-    if not dense_solve(B, g, k):
-        return False
-    largest = 0.0
-    for c in range(k):
-        largest = max(largest, fabs(g[c]))
-    if not largest <= 1.0:
-        return False
-    for c in range(k):
-        b[c] -= g[c]
-        g[c] = exp(-g[c])
-    for l in range(o.n):
-        p, total = P + l * k, 0.0
-        for c in range(k):
-            p[c] *= g[c]
-            total += p[c]
-        for c in range(k):
-            p[c] /= total
-    return True

@@ -4,8 +4,10 @@ All arrays are C-contiguous and float64. NumPy takes several times as long for r
 few scores, since its inner loops run over single rows.
 """
 
+from scipy.linalg.cython_blas cimport dsyrk
+
 from .dense_rows cimport GRAM_ROWS, dense_gram
-from .exponentials cimport exponentials
+from .exponentials cimport probabilities_of_rows
 from .logarithms cimport log_of, log_of_one_less
 from .rows cimport allocate, same_length
 from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, free, log, sqrt, memset
@@ -132,8 +134,9 @@ def derivatives_of_shift(
     second derivatives.
     """
     cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i = 0, j, a, b, size, most
-    cdef double part
-    cdef double* q
+    cdef double root, minus = -1.0, one = 1.0
+    cdef int width = <int> k, count
+    cdef double* p
     check_rows(n, k, targets, weights)
     same_length(k, shift.shape[0], slopes.shape[0])
     same_length(k, curvature.shape[0], curvature.shape[1])
@@ -142,8 +145,7 @@ def derivatives_of_shift(
     if n == 0:
         return
     most = max(block(n, k), min(n, ROWS_AT_ONCE))
-    cdef double* p = <double*> allocate((most + k) * k * sizeof(double))
-    cdef double* products = p + most * k
+    cdef double* rows = <double*> allocate(most * k * sizeof(double))
     cdef Sum* totals = <Sum*> allocate(k * sizeof(Sum))
     with nogil:
         for a in range(k):
@@ -152,30 +154,33 @@ def derivatives_of_shift(
             size = min(n - i, most)
             for j in range(size):
                 for a in range(k):
-                    p[j * k + a] = scores[i + j, a] + shift[a]
-            of_rows(p, NULL, 0.0, size, k, p, NULL)
-            memset(products, 0, k * k * sizeof(double))
+                    rows[j * k + a] = scores[i + j, a] + shift[a]
+            of_rows(rows, NULL, 0.0, size, k, rows, NULL)
             for j in range(size):
-                q = p + j * k
+                p, root = rows + j * k, sqrt(weights[i])
                 for a in range(k):
-                    # In a BLAS product a probability of one would not cancel exactly.
-                    part = weights[i + j] * q[a]
-                    for b in range(a, k):
-                        products[a * k + b] += part * q[b]
-                    curvature[a, a] += part
-                    if a == <Py_ssize_t> targets[i + j]:
-                        part -= weights[i + j]
-                    add_to(&totals[a], part)
-            for a in range(k):
-                for b in range(a, k):
-                    curvature[a, b] -= products[a * k + b]
-            i += size
+                    p[a] *= root
+                    add_to(&totals[a], root * p[a])
+                add_to(&totals[<Py_ssize_t> targets[i]], -weights[i])
+                i += 1
+            count = <int> size
+            dsyrk(
+                "L", "N", &width, &count, &minus, rows, &width, &one, &curvature[0, 0],
+                &width,
+            )
         for a in range(k):
             slopes[a] = result(&totals[a])
             for b in range(a):
                 curvature[a, b] = curvature[b, a]
+        # The diagonal follows from the other entries, since rows sum to zero. Its own
+        # sums would cancel for probabilities near one.
+        for a in range(k):
+            curvature[a, a] = 0.0
+            for b in range(k):
+                if b != a:
+                    curvature[a, a] -= curvature[a, b]
         free(totals)
-        free(p)
+        free(rows)
 
 
 def conjugate(
@@ -296,34 +301,13 @@ cdef void of_rows(
     Unless ``parts`` is NULL, it receives for each row the largest score, and the sum of
     exp(score - largest score).
     """
-    cdef Py_ssize_t i, j
-    cdef double largest, total
-    cdef double* q = p
+    cdef Py_ssize_t j
     for j in range(n * k):
         p[j] = z[j]
     if dz != NULL:
         for j in range(n * k):
             p[j] += step * dz[j]
-    for i in range(n):
-        largest = q[0]
-        for j in range(1, k):
-            largest = q[j] if q[j] > largest else largest
-        for j in range(k):
-            q[j] -= largest
-        if parts != NULL:
-            parts[2 * i] = largest
-        q += k
-    exponentials(p, n * k)
-    q = p
-    for i in range(n):
-        total = 0.0
-        for j in range(k):
-            total += q[j]
-        for j in range(k):
-            q[j] /= total
-        if parts != NULL:
-            parts[2 * i + 1] = total
-        q += k
+    probabilities_of_rows(p, n, k, parts)
 
 
 cdef int check_shape(const double[:, ::1] a, const double[:, ::1] b) except -1:

@@ -21,6 +21,7 @@ from ..losses._base import Floats
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2
+from ..steps.intercepts import minimize_intercept
 from .alm import alm
 from .cd import cd
 from .newton import newton
@@ -71,6 +72,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     yield Iterate(first, None, o.least, "loop")
     infimum = o.risk.infimum if np.isfinite(o.risk.infimum) else 0.0
     w = start.w.copy()
+    minimize: Callable[[float], tuple[int, Floats | None]]
     if o.design.several_scores:
         minimize = _loop_of_classes(o, w)
     else:
@@ -79,8 +81,14 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     status = multinomial.MORE
     while status != multinomial.STUCK and tol >= _LEAST:
         status, dual = minimize(tol)
-        proof = Dual(risk.balance(dual) if o.n_free else dual)
-        point, bound = o.at(w.copy()), o.dual_bound(proof)
+        point = o.at(w.copy())
+        if dual is None:
+            point = minimize_intercept(point)
+            balanced = dual = point.dual
+        else:
+            balanced = risk.balance(dual) if o.n_free else dual
+        proof = Dual(balanced)
+        bound = o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
         # A feasible dual point costs more time than a more accurate solution.
@@ -88,9 +96,6 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         is_late = is_last or tol < first_tol
         if is_late and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
-        # Only the balanced copy is kept: with many classes each array takes much
-        # memory.
-        del dual
         yield Iterate(point, None, bound, "loop", proof)
         tol *= 1.0 if status == multinomial.MORE else _SHARE
     if point.value - bound <= rounding:
@@ -143,22 +148,22 @@ def _loop(
     return minimize
 
 
-def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, Floats]]:
-    """Return the function of ``_loop`` for the multinomial logistic loss."""
-    shape = o.design.n_rows, o.design.n_outputs or 1
+def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, None]]:
+    """Return the function of ``_loop`` for the multinomial logistic loss.
+
+    It returns no dual point: the subgradient at the best intercepts is one.
+    """
     X: Any
     X, sizes = o.design.rows_in_memory() or o.design.plain_rows()
     if sparse.issparse(X):
         indices = X.indices.astype(np.int32, copy=False)
         X = X.data, indices, X.indptr.astype(np.int64, copy=False)
-    labels, W = o.targets.astype(np.intp), w.reshape(-1, shape[1])
+    labels, W = o.targets.astype(np.intp), w.reshape(-1, o.design.n_outputs or 1)
     numbers = o.alpha, o.regularizer.n_penalized
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
-    def minimize(tol: float) -> tuple[int, Floats]:
+    def minimize(tol: float) -> tuple[int, None]:
         closer = _CLOSER if tol < _MORE_THAN_ROUNDING else 1.0
-        status, found = steps.minimize(closer * tol), np.empty(shape)
-        steps.solution(W, found)
-        return status, found
+        return steps.minimize(closer * tol), None
 
     return minimize

@@ -19,6 +19,17 @@ _FASTER = 8
 # the figures.
 _SHARES = (1.0, 0.3, 0.1)
 
+# Larger systems of several scores are solved by conjugate gradients.
+# docs/constants.md has the figures.
+_MOST_SOLVED = 600
+
+# Conjugate gradients take at most about 100 steps, and 50 on average.
+_CG_STEPS = 50
+
+# They stop at this squared norm of the residual relative to the first one, in the norm
+# of the preconditioner. docs/constants.md has the figures.
+_ACCURACY = 0.01
+
 
 class GroupStep:
     """Block coordinate descent on the matrix H (Yuan and Lin 2006; Simon et al. 2013).
@@ -82,7 +93,11 @@ class GroupStep:
         while limit > 0:
             # Systems are solved, and matrices formed, once sweeps have cost as much.
             q, image = len(self._rows), None
-            cost = float(np.count_nonzero(v) ** 3 / (3.0 * len(v) * q * q))
+            used = float(np.count_nonzero(v))
+            cost = used**3 / (3.0 * len(v) * q * q)
+            if self._takes_cg(used):
+                used /= len(v)
+                cost = used**2 * (used / 3.0 + _CG_STEPS) / (q * q)
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
@@ -115,6 +130,10 @@ class GroupStep:
         roots = np.sqrt(self._diagonal)
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v.ravel())))
 
+    def _takes_cg(self, size: float) -> bool:
+        """Whether a system of this size is solved by conjugate gradients."""
+        return len(self._metric) > 1 and size > _MOST_SOLVED
+
     def _newton(self, slopes: Floats, v: Floats) -> bool:
         """Take a Newton step on the nonzero coordinates; update the slopes.
 
@@ -124,25 +143,17 @@ class GroupStep:
         free = (p.l1 + p.norm == 0.0)[p.labels]
         face = np.flatnonzero((free | (x != 0.0)) & (self._diagonal > 0.0))
         w, own = x[face], p.labels[face]
-        norms = np.where(p.norm > 0.0, p.norms(x), 1.0)
-        bend = p.norm[own] / norms[own]
+        norms = p.norms(x)
+        norms[norms == 0.0] = 1.0
+        bend = p.norm / norms
         right = -slopes.ravel()[face] - p.gradient(x)[face]
-        score, place = np.divmod(face, len(self._rows))
-        matrix = self._rows[np.ix_(place, place)]
-        matrix *= self._metric[np.ix_(score, score)]
         # The Hessian of b ||w|| is b (I - w wᵀ / ||w||²) / ||w||.
-        unit = np.sqrt(bend) * w / norms[own]
-        order = np.argsort(own, kind="stable")
-        ends = np.flatnonzero(np.diff(own[order])) + 1
-        for which in np.split(order, ends):
-            matrix[np.ix_(which, which)] -= np.outer(unit[which], unit[which])
-        matrix[np.diag_indices_from(matrix)] += bend + p.square[own]
-        matrix[np.diag_indices_from(matrix)] *= 1.0 + ROUNDED
+        unit = np.sqrt(bend)[own] * w / norms[own]
+        solve = self._solve_by_cg if self._takes_cg(len(face)) else self._solve
         try:
-            factor = linalg.cho_factor(matrix, check_finite=False)
+            step = solve(face, bend + p.square, unit, right)
         except linalg.LinAlgError:
             return False
-        step = linalg.cho_solve(factor, right, check_finite=False)
         value = p.value(x)
         signed = (p.l1[own] > 0.0) | (p.side[face] != 0.0)
         for share in _SHARES:
@@ -157,3 +168,84 @@ class GroupStep:
                 slopes += change
                 return True
         return False
+
+    def _solve(self, face: Rows, bend: Floats, unit: Floats, right: Floats) -> Floats:
+        """Return the solution of a Newton system by its Cholesky factor.
+
+        Parameters
+        ----------
+        face : ndarray of int of shape (m,)
+            The nonzero coordinates.
+        bend : ndarray of shape (n_groups,)
+            Entries of the diagonal that are added to the model's matrix, before the
+            products of ``unit`` within groups are subtracted.
+        unit, right : ndarray of shape (m,)
+        """
+        own = self._penalty.labels[face]
+        score, place = np.divmod(face, len(self._rows))
+        matrix = self._rows[np.ix_(place, place)]
+        matrix *= self._metric[np.ix_(score, score)]
+        order = np.argsort(own, kind="stable")
+        ends = np.flatnonzero(np.diff(own[order])) + 1
+        for which in np.split(order, ends):
+            matrix[np.ix_(which, which)] -= np.outer(unit[which], unit[which])
+        factor = _factor(matrix, bend[own])
+        solution: Floats = linalg.cho_solve(factor, right, check_finite=False)
+        return solution
+
+    def _solve_by_cg(
+        self, face: Rows, bend: Floats, unit: Floats, right: Floats
+    ) -> Floats:
+        """Return an approximate solution of the system of ``_solve``.
+
+        The preconditioner does not subtract products of ``unit``. In the basis of the
+        metric's eigenvectors it has a block for each score.
+        """
+        score, place = np.divmod(face, len(self._rows))
+        columns, place = np.unique(place, return_inverse=True)
+        own = self._penalty.labels[columns]
+        matrix = self._rows[np.ix_(columns, columns)]
+        values, basis = lapack.eigh(self._metric)
+        factors = [_factor(max(value, 0.0) * matrix, bend[own]) for value in values]
+        units, inside = np.zeros((len(values), len(columns))), (score, place)
+        units[inside] = unit
+
+        def grid(x: Floats) -> Floats:
+            full = np.zeros_like(units)
+            full[inside] = x
+            return full
+
+        def product(x: Floats) -> Floats:
+            full = grid(x)
+            shares = np.bincount(own, np.sum(units * full, axis=0), len(bend))[own]
+            image = self._metric @ (full @ matrix) + bend[own] * full
+            return (image - shares * units)[inside]
+
+        def precondition(x: Floats) -> Floats:
+            pairs = zip(factors, basis.T @ grid(x), strict=True)
+            rows = [linalg.cho_solve(*pair, check_finite=False) for pair in pairs]
+            return (basis @ np.array(rows))[inside]
+
+        solution, rest = np.zeros_like(right), right.copy()
+        p = z = precondition(rest)
+        square = first = float(rest @ z)
+        for _ in range(4 * _CG_STEPS):
+            image = product(p)
+            bent = float(p @ image)
+            if square <= _ACCURACY * first or not bent > 0.0:
+                break
+            step = square / bent
+            solution += step * p
+            rest -= step * image
+            z = precondition(rest)
+            square, last = float(rest @ z), square
+            p = z + square / last * p
+        return solution
+
+
+def _factor(matrix: Floats, diagonal: Floats) -> tuple[Floats, bool]:
+    """Return the Cholesky factor of a matrix, which is overwritten, plus a diagonal."""
+    entries = np.diag_indices_from(matrix)
+    matrix[entries] = (matrix[entries] + diagonal) * (1.0 + ROUNDED)
+    factor: tuple[Floats, bool] = linalg.cho_factor(matrix, check_finite=False)
+    return factor
