@@ -22,10 +22,9 @@ Fenchel-Young gaps of rows and of coefficients,
 
 where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero or
 there is no free intercept. With l2 = 0 the dual point is c u with the largest c in [0,
-1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. If its gap is smaller, a
-point near u with clipped r is used instead; then, and with free intercepts, the gap is an
-estimate. It is only the stopping criterion: callers balance u and compute J and the
-bound with its rounding errors themselves.
+1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. With free intercepts the
+gap is an estimate. It is only the stopping criterion: callers balance u and compute J
+and the bound with its rounding errors themselves.
 """
 
 from .dense_rows cimport (
@@ -629,7 +628,7 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over
-    cdef double moved = 0.0, bend = 0.0
+    cdef double bend = 0.0
     if o.is_scaled:
         find_scale(o, 0.0)
     evaluate_rows(o, &reach, ahead)
@@ -647,12 +646,9 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
         over = r - min(max(r, -o.l1), o.l1)
         if o.l2 > 0.0:
             o.left += 0.5 * (o.l2 * w - over) * (w - over / o.l2)
-            r, over = min(max(r, -o.l1), o.l1), 0.0
+            r -= over
         steepest = max(steepest, fabs(r))
         o.left += o.l1 * fabs(w) - r * w
-        if over != 0.0:
-            moved += over * w + fabs(over) * reach / sqrt(o.least[j])
-            moved += over * over / o.least[j]
     # Intercepts need dual variables that sum to zero. For a loss with kinks the dual
     # variables are scaled down. For a smooth loss all of them are shifted, which lowers
     # the bound by the intercept times their sum, and by the squared shift times the
@@ -664,9 +660,7 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
             o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
     if steepest > o.l1:
         c = o.l1 / steepest
-        o.left = min(
-            o.left + moved, c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
-        )
+        o.left = c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
 
 
 cdef bint find_direction(Problem* o) noexcept nogil:
