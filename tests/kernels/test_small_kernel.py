@@ -101,6 +101,26 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
         assert not coef[normal < l1 - 1e-4].any()
 
 
+@pytest.mark.parametrize("l1", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("name", [name for name in LOOPED if name != "scaled"])
+def test_stops_under_an_l1_norm_once_the_dual_point_proves_it(name, l1):
+    """Any u of the domain with |Xᵀu| <= l1 proves a bound, as its multiples do."""
+    oracle, tol = LOOPED[name].oracle, 1e-3
+    for seed in range(5):
+        given = arguments(name, seed, d=6, intercept=False)
+        given[6], given[7], given[9] = l1, 0.0, tol
+        X, sizes, y, offsets, weights = given[:5]
+        w, dual = given[-3], given[-1]
+        reached, _ = small.minimize(*given)
+        assert reached
+        value = oracle.value(X @ (w / sizes) + offsets, y, weights)
+        value += l1 * np.abs(w).sum()
+        dual *= min(1.0, l1 / np.abs(X.T @ dual / sizes).max())
+        bound = dual @ offsets - oracle.conjugate(dual, y, weights)
+        assert value - bound <= tol * abs(value) + 1e-14
+        assert value >= bound - 1e-14
+
+
 @pytest.mark.parametrize("l1", [0.0, 0.02])
 @pytest.mark.parametrize(
     "name", [k for k, loss in LOOPED.items() if loss.smooth and not loss.steep]

@@ -22,9 +22,9 @@ Fenchel-Young gaps of rows and of coefficients,
 
 where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero or
 there is no free intercept. With l2 = 0 the dual point is c u with the largest c in [0,
-1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. With free intercepts the
-gap is an estimate. It is only the stopping criterion: callers balance u and compute J
-and the bound with its rounding errors themselves.
+1] for which c |r| <= l1, and R*(c u) <= c R*(u) - (1 - c) inf R. With free intercepts
+the gap is an estimate. It is only the stopping criterion: callers balance u and compute
+J and the bound with its rounding errors themselves.
 """
 
 from .dense_rows cimport (
@@ -36,7 +36,9 @@ from .limited_memory cimport (
     take_back,
 )
 from .quadratic_models cimport descend, sign_of
-from .row_losses cimport BOX, RowLoss, formulas, loss_of, slopes_on_line
+from .row_losses cimport (
+    BOX, NO_CENTER, RowLoss, conjugates, formulas, loss_of, slopes_on_line,
+)
 from .rows cimport allocate
 from .scales cimport scale_of
 from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
@@ -628,10 +630,11 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over
-    cdef double bend = 0.0
+    cdef double bend = 0.0, risk, change, exact
     if o.is_scaled:
         find_scale(o, 0.0)
     evaluate_rows(o, &reach, ahead)
+    risk = o.value
     o.left = 0.0
     if o.is_scaled:
         o.value += 2.0 * rows.loss.ridge
@@ -660,7 +663,35 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
             o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
     if steepest > o.l1:
         c = o.l1 / steepest
-        o.left = c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
+        change = (c - 1.0) * o.infimum
+        if not o.is_scaled:
+            # R*(u) is <u, z> - R + excess.
+            exact = scaled_conjugate(o, c, ahead) + c * (risk - o.excess)
+            change = min(change, exact)
+        o.left = max(c * o.left + (1.0 - c) * (o.value - o.excess) + change, 0.0)
+
+
+cdef double scaled_conjugate(const Problem* o, double c, bint ahead) noexcept nogil:
+    """Return R*(c u) - c <u, z>, or infinity if rounding puts c u outside."""
+    cdef const FewRows* rows = &o.rows
+    cdef Py_ssize_t i, j, start, m
+    cdef double[256] u, h, size
+    cdef RowLoss kinked = rows.loss
+    cdef Sum total = Sum(0.0, 0.0)
+    kinked.width = 0.0
+    for start in range(0, rows.n, 256):
+        m = min(256, rows.n - start)
+        for i in range(m):
+            u[i] = c * rows.u[start + i]
+        if conjugates(
+            &kinked, u, rows.y + start, rows.s + start, NO_CENTER, m, h, size
+        ):
+            return INFINITY
+        for i in range(m):
+            j = start + i
+            h[i] -= u[i] * (rows.z[j] + (o.dz[j] if ahead else 0.0))
+        add_all(&total, h, m)
+    return result(&total)
 
 
 cdef bint find_direction(Problem* o) noexcept nogil:
