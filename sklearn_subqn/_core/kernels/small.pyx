@@ -381,7 +381,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
     cdef double allowed, enough, first = INFINITY
     cdef int k, steps = 0, idle = 0
-    cdef bint changed, exact
+    cdef bint changed, exact, ends
     o.pairs.n = 0
     evaluate(o, False)
     for k in range(MOST_STEPS):
@@ -397,7 +397,8 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             return False
         idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
         least = o.left if idle == 0 else least
-        if o.is_scaled and idle == MOST_IDLE:
+        ends = o.is_scaled or o.left <= NEARLY_ROUNDED * fabs(o.value)
+        if ends and idle == MOST_IDLE:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
         enough = max(allowed, SHARE * min(o.excess, last))
@@ -788,7 +789,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     """Return a step where the slope is small enough, by bracketed Newton steps."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t j
-    cdef double low = 0.0, high = INFINITY, step = 1.0, following
+    cdef double low = 0.0, high = INFINITY, step = 1.0, following, most
     cdef double left, right, change, bend, squares = 0.0
     cdef int k
     cdef double accuracy = LEFT if rows.loss.width > 0.0 else LEFT_SMOOTH
@@ -812,7 +813,9 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         else:
             high, change = step, left
         following = step - change / bend if bend > 0.0 else INFINITY
-        if not low < following < high or following > 10.0 * step:
+        # Newton steps from the far end of an exponential function are short.
+        most = 0.1 * low + 0.9 * high
+        if not low < following <= most or following > 10.0 * step:
             following = 0.5 * (low + high) if high < INFINITY else 4.0 * step
         if following == step:
             break
