@@ -102,16 +102,14 @@ def solve(
             report=reported,
         )
         w, end = _as_stored(problem, result.point)
-        # The value is computed here, where overflows raise errors.
-        _ = end.value
+        _check_finite(problem, w, end)
+        solution = _certified(problem, target, result, w, end, scale)
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
             f"Fitting {problem.label} broke down numerically ({error}). Values of X, "
             "y, alpha or costs are too extreme; scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
-    _check_finite(problem, w, end)
-    solution = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
     if problem.sums is not None:
         solution.sums = problem.sums(end.scores)

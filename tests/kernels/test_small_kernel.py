@@ -20,6 +20,7 @@ SCALED = DualLoss(ScaledHuber(1.35, 1e-9))
 LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3), "scaled": SCALED}
 # Gamma distributed targets are positive; Tweedie's may be zero.
 POSITIVE = {"gamma": 1.0, "tweedie": 0.8}
+POISSON = LOSSES["poisson"].oracle
 LOOPED = {name: loss for name, loss in LOSSES.items() if loss.oracle.looped}
 
 
@@ -99,6 +100,44 @@ def test_the_dual_point_proves_the_minimum_with_an_l1_norm(name, share):
         assert_allclose(bound, value, rtol=1e-9, atol=1e-11)
         assert abs(dual.sum()) <= 1e-9
         assert not coef[normal < l1 - 1e-4].any()
+
+
+@pytest.mark.parametrize("l1", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("name", [name for name in LOOPED if name != "scaled"])
+def test_stops_under_an_l1_norm_once_the_dual_point_proves_it(name, l1):
+    """Any u of the domain with |Xᵀu| <= l1 proves a bound, as its multiples do."""
+    oracle, tol = LOOPED[name].oracle, 1e-3
+    for seed in range(5):
+        given = arguments(name, seed, d=6, intercept=False)
+        X, sizes, y, offsets, weights = given[:5]
+        infimum = -oracle.conjugate(np.zeros(40), y, weights)
+        given[6], given[7], given[9], given[10] = l1, 0.0, tol, infimum
+        w, dual = given[-3], given[-1]
+        reached, _ = small.minimize(*given)
+        assert reached
+        value = oracle.value(X @ (w / sizes) + offsets, y, weights)
+        value += l1 * np.abs(w).sum()
+        dual *= min(1.0, l1 / np.abs(X.T @ dual / sizes).max())
+        bound = dual @ offsets - oracle.conjugate(dual, y, weights)
+        assert value - bound <= tol * abs(value - infimum) + 1e-14
+        assert value >= bound - 1e-14
+
+
+@pytest.mark.parametrize("l1", [0.0, 1e-3])
+@pytest.mark.parametrize("size", [8.0, 11.0])
+def test_reaches_counts_of_thousands_from_zero(size, l1):
+    """The first step is too long by that factor, and exponentials would overflow."""
+    for seed in range(3):
+        given = arguments("poisson", seed, n=200, d=5, l1=l1)
+        X, sizes, _, offsets, weights = given[:5]
+        eta = X @ (np.linspace(-0.5, 0.5, 5) / sizes) + offsets
+        given[2] = np.random.default_rng(seed).poisson(np.exp(size + eta)).astype(float)
+        infimum = -POISSON.conjugate(np.zeros(200), given[2], weights)
+        given[7], given[9], given[10] = 1e-3 - l1, 1e-5, infimum
+        reached, _ = small.minimize(*given)
+        assert reached
+        scores = X @ (given[-3][:5] / sizes) + given[-3][5] + offsets
+        assert weights @ np.exp(scores) == pytest.approx(weights @ given[2], rel=1e-4)
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.02])

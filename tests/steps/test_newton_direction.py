@@ -92,6 +92,43 @@ def dense_hessian(point, rows, width=None):
     return hessian
 
 
+@pytest.mark.parametrize("share", [0.2, 0.8])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_gradient_after_a_step_of_the_intercept(share, container):
+    convert = CONTAINERS[container]
+    point, rows = point_with_curvature(share, convert=convert, fit_intercept=True)
+    expected, g = dense_hessian(point, rows), point.gradient
+    step = np.zeros(len(g))
+    step[-1] = -g[-1] / expected[-1, -1]
+    found = point.hessian.without_intercept(g)
+    assert_allclose(found, g + expected @ step, atol=1e-12)
+    assert abs(found[-1]) <= 1e-14
+
+
+def test_directions_of_samples_lead_to_the_minimum():
+    """With small leverages, three rows in four are left out at first."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2000, 2500), density=0.01, format="csr", rng=rng)
+    y = np.where(X @ rng.normal(size=2500) + rng.logistic(size=2000) > 0.0, 1.0, -1.0)
+    loss = BINARY_LOSSES["log_loss"]
+    o = binary_objective(X, y, loss=loss, alpha=0.01, fit_intercept=True)
+    stopping = Stopping(1e-10)
+    steps = newton(o, np.zeros(2501), stopping)
+    result = run(steps, stopping, max_iter=100)
+
+    def value(w):
+        z = -y * (X @ w[:-1] + w[-1])
+        slope = -y / (1.0 + np.exp(-z)) / 2000.0
+        g = np.append(X.T @ slope + 0.01 * w[:-1], slope.sum())
+        return np.logaddexp(0.0, z).mean() + 0.005 * w[:-1] @ w[:-1], g
+
+    peer = optimize.minimize(
+        value, np.zeros(2501), method="L-BFGS-B", jac=True, tol=1e-13
+    )
+    assert result.point.value == pytest.approx(peer.fun, rel=1e-9)
+    assert result.lower_bound <= peer.fun
+
+
 @pytest.mark.parametrize("share", SHARES.values(), ids=SHARES)
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("fit_intercept", [False, True])

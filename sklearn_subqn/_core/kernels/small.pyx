@@ -22,10 +22,9 @@ Fenchel-Young gaps of rows and of coefficients,
 
 where r = -Xᵀu is l2 e_j + l1 κ_j with κ_j a subgradient of |e_j|, if u sums to zero or
 there is no free intercept. With l2 = 0 the dual point is c u with the largest c in [0,
-1] for which c |r| <= l1, and D(c u) >= c D(u) + (1 - c) inf R. If its gap is smaller, a
-point near u with clipped r is used instead; then, and with free intercepts, the gap is an
-estimate. It is only the stopping criterion: callers balance u and compute J and the
-bound with its rounding errors themselves.
+1] for which c |r| <= l1, and R*(c u) <= c R*(u) - (1 - c) inf R. With free intercepts
+the gap is an estimate. It is only the stopping criterion: callers balance u and compute
+J and the bound with its rounding errors themselves.
 """
 
 from .dense_rows cimport (
@@ -37,7 +36,9 @@ from .limited_memory cimport (
     take_back,
 )
 from .quadratic_models cimport descend, sign_of
-from .row_losses cimport BOX, RowLoss, formulas, loss_of, slopes_on_line
+from .row_losses cimport (
+    BOX, NO_CENTER, RowLoss, conjugates, formulas, loss_of, slopes_on_line,
+)
 from .rows cimport allocate
 from .scales cimport scale_of
 from .standard cimport INFINITY, fabs, free, log, memcpy, memset, sqrt
@@ -380,7 +381,7 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
     cdef double last = gap[0], slope, ignored, before = INFINITY, least = INFINITY
     cdef double allowed, enough, first = INFINITY
     cdef int k, steps = 0, idle = 0
-    cdef bint changed, exact
+    cdef bint changed, exact, ends
     o.pairs.n = 0
     evaluate(o, False)
     for k in range(MOST_STEPS):
@@ -396,7 +397,8 @@ cdef bint minimize_envelope(Problem* o, double* gap) noexcept nogil:
             return False
         idle = 0 if o.left < 0.5 * least or not o.has_factor else idle + 1
         least = o.left if idle == 0 else least
-        if o.is_scaled and idle == MOST_IDLE:
+        ends = o.is_scaled or o.left <= NEARLY_ROUNDED * fabs(o.value)
+        if ends and idle == MOST_IDLE:
             return False
         changed = o.l1 > 0.0 and change_columns(o)
         enough = max(allowed, SHARE * min(o.excess, last))
@@ -629,10 +631,11 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
     cdef double reach, steepest = o.l1, c = 1.0, r, w, over
-    cdef double moved = 0.0, bend = 0.0
+    cdef double bend = 0.0, risk, change, exact
     if o.is_scaled:
         find_scale(o, 0.0)
     evaluate_rows(o, &reach, ahead)
+    risk = o.value
     o.left = 0.0
     if o.is_scaled:
         o.value += 2.0 * rows.loss.ridge
@@ -647,12 +650,9 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
         over = r - min(max(r, -o.l1), o.l1)
         if o.l2 > 0.0:
             o.left += 0.5 * (o.l2 * w - over) * (w - over / o.l2)
-            r, over = min(max(r, -o.l1), o.l1), 0.0
+            r -= over
         steepest = max(steepest, fabs(r))
         o.left += o.l1 * fabs(w) - r * w
-        if over != 0.0:
-            moved += over * w + fabs(over) * reach / sqrt(o.least[j])
-            moved += over * over / o.least[j]
     # Intercepts need dual variables that sum to zero. For a loss with kinks the dual
     # variables are scaled down. For a smooth loss all of them are shifted, which lowers
     # the bound by the intercept times their sum, and by the squared shift times the
@@ -664,9 +664,35 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
             o.left += fabs(o.g[j] * o.w[j]) + o.g[j] * o.g[j] / bend
     if steepest > o.l1:
         c = o.l1 / steepest
-        o.left = min(
-            o.left + moved, c * o.left + (1.0 - c) * (o.value - o.infimum - o.excess)
-        )
+        change = (c - 1.0) * o.infimum
+        if not o.is_scaled:
+            # R*(u) is <u, z> - R + excess.
+            exact = scaled_conjugate(o, c, ahead) + c * (risk - o.excess)
+            change = min(change, exact)
+        o.left = max(c * o.left + (1.0 - c) * (o.value - o.excess) + change, 0.0)
+
+
+cdef double scaled_conjugate(const Problem* o, double c, bint ahead) noexcept nogil:
+    """Return R*(c u) - c <u, z>, or infinity if rounding puts c u outside."""
+    cdef const FewRows* rows = &o.rows
+    cdef Py_ssize_t i, j, start, m
+    cdef double[256] u, h, size
+    cdef RowLoss kinked = rows.loss
+    cdef Sum total = Sum(0.0, 0.0)
+    kinked.width = 0.0
+    for start in range(0, rows.n, 256):
+        m = min(256, rows.n - start)
+        for i in range(m):
+            u[i] = c * rows.u[start + i]
+        if conjugates(
+            &kinked, u, rows.y + start, rows.s + start, NO_CENTER, m, h, size
+        ):
+            return INFINITY
+        for i in range(m):
+            j = start + i
+            h[i] -= u[i] * (rows.z[j] + (o.dz[j] if ahead else 0.0))
+        add_all(&total, h, m)
+    return result(&total)
 
 
 cdef bint find_direction(Problem* o) noexcept nogil:
@@ -763,7 +789,7 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
     """Return a step where the slope is small enough, by bracketed Newton steps."""
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t j
-    cdef double low = 0.0, high = INFINITY, step = 1.0, following
+    cdef double low = 0.0, high = INFINITY, step = 1.0, following, most
     cdef double left, right, change, bend, squares = 0.0
     cdef int k
     cdef double accuracy = LEFT if rows.loss.width > 0.0 else LEFT_SMOOTH
@@ -787,7 +813,9 @@ cdef double line_search(Problem* o, double slope) noexcept nogil:
         else:
             high, change = step, left
         following = step - change / bend if bend > 0.0 else INFINITY
-        if not low < following < high or following > 10.0 * step:
+        # Newton steps from the far end of an exponential function are short.
+        most = 0.1 * low + 0.9 * high
+        if not low < following <= most or following > 10.0 * step:
             following = 0.5 * (low + high) if high < INFINITY else 4.0 * step
         if following == step:
             break

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..lazy import cached_property
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
 from ..rows.bordered import Bordered
@@ -67,6 +68,17 @@ class Hessian:
         with np.errstate(divide="ignore", invalid="ignore"):
             squares /= self._penalty[:n]
         return 0.5 * float(np.nansum(squares))
+
+    def without_intercept(self, gradient: Floats) -> Floats:
+        """Return a gradient after a Newton step of a single intercept."""
+        if self.n_free != 1 or self._design.several_scores:
+            return gradient
+        column = self._column
+        return gradient - gradient[-1] / (column[-1] or 1.0) * column
+
+    @cached_property
+    def _column(self) -> Floats:
+        return self.risk.column_of_intercept()
 
     def spectral_solve(self) -> Callable[[Floats], Floats]:
         """Return the solver of an approximate system, for several scores per row.

@@ -75,6 +75,14 @@ class RiskHessian:
         return diagonal
 
     @summed
+    def column_of_intercept(self) -> Floats:
+        """Return the last column, of shape (q,), for one score per row."""
+        subset = self._subset
+        column = subset.adjoint(self._curvature.apply(np.ones(subset.n_rows)))
+        self._count(subset, 1.0)
+        return column
+
+    @summed
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
         subset, curvature = self._whole, self._of_all

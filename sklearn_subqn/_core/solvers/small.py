@@ -77,7 +77,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         minimize = _loop_of_classes(o, w)
     else:
         minimize = _loop(o, first, start.dual, infimum, w)
-    first_tol = tol = max(_OF_TOL * stopping.tol, _LEAST)
+    tol = max(_OF_TOL * stopping.tol, _LEAST)
     status = multinomial.MORE
     while status != multinomial.STUCK and tol >= _LEAST:
         status, dual = minimize(tol)
@@ -91,10 +91,9 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         bound = o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
-        # A feasible dual point costs more time than a more accurate solution.
+        # Searching a feasible dual point costs more time than a more accurate solution.
         is_last = status == multinomial.STUCK or tol * _SHARE < _LEAST
-        is_late = is_last or tol < first_tol
-        if is_late and bound < enough and not isinstance(o.regularizer, L2):
+        if is_last and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))
         yield Iterate(point, None, bound, "loop", proof)
         tol *= 1.0 if status == multinomial.MORE else _SHARE

@@ -53,6 +53,13 @@ _CG_LIMIT = 100
 # which the run stops. docs/constants.md has the figures.
 _SHARE_OF_ALLOWED = 1.0 / 3.0
 
+# Conjugate gradients take one row in four while such a sample suffices.
+# docs/constants.md has the figures.
+_STRIDE = 4
+
+# Each direction of a sample has to reduce the predicted gap to a quarter.
+_SUFFICES = 0.25
+
 
 def is_wide(objective: Objective) -> bool:
     """Whether there are at most ``_WIDE`` rows for each feature."""
@@ -120,6 +127,7 @@ class NewtonDirections:
 
     def __init__(self) -> None:
         self._n_slow = 0
+        self._samples, self._last = True, np.inf
 
     def at(
         self,
@@ -179,7 +187,7 @@ class NewtonDirections:
         if several and design.n_features <= _MAX_SPECTRUM:
             solve = hessian.spectral_solve()
         p, is_solved = conjugate_gradients(
-            hessian,
+            self._sampled(point, hessian, allowed),
             rhs,
             rtol=rtol,
             max_iter=max_iter,
@@ -191,6 +199,24 @@ class NewtonDirections:
             return _by_rows(hessian, rhs)
         self._n_slow = 0
         return p
+
+    def _sampled(self, point: Point, hessian: Hessian, allowed: float) -> Hessian:
+        """Return the Hessian of a sample of the rows while it suffices.
+
+        A sample estimates the Hessian well if its rows have less curvature than the
+        penalty, so that their leverages are small (Alaoui and Mahoney 2015, section 3).
+        """
+        design = point.objective.design
+        gap, last = hessian.gap(point.gradient), self._last
+        self._last = gap
+        self._samples &= allowed > 0.0 and gap < _SUFFICES * last
+        if not self._samples or design.several_scores or not design.in_one_place:
+            return hessian
+        row = point.curvature.diagonal().mean() * design.mean_square
+        self._samples = (
+            point.curvature.by_rows and 2.0 * _STRIDE * row <= hessian.penalty
+        )
+        return point.sampled_hessian(_STRIDE) if self._samples else hessian
 
 
 def _has_few_rows(objective: Objective, hessian: Hessian, rtol: float) -> bool:
@@ -303,7 +329,12 @@ def conjugate_gradients(
                 return p + to_boundary * search, True
         p += step * search
         residual -= step * product
-        if least_gap and hessian.gap(residual) <= least_gap:
+        # A residual of the intercept changes the others once it is minimized over.
+        if (
+            least_gap
+            and hessian.gap(residual) <= least_gap
+            and hessian.gap(hessian.without_intercept(residual)) <= least_gap
+        ):
             return p, True
         scaled = solve(residual)
         previous, square = square, float(residual @ scaled)
