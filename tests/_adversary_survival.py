@@ -17,10 +17,10 @@ from _adversary import (
     judged,
     problem,
 )
+from _door import Cox, DualLoss
 from _formulas import LONG, PENALTIES, exact_scores, long, sizes_of_scores
 
 from sklearn_subqn import CoxRegression
-from sklearn_subqn._core.losses import Cox, DualLoss
 
 
 def _risk(z: Any, y: Any, s: Any, strata: Any, offset: Any, ties: str) -> Any:

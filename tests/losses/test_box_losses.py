@@ -7,11 +7,7 @@ conjugates with suprema over scores.
 
 import numpy as np
 import pytest
-from _formulas import DUAL_FORMS, ONE_SCORE
-from numpy.testing import assert_allclose, assert_array_equal
-
-from sklearn_subqn._core.kernels import row_loss as kernel
-from sklearn_subqn._core.losses import (
+from _door import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
     Box,
@@ -19,6 +15,10 @@ from sklearn_subqn._core.losses import (
     Quadratic,
     regression_losses,
 )
+from _formulas import DUAL_FORMS, ONE_SCORE
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_subqn._core.kernels import row_loss as kernel
 from sklearn_subqn._core.losses._base import RowForm
 
 LABELS = dict(BINARY_LOSSES)

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from _door import L2, Cox, Design, DualLoss, Objective, PartlyFree, Risk
 
-from sklearn_subqn._core.losses import Cox, DualLoss
 from sklearn_subqn._core.objectives.free_columns import lower_bound
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2, PartlyFree
-from sklearn_subqn._core.rows.design import Design
 
 KINDS = [
     (ties, late, strata)

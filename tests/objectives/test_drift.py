@@ -4,6 +4,17 @@ import warnings
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    MULTINOMIAL_LOSS,
+    Design,
+    Line,
+    Objective,
+    Point,
+    Risk,
+    minimize_intercept,
+)
 from _problems import EXPLORE, binary_objective
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,14 +25,8 @@ from sklearn_subqn import (
     L1LogisticOWLQN,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.objectives.objective import Line, Objective, Point
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.rounding import rounding
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.steps import intercepts
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
 
 LONG = np.longdouble
 

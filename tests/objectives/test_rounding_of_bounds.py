@@ -6,14 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from _door import (
+    BINARY_LOSSES,
+    Bounded,
+    Cut,
+    Design,
+    Dual,
+    ElasticNet,
+    regression_losses,
+)
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.objectives.free_columns import _Inverse
-from sklearn_subqn._core.objectives.objective import Cut, Dual
-from sklearn_subqn._core.regularizers import Bounded, ElasticNet
-from sklearn_subqn._core.rows.design import Design
 
 
 def exact(numbers):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _door import Design
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from scipy import sparse
 from sklearn_subqn._core.rows import linear_map, second_moments
 from sklearn_subqn._core.rows.column_maps import InPlace
 from sklearn_subqn._core.rows.columns import MatrixColumns
-from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.row_views import SomeRows, array_of, columns_of
 
 

@@ -6,19 +6,26 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    Design,
+    DualLoss,
+    Iterate,
+    Objective,
+    Options,
+    Risk,
+    Simplex,
+    Start,
+    Stopping,
+    alm,
+    run,
+)
 
 from sklearn_subqn import (
     BMRMRegressor,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn._core.driver import Iterate, Start, Stopping, run
-from sklearn_subqn._core.losses import DualLoss, Simplex
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Options, alm
 from sklearn_subqn._core.solvers.facts import Facts
 from sklearn_subqn._core.solvers.plans import PLANS, choose
 from sklearn_subqn._core.solvers.related import solve_related

@@ -4,15 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _door import BINARY_LOSSES, L2, Design, Objective, Options, Risk, Start, auto
 
 from sklearn_subqn import SubLBFGSLinearSVC
 from sklearn_subqn._core.driver import to_the_end
-from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Options, Start, auto
 from sklearn_subqn._core.solvers.facts import Facts
 from sklearn_subqn._core.solvers.plans import PLANS, choose
 from sklearn_subqn._core.solvers.related import solve_related

@@ -2,6 +2,19 @@
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    Design,
+    DualLoss,
+    Objective,
+    Options,
+    PartlyFree,
+    Risk,
+    Simplex,
+    Start,
+    auto,
+    minimize_intercept,
+)
 from scipy import sparse
 
 from sklearn_subqn import (
@@ -13,15 +26,8 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
 )
 from sklearn_subqn._core.driver import to_the_end
-from sklearn_subqn._core.losses import DualLoss, RocArea, Simplex
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.regularizers import L2, PartlyFree
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import Options, Start
-from sklearn_subqn._core.solvers.plans import auto
 from sklearn_subqn._core.steps.free_mixtures import bound_without
-from sklearn_subqn._core.steps.intercepts import minimize_intercept
+from sklearn_subqn.losses import RocArea
 
 #: Units of a column of times: of size one hundred thousand, seconds, milliseconds and
 #: nanoseconds since 1970.

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from _door import (
+    L2,
+    Answers,
+    Design,
+    ElasticNet,
+    NormalizedEntropy,
+    Objective,
+    OracleHinge,
+    OracleObjective,
+    Risk,
+    Stopping,
+    run,
+)
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import BMRMRanker
 from sklearn_subqn._core import losses
-from sklearn_subqn._core.driver import Stopping
-from sklearn_subqn._core.objectives.objective import Objective
-from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_by_oracle import (
-    Answers,
-    OracleHinge,
-    OracleObjective,
-)
-from sklearn_subqn._core.regularizers import L2, ElasticNet, NormalizedEntropy
-from sklearn_subqn._core.rows.design import Design
-from sklearn_subqn._core.solvers import bundle, run
+from sklearn_subqn._core.solvers import bundle
 from sklearn_subqn._core.steps.cut_model import Unsolved, _solve_linear, cut_model
 
 

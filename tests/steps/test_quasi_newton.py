@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
+from _door import DenseInverseHessian, LimitedMemoryInverseHessian
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.steps.quasi_newton import (
-    DenseInverseHessian,
-    LimitedMemoryInverseHessian,
-    Pair,
-    has_curvature,
-)
+from sklearn_subqn._core.steps.quasi_newton import Pair, has_curvature
 
 
 def displacements(seed, n_pairs, q=6):
