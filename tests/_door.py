@@ -6,8 +6,11 @@ solver of a table or by a single method. A redesign of the core changes this fil
 - Objectives: designs, ``Risk`` and ``RiskOfParts`` with ``Parts``, ``Objective``,
   ``FunctionObjective``, their ``Point``, ``Line``, ``Cut`` and ``Dual``, and the
   minimization over intercepts.
-- Solvers: tables and methods, and ``run`` with ``Start``, ``Options``, ``Stopping``,
-  ``Status``, ``Iterate``, ``History`` and ``CutBundle``; online methods with ``State``.
+- Settings: one function for each number of the package that tests change to reach, with
+  few rows, what is chosen for many.
+- Solvers: tables and methods, line searches, and ``run`` with ``Start``, ``Options``,
+  ``Stopping``, ``Status``, ``Iterate``, ``History`` and ``CutBundle``; online methods
+  with ``State``, their batches and losses.
 - Losses: sets, smoothings, and losses that are not in ``sklearn_subqn.losses``.
 - Regularizers: all of them.
 
@@ -15,11 +18,23 @@ Tests of other private modules are next to the module's own folder and say what 
 they can show.
 """
 
+import numpy as np
+
 from sklearn_subqn._chains.design import ChainDesign
 from sklearn_subqn._chains.hinge import ChainHinge
 from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
-from sklearn_subqn._core.driver import Iterate, Options, Start, Status, Stopping, run
+from sklearn_subqn._chains.tokens import AttributeReader
+from sklearn_subqn._core.driver import (
+    Chosen,
+    Iterate,
+    Options,
+    Start,
+    Status,
+    Stopping,
+    run,
+    to_the_end,
+)
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
@@ -44,7 +59,12 @@ from sklearn_subqn._core.losses._smoothings import Entropy
 from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.objectives.objective import Cut, Dual, Line, Objective, Point
 from sklearn_subqn._core.objectives.risk import Risk
-from sklearn_subqn._core.objectives.risk_by_oracle import CandidateHinge
+from sklearn_subqn._core.objectives.risk_by_oracle import (
+    Answers,
+    CandidateHinge,
+    OracleHinge,
+    OracleObjective,
+)
 from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.online import (
     ONLINE_METHODS,
@@ -54,13 +74,20 @@ from sklearn_subqn._core.online import (
     hyperparameters,
     online_method,
 )
+from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
+from sklearn_subqn._core.online.losses_with_curvature import (
+    DampedSoftmax,
+    OfScores,
+    OneVsRest,
+)
 from sklearn_subqn._core.online.obfgs import OBFGS
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.res import RES, LimitedRES
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
-from sklearn_subqn._core.places.parts import DesignOfParts, Parts
+from sklearn_subqn._core.places.parts import DesignOfParts, OfParts, Parts
+from sklearn_subqn._core.places.places import Here, Place, Session
 from sklearn_subqn._core.regularizers import (
     L2,
     Bounded,
@@ -75,6 +102,7 @@ from sklearn_subqn._core.regularizers import (
     elastic_net,
     projected,
 )
+from sklearn_subqn._core.rounding import rounding
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.solvers import (
@@ -98,11 +126,18 @@ from sklearn_subqn._core.solvers.alm import narrowing
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 from sklearn_subqn._core.solvers.faces import face_newton
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
+from sklearn_subqn._core.solvers.plans import PLANS
 from sklearn_subqn._core.solvers.proximal_newton import proximal_newton
 from sklearn_subqn._core.solvers.rental import rental
 from sklearn_subqn._core.steps.certificate import CutBundle
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
-from sklearn_subqn._core.steps.line_search import exact, wolfe
+from sklearn_subqn._core.steps.line_search import (
+    exact,
+    minimizer,
+    rounding_of,
+    scaled,
+    wolfe,
+)
 from sklearn_subqn._core.steps.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,
@@ -119,12 +154,16 @@ __all__ = [
     "OBFGS",
     "OLBFGS",
     "ONLINE_METHODS",
+    "PLANS",
     "RES",
     "SGD",
     "SMD",
     "SMOOTH_STRUCTURED_SOLVERS",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
+    "AdaptiveLBFGS",
+    "Answers",
+    "AttributeReader",
     "Averaged",
     "Bounded",
     "Box",
@@ -132,10 +171,12 @@ __all__ = [
     "ChainDesign",
     "ChainHinge",
     "ChainLogLoss",
+    "Chosen",
     "ConvergenceTest",
     "Cox",
     "Cut",
     "CutBundle",
+    "DampedSoftmax",
     "DenseInverseHessian",
     "Design",
     "DesignOfParts",
@@ -148,6 +189,7 @@ __all__ = [
     "EntropyPenalty",
     "FunctionObjective",
     "GroupPenalty",
+    "Here",
     "History",
     "Iterate",
     "KindsOfLabels",
@@ -161,10 +203,16 @@ __all__ = [
     "MultivariateSquared",
     "NormalizedEntropy",
     "Objective",
+    "OfParts",
+    "OfScores",
+    "OneVsRest",
     "Options",
+    "OracleHinge",
+    "OracleObjective",
     "PartlyFree",
     "Parts",
     "Penalty",
+    "Place",
     "Point",
     "Polyhedron",
     "Quadratic",
@@ -172,6 +220,7 @@ __all__ = [
     "Risk",
     "RiskOfParts",
     "ScaledHuber",
+    "Session",
     "Simplex",
     "SquaredNorm",
     "Start",
@@ -185,6 +234,8 @@ __all__ = [
     "bfgs",
     "bmrm",
     "cg",
+    "copy_no_rows",
+    "divide_rows_for_threads",
     "dual_ascent",
     "elastic_net",
     "exact",
@@ -192,18 +243,49 @@ __all__ = [
     "hyperparameters",
     "ls_bmrm",
     "minimize_intercept",
+    "minimizer",
     "narrowing",
     "newton",
     "online_method",
     "owlqn",
     "owlqn_star",
     "path_shares",
+    "print_at_once",
     "projected",
     "proximal_newton",
     "regression_losses",
     "rental",
+    "rounding",
+    "rounding_of",
     "run",
+    "scaled",
     "subbfgs",
+    "to_the_end",
     "trust_region",
+    "without_compiled_loop",
     "wolfe",
 ]
+
+
+def without_compiled_loop(monkeypatch):
+    """Solve problems of any size by the other plans, as larger problems are."""
+    place = "sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES"
+    monkeypatch.setattr(place, 0)
+
+
+def divide_rows_for_threads(monkeypatch, size):
+    """Let each thread have a part of the rows if parts have ``size`` entries."""
+    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", size)
+
+
+def copy_no_rows(monkeypatch):
+    """Divide columns by their sizes in products, as for X too large to be copied."""
+    monkeypatch.setattr("sklearn_subqn._problems.linear.COPY_SIZE", 8)
+    name = "sklearn_subqn._core.solvers.plan_conditions._MOST_COPIED"
+    monkeypatch.setattr(name, 8)
+
+
+def print_at_once(monkeypatch):
+    """Print iterations and fits by their number only, however long they take."""
+    for place in ("_solving.report", "_search.search_report"):
+        monkeypatch.setattr(f"sklearn_subqn.{place}.QUIET", np.inf)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from _door import Design, DesignOfParts
+from _door import Design, DesignOfParts, copy_no_rows
 from _same import assert_same_predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -180,7 +180,7 @@ def test_regressors_agree_with_fits_in_memory(loss):
 
 def test_blocks_of_defaults_are_divided_by_sizes_once(monkeypatch):
     """Also those that would not be copied if they were in memory."""
-    monkeypatch.setattr("sklearn_subqn._problems.linear.COPY_SIZE", 8)
+    copy_no_rows(monkeypatch)
     X, _, weights = data()
     X = X * [1e-2, 1.0, 30.0, 0.2, 5.0]
     y = X @ [20.0, 0.0, 0.1, 2.0, 0.5] + np.sin(np.arange(N))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from _door import AttributeReader
 from _sequences import as_matrices, random_sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier
-from sklearn_subqn._chains.tokens import AttributeReader, plain_rows
+from sklearn_subqn._chains.tokens import plain_rows
 
 
 def read(sequences, columns=None):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from _door import (
     BINARY_LOSSES,
+    Chosen,
     CutBundle,
     DenseInverseHessian,
     Dual,
@@ -18,12 +19,11 @@ from _door import (
     bfgs,
     run,
     subbfgs,
+    to_the_end,
     wolfe,
 )
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_array_equal
-
-from sklearn_subqn._core.driver import Chosen, to_the_end
 
 #: A gap of 1e-2 will do, all of it is asked for.
 LIMITS = {"stopping": Stopping(0.0, enough=1e-2), "max_iter": 200}

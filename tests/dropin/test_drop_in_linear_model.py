@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from _door import without_compiled_loop
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
@@ -323,7 +324,7 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 def test_bounds_of_huber_regression_hold_before_the_end(max_iter, monkeypatch):
     # As for more rows, which are not for one compiled loop.
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
+    without_compiled_loop(monkeypatch)
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
     model = linear_model.HuberRegressor(epsilon=2.0, max_iter=max_iter)
@@ -510,7 +511,7 @@ def test_values_are_checked_as_by_scikit_learn(name, params):
 @pytest.mark.parametrize("name", ["LogisticRegression", "PoissonRegressor"])
 def test_few_iterations_give_a_warning_with_the_gap(name, monkeypatch):
     # As for more rows, which are not for one compiled loop.
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
+    without_compiled_loop(monkeypatch)
     X, y, _ = numbers(counts=True)
     model = getattr(linear_model, name)(max_iter=1, tol=1e-12)
     with pytest.warns(
@@ -762,8 +763,7 @@ def test_huber_with_repeated_rows_or_weights_dense_or_sparse(
 ):
     """The same optimum by the compiled loop and without it, and none is better."""
     if not loop:
-        name = "sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES"
-        monkeypatch.setattr(name, 0)
+        without_compiled_loop(monkeypatch)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 6)) * [1.0, 10.0, 0.1, 1.0, 1.0, 1.0]
     X[rng.random(X.shape) < 0.5] = 0.0

@@ -13,6 +13,7 @@ from _door import (
     ElasticNet,
     LimitedMemoryInverseHessian,
     Stopping,
+    divide_rows_for_threads,
     minimize_intercept,
     owlqn,
     owlqn_star,
@@ -539,7 +540,7 @@ def test_warm_start():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_threads_make_no_difference(container, monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 1000)
+    divide_rows_for_threads(monkeypatch, 1000)
     X, y = data(20_000, 12)
     X = container(X)
     one, two = (
@@ -550,7 +551,7 @@ def test_threads_make_no_difference(container, monkeypatch):
 
 
 def test_threads_make_no_difference_on_text(monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 100)
+    divide_rows_for_threads(monkeypatch, 100)
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 2000), density=0.01, format="csr", rng=rng)
     y = X @ rng.normal(size=2000) > 0.0

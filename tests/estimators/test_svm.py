@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from _door import BINARY_LOSSES, SOLVERS
+from _door import BINARY_LOSSES, SOLVERS, print_at_once, without_compiled_loop
 from _optimum import enclose, objective
 from scipy import sparse
 from sklearn.base import clone
@@ -692,7 +692,7 @@ def test_silent_by_default(capfd):
 
 
 def test_verbose(monkeypatch, capsys):
-    monkeypatch.setattr(sklearn_subqn._solving.report, "QUIET", np.inf)
+    print_at_once(monkeypatch)
     X, y = blobs()
     model = fit(X, y, solver="sublbfgs", verbose=1)
     *iterations, last = capsys.readouterr().out.splitlines()
@@ -716,7 +716,7 @@ def test_verbose_names_the_class(capsys):
 
 def test_convergence_warning_at_max_iter(monkeypatch):
     # As for more rows, which are not for one compiled loop.
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
+    without_compiled_loop(monkeypatch)
     X, y = large()
     with pytest.warns(ConvergenceWarning) as caught:
         model = SubLBFGSLinearSVC(max_iter=2, tol=1e-6).fit(X, y)

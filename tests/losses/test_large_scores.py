@@ -11,10 +11,17 @@ from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from _door import L2, Design, Objective, Risk
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    Objective,
+    Risk,
+    regression_losses,
+    rounding,
+)
 
-from sklearn_subqn._core import losses
-from sklearn_subqn._core.rounding import rounding
+from sklearn_subqn import losses
 
 LONG = np.longdouble
 SCALES = 10.0 ** np.array([-6, -2, 0, 3, 6, 8])
@@ -221,12 +228,12 @@ CASES |= {
     ),
     "f_beta": (lambda g: losses.FBeta(2.0), f_beta, 1),
     "hinge": (
-        lambda g: losses.BINARY_LOSSES["hinge"],
+        lambda g: BINARY_LOSSES["hinge"],
         of_rows(lambda z, y: np.maximum(0, 1 - np.where(y > 0, z, -z))),
         1,
     ),
     "absolute error": (
-        lambda g: losses.regression_losses()["absolute_error"],
+        lambda g: regression_losses()["absolute_error"],
         of_rows(lambda z, y: np.abs(y - z)),
         2,
     ),

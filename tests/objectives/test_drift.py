@@ -14,6 +14,7 @@ from _door import (
     Point,
     Risk,
     minimize_intercept,
+    rounding,
 )
 from _problems import EXPLORE, binary_objective
 from hypothesis import given
@@ -25,7 +26,6 @@ from sklearn_subqn import (
     L1LogisticOWLQN,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.rounding import rounding
 from sklearn_subqn._core.steps import intercepts
 
 LONG = np.longdouble

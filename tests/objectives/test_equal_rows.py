@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, L2, Design, Objective, Risk
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    DualLoss,
+    KindsOfLabels,
+    LabelOrder,
+    LabelPairs,
+    Objective,
+    Risk,
+    Simplex,
+    rounding,
+)
 from scipy import sparse
 
-from sklearn_subqn._core import losses
-from sklearn_subqn._core.rounding import rounding
+from sklearn_subqn import losses
 
 N = 200_000
 LONG = np.longdouble
@@ -27,10 +38,10 @@ def test_values(name):
 LABELS = np.tile(np.array([1, 0, 0], dtype=np.uint8), (N, 1))
 COSTS = np.ones((3, 3)) - np.eye(3)
 JOINT = {
-    "multiclass": (losses.DualLoss(losses.Simplex(COSTS)), np.zeros(N, dtype=np.intp)),
-    "multilabel": (losses.DualLoss(losses.KindsOfLabels(np.ones((2, 3)))), LABELS),
-    "label pairs": (losses.DualLoss(losses.LabelPairs(COSTS)), LABELS),
-    "label order": (losses.DualLoss(losses.LabelOrder(np.ones((2, 3)))), LABELS),
+    "multiclass": (DualLoss(Simplex(COSTS)), np.zeros(N, dtype=np.intp)),
+    "multilabel": (DualLoss(KindsOfLabels(np.ones((2, 3)))), LABELS),
+    "label pairs": (DualLoss(LabelPairs(COSTS)), LABELS),
+    "label order": (DualLoss(LabelOrder(np.ones((2, 3)))), LABELS),
 }
 
 

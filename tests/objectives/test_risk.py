@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from _door import L2, Objective, Risk, ThresholdDesign, minimize_intercept
+from _door import (
+    L2,
+    Objective,
+    OfParts,
+    Risk,
+    ThresholdDesign,
+    minimize_intercept,
+    minimizer,
+    rounding_of,
+    scaled,
+)
 from _parts import LOSSES, D, each_format, each_intercept, each_loss, pair
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.places.parts import OfParts
-from sklearn_subqn._core.steps.line_search import minimizer, rounding_of, scaled
 from sklearn_subqn.losses import OrdinalLogistic
 
 

@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, LinearBatch, Penalty
+from _door import (
+    BINARY_LOSSES,
+    AdaptiveLBFGS,
+    DampedSoftmax,
+    LinearBatch,
+    OfScores,
+    Penalty,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -18,10 +25,8 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
 )
 from sklearn_subqn._core.online import sparse_columns as module
-from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_metric import make_metric
 from sklearn_subqn._core.online.batch import SparseRows
-from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
 from sklearn_subqn._core.online.sparse_columns import (
     Columns,
     ColumnState,

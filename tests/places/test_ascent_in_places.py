@@ -9,10 +9,13 @@ from _door import (
     L2,
     SOLVERS,
     Design,
+    Here,
     Objective,
     Options,
+    Place,
     Risk,
     RiskOfParts,
+    Session,
     Start,
     Stopping,
     run,
@@ -20,7 +23,6 @@ from _door import (
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from sklearn_subqn._core.places.places import Here, Place, Session
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
 from sklearn_subqn._core.solvers.sweeps_of_parts import sweeps_of
 

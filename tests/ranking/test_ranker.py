@@ -30,8 +30,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker, BMRMRankerCV
-from sklearn_subqn._ranking.base_ranker import _LOSSES, _PAIRS
 from sklearn_subqn.losses import Ndcg
+
+PAIRS = [
+    f"pairwise{gain}{loss}"
+    for gain in ("", "-linear")
+    for loss in ("", "-squared", "-log")
+]
+MEASURES = ["ndcg", "mrr", "precision", "recall", "rank-utility"]
+LOSSES = [*PAIRS, *MEASURES, *(f"{name}-assignment" for name in MEASURES)]
+
 
 # Objectives are sums of about a hundred terms of size one.
 ROUNDING = 1e-12
@@ -97,7 +105,7 @@ def test_pairwise_is_the_ranking_svm(solver, alpha, loss):
     assert model.objective_ == pytest.approx(value)
 
 
-@pytest.mark.parametrize("loss", _LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_each_loss_is_solved_and_bounds_are_valid(loss):
     X, y, qid = queries()
     model = BMRMRanker(1e-2, loss=loss, k=3, tol=1e-6).fit(X, y, qid=qid)
@@ -452,7 +460,7 @@ def test_cross_validation_of_a_pipeline():
     assert np.all(scores > 0.5)
 
 
-@pytest.mark.parametrize("loss", _LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_rows_without_weight_are_left_out(loss):
     X, y, qid = queries()
     weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
@@ -466,7 +474,7 @@ def test_rows_without_weight_are_left_out(loss):
     assert score == model.score(X[used], y[used], qid=qid[used])
 
 
-@pytest.mark.parametrize("loss", _PAIRS)
+@pytest.mark.parametrize("loss", PAIRS)
 def test_weight_of_a_row_is_repetition(loss):
     X, y, qid = queries()
     weight = np.random.default_rng(0).integers(0, 4, len(y))
@@ -533,7 +541,7 @@ def test_weights_survive_cross_validation(loss):
     X, y, qid = queries()
     by_query = 1.0 + qid % 3
     by_row = np.where(np.arange(len(y)) % 5 == 0, 0, 1)
-    if loss in _PAIRS:
+    if loss in PAIRS:
         by_row[::2] *= 3
     names = {"qid": True, "sample_weight": True, "query_weight": True}
     given_rows = {"qid": qid, "sample_weight": by_row, "query_weight": by_query}

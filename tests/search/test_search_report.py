@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from _door import print_at_once
 from sklearn.datasets import make_classification
 
 from sklearn_subqn import (
@@ -12,7 +13,6 @@ from sklearn_subqn import (
     L1LogisticOWLQNCV,
     SubLBFGSLinearSVCCV,
 )
-from sklearn_subqn._search import search_report as _search_report
 from sklearn_subqn.linear_model import LogisticRegressionCV
 from sklearn_subqn.progress import ProgressBar
 
@@ -58,7 +58,7 @@ def test_each_fit_on_a_fold_is_reported_once(i, n_jobs):
 
 
 def test_lines_of_folds(monkeypatch, capsys):
-    monkeypatch.setattr(_search_report, "QUIET", np.inf)
+    print_at_once(monkeypatch)
     SubLBFGSLinearSVCCV(alphas=ALPHAS, cv=3, refit=False, verbose=2).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6

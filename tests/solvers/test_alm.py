@@ -6,7 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, SOLVERS, CutBundle, Options, Start, Stopping, alm, run
+from _door import (
+    BINARY_LOSSES,
+    SOLVERS,
+    CutBundle,
+    Options,
+    Start,
+    Stopping,
+    alm,
+    run,
+    to_the_end,
+)
 from _optimum import enclose, objective
 from _problems import EXPLORE, binary_objective, gaussian_data, margin_data
 from hypothesis import given
@@ -17,7 +27,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.driver import to_the_end
 
 METHODS = ["alm", "auto"]
 each_method = pytest.mark.parametrize("method", METHODS)

@@ -4,10 +4,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, L2, Design, Objective, Options, Risk, Start, auto
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    Design,
+    Objective,
+    Options,
+    Risk,
+    Start,
+    auto,
+    to_the_end,
+    without_compiled_loop,
+)
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.driver import to_the_end
 from sklearn_subqn._core.solvers.facts import Facts
 from sklearn_subqn._core.solvers.plans import PLANS, choose
 from sklearn_subqn._core.solvers.related import solve_related
@@ -17,7 +27,7 @@ from sklearn_subqn._core.solvers.related.sample import sample, spread
 @pytest.fixture(autouse=True)
 def no_loop(monkeypatch):
     """Samples are of problems that are too large for the compiled loop."""
-    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions.MOST_ENTRIES", 0)
+    without_compiled_loop(monkeypatch)
 
 
 def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):

@@ -14,6 +14,7 @@ from _door import (
     Start,
     auto,
     minimize_intercept,
+    to_the_end,
 )
 from scipy import sparse
 
@@ -25,7 +26,6 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn._core.driver import to_the_end
 from sklearn_subqn._core.steps.free_mixtures import bound_without
 from sklearn_subqn.losses import RocArea
 

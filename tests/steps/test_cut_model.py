@@ -19,8 +19,7 @@ from _door import (
 )
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_subqn import BMRMRanker
-from sklearn_subqn._core import losses
+from sklearn_subqn import BMRMRanker, losses
 from sklearn_subqn._core.solvers import bundle
 from sklearn_subqn._core.steps.cut_model import Unsolved, _solve_linear, cut_model
 

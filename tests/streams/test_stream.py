@@ -8,7 +8,17 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from _door import BINARY_LOSSES, ONLINE_METHODS, LinearBatch, Penalty, regression_losses
+from _door import (
+    BINARY_LOSSES,
+    ONLINE_METHODS,
+    AdaptiveLBFGS,
+    DampedSoftmax,
+    LinearBatch,
+    OfScores,
+    OneVsRest,
+    Penalty,
+    regression_losses,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.base import clone
@@ -23,14 +33,8 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.online.auto import AdaptiveLBFGS
 from sklearn_subqn._core.online.auto_average import Average, Level
 from sklearn_subqn._core.online.auto_metric import Metric
-from sklearn_subqn._core.online.losses_with_curvature import (
-    DampedSoftmax,
-    OfScores,
-    OneVsRest,
-)
 
 LABELS = [
     OfScores(BINARY_LOSSES[name])
