@@ -3,14 +3,14 @@
 Tests build an objective from a design, a loss and a regularizer, and minimize it by a
 solver of a table or by a single method. A redesign of the core changes this file only.
 
-- Objectives: designs, ``Risk`` and ``RiskOfParts`` with ``Parts``, ``Objective``,
-  ``FunctionObjective``, their ``Point``, ``Line``, ``Cut`` and ``Dual``, and the
-  minimization over intercepts.
+- Objectives: designs of rows, ``Risk`` and ``RiskOfParts`` with ``Parts``,
+  ``Objective``, ``FunctionObjective``, their ``Point``, ``Line``, ``Cut`` and ``Dual``,
+  the minimization over intercepts, and ``lower_bound`` of features without a penalty.
 - Settings: one function for each number of the package that tests change to reach, with
   few rows, what is chosen for many.
-- Solvers: tables and methods, line searches, and ``run`` with ``Start``, ``Options``,
-  ``Stopping``, ``Status``, ``Iterate``, ``History`` and ``CutBundle``; online methods
-  with ``State``, their batches and losses.
+- Solvers: tables and methods, related problems that are solved first, line searches,
+  and ``run`` with ``Start``, ``Options``, ``Stopping``, ``Status``, ``Iterate``,
+  ``History`` and ``CutBundle``; online methods with ``State``, batches and losses.
 - Losses: sets, smoothings, and losses that are not in ``sklearn_subqn.losses``.
 - Regularizers: all of them.
 
@@ -56,6 +56,7 @@ from sklearn_subqn._core.losses._composition import DualSet
 from sklearn_subqn._core.losses._curvature import MatrixCurvature
 from sklearn_subqn._core.losses._row_loss import Deviance
 from sklearn_subqn._core.losses._smoothings import Entropy
+from sklearn_subqn._core.objectives.free_columns import lower_bound
 from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.objectives.objective import Cut, Dual, Line, Objective, Point
 from sklearn_subqn._core.objectives.risk import Risk
@@ -104,6 +105,7 @@ from sklearn_subqn._core.regularizers import (
 )
 from sklearn_subqn._core.rounding import rounding
 from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.rows.row_views import SomeRows
 from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
@@ -128,12 +130,17 @@ from sklearn_subqn._core.solvers.faces import face_newton
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 from sklearn_subqn._core.solvers.plans import PLANS
 from sklearn_subqn._core.solvers.proximal_newton import proximal_newton
+from sklearn_subqn._core.solvers.related import solve_related
+from sklearn_subqn._core.solvers.related.row_space import row_space
+from sklearn_subqn._core.solvers.related.sample import sample, spread
 from sklearn_subqn._core.solvers.rental import rental
 from sklearn_subqn._core.steps.certificate import CutBundle
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import (
     exact,
+    minimize_by_cuts,
     minimizer,
+    newton_step,
     rounding_of,
     scaled,
     wolfe,
@@ -222,6 +229,7 @@ __all__ = [
     "ScaledHuber",
     "Session",
     "Simplex",
+    "SomeRows",
     "SquaredNorm",
     "Start",
     "State",
@@ -241,11 +249,14 @@ __all__ = [
     "exact",
     "face_newton",
     "hyperparameters",
+    "lower_bound",
     "ls_bmrm",
+    "minimize_by_cuts",
     "minimize_intercept",
     "minimizer",
     "narrowing",
     "newton",
+    "newton_step",
     "online_method",
     "owlqn",
     "owlqn_star",
@@ -257,8 +268,13 @@ __all__ = [
     "rental",
     "rounding",
     "rounding_of",
+    "row_space",
     "run",
+    "sample",
     "scaled",
+    "share_among_workers",
+    "solve_related",
+    "spread",
     "subbfgs",
     "to_the_end",
     "trust_region",
@@ -289,3 +305,8 @@ def print_at_once(monkeypatch):
     """Print iterations and fits by their number only, however long they take."""
     for place in ("_solving.report", "_search.search_report"):
         monkeypatch.setattr(f"sklearn_subqn.{place}.QUIET", np.inf)
+
+
+def share_among_workers(monkeypatch):
+    """Let rows stay on the workers that have them, however few they are."""
+    monkeypatch.setattr("sklearn_subqn._blocks.dask_blocks._SHARE_OF_MEMORY", 0.0)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from sklearn_subqn import optimize
+
 #: Settings of all property tests: the same examples at every run.
 EXPLORE = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -157,3 +159,10 @@ def bisect(line, first=1.0, max_doublings=200):
             high = middle
         else:
             low = middle
+
+
+def descent_direction(point, hessian, tol, max_iter):
+    """Find a direction at a point by the oracle of its subgradients."""
+    return optimize.descent_direction(
+        point.gradient, point.steepest, hessian.apply, epsilon=tol, k_max=max_iter
+    )

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from _door import Design
+from _door import Design, share_among_workers
 from _same import assert_same_predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -641,7 +641,7 @@ def assert_nothing_is_left(client):
 
 def spread(monkeypatch):
     """Let blocks stay on their workers, however small they are."""
-    monkeypatch.setattr("sklearn_subqn._blocks.dask_blocks._SHARE_OF_MEMORY", 0.0)
+    share_among_workers(monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["log loss", "L1 logistic", "squares"])

@@ -9,6 +9,7 @@ from itertools import cycle, pairwise
 
 import numpy as np
 import pytest
+from _door import share_among_workers
 from _sequences import random_sequences
 
 from sklearn_subqn import LinearChainCRF
@@ -181,7 +182,7 @@ def client():
 @pytest.fixture
 def spread(monkeypatch):
     """Let parts stay on their workers, however small they are."""
-    monkeypatch.setattr("sklearn_subqn._blocks.dask_blocks._SHARE_OF_MEMORY", 0.0)
+    share_among_workers(monkeypatch)
 
 
 def test_workers_agree_with_fits_in_memory(client, spread, monkeypatch):

@@ -573,7 +573,8 @@ def test_rows_of_tables_with_words_are_tokens(kind):
             [[{"length": n} for n in WORDS["length"]]]
         )
     labels = pl.Series(tags) if kind == "polars" else pd.Series(tags)
-    assert LinearChainCRF(alpha=0.1).fit(several, labels).n_iter_ == one.n_iter_
+    other = LinearChainCRF(alpha=0.1).fit(several, labels)
+    assert dict(other.state_features_) == dict(one.state_features_)
 
 
 def test_rows_of_tables_with_words_are_checked():

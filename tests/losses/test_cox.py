@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from _door import L2, Cox, Design, DualLoss, Objective, PartlyFree, Risk
-
-from sklearn_subqn._core.objectives.free_columns import lower_bound
+from _door import L2, Cox, Design, DualLoss, Objective, PartlyFree, Risk, lower_bound
 
 KINDS = [
     (ties, late, strata)

@@ -34,9 +34,9 @@ def shifted(model):
 
 def f_beta(positive, predicted, weights, beta):
     hits = weights[positive & predicted].sum()
-    precision, recall = hits / weights[predicted].sum(), hits / weights[positive].sum()
     if not hits:
         return 0.0
+    precision, recall = hits / weights[predicted].sum(), hits / weights[positive].sum()
     return (1.0 + beta**2) * precision * recall / (beta**2 * precision + recall)
 
 
@@ -112,10 +112,9 @@ def test_the_model_is_the_squared_hinge_of_the_best_weight(beta):
     for weight in WEIGHTS:
         fit = BMRMClassifier(1e-3, loss="squared_hinge", class_weight={1: weight})
         scores = fit.fit(X, y, sample_weight=sample_weight).decision_function(X)
-        used = sample_weight > 0.0
-        values.append(
-            best_threshold(scores[used], y[used] > 0, sample_weight[used], beta)[1]
-        )
+        ends = [-np.inf, *scores]
+        tried = [f_beta(y > 0, scores > end, sample_weight, beta) for end in ends]
+        values.append(max(tried))
         fits.append(fit)
     best = int(np.argmax(values))
     assert model.positive_weight_ == WEIGHTS[best]

@@ -8,11 +8,18 @@ import importlib
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, Design, ElasticNet, Objective, Risk, regression_losses
+from _door import (
+    BINARY_LOSSES,
+    Design,
+    ElasticNet,
+    Objective,
+    Risk,
+    lower_bound,
+    regression_losses,
+)
 from scipy import optimize
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
-from sklearn_subqn._core.objectives.free_columns import lower_bound
 from sklearn_subqn.linear_model import QuantileRegressor
 
 small = importlib.import_module("sklearn_subqn._core.solvers.small")

@@ -4,7 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from _door import BINARY_LOSSES, Design, ElasticNet, Objective, PartlyFree, Risk
+from _door import (
+    BINARY_LOSSES,
+    Design,
+    ElasticNet,
+    Objective,
+    PartlyFree,
+    Risk,
+    lower_bound,
+)
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -519,7 +527,7 @@ def test_dual_points_far_from_the_optimum_prove_bounds_beside_an_l1_norm(loss):
         w = np.append(model.coef_[0], model.intercept_)
         w = w + size * rng.standard_normal(61) * np.append(~free, 1.0)
         point = objective.at(w)
-        bound = free_columns.lower_bound(point, [point.dual], optimum)
+        bound = lower_bound(point, [point.dual], optimum)
         assert bound <= optimum
         proven += bound > 0.1 * optimum
     assert proven >= 2

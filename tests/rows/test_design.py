@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _door import Design
+from _door import Design, SomeRows, divide_rows_for_threads
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,13 +12,13 @@ from scipy import sparse
 from sklearn_subqn._core.rows import linear_map, second_moments
 from sklearn_subqn._core.rows.column_maps import InPlace
 from sklearn_subqn._core.rows.columns import MatrixColumns
-from sklearn_subqn._core.rows.row_views import SomeRows, array_of, columns_of
+from sklearn_subqn._core.rows.row_views import array_of, columns_of
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr(linear_map, "PART_SIZE", 1)
+    divide_rows_for_threads(monkeypatch, 1)
 
 
 def sparse_data(seed=0, n=23, d=7):
@@ -253,9 +253,9 @@ def test_parts_are_as_many_as_threads_but_not_small(convert, monkeypatch):
 
     assert parts_of_a_product() == [3]
     assert parts_of_a_product(slice(2)) == [2]
-    monkeypatch.setattr(linear_map, "PART_SIZE", 40)
+    divide_rows_for_threads(monkeypatch, 40)
     assert parts_of_a_product() == [2]
-    monkeypatch.setattr(linear_map, "PART_SIZE", 41)
+    divide_rows_for_threads(monkeypatch, 41)
     assert parts_of_a_product() == []
 
 
@@ -492,7 +492,7 @@ def test_products_through_scores_are_both_products(
     n_outputs, fit_intercept, n_threads, monkeypatch
 ):
     monkeypatch.setattr(linear_map, "BLOCK_SIZE", 100)
-    monkeypatch.setattr(linear_map, "PART_SIZE", 50)
+    divide_rows_for_threads(monkeypatch, 50)
     rng = np.random.default_rng(5)
     design = Design(
         rng.normal(size=(57, 6)),

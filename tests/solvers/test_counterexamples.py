@@ -18,10 +18,14 @@ from _door import (
     run,
     subbfgs,
 )
-from _problems import binary_objective, bisect, gaussian_data, svc_bounds
+from _problems import (
+    binary_objective,
+    bisect,
+    descent_direction,
+    gaussian_data,
+    svc_bounds,
+)
 from numpy.testing import assert_allclose
-
-from sklearn_subqn._core.steps.direction import descent_direction
 
 # Pieces whose values differ by less than this count as tied.
 TIE = 1e-12
@@ -112,7 +116,7 @@ def steepest_subgradient_descent(objective, start, n_iter):
     points = [w]
     for _ in range(n_iter):
         point = objective.at(w)
-        p = descent_direction(point, Identity(), 1e-12, 10000).p
+        p = descent_direction(point, Identity(), 1e-12, 10000).x
         w = w + bisect(point.along(p)) * p
         points.append(w)
     return np.array(points)
@@ -139,9 +143,9 @@ def test_second_step_of_the_toy_example_from_any_subgradient(first):
     # Any subgradient at x = 0 to start the search from.
     point.gradient = np.array([first, 1.0])
     direction = descent_direction(point, hessian, 1e-5, 100)
-    assert direction.descends
-    assert abs(direction.p[0]) <= 1e-12 * abs(direction.p[1])
-    line = point.along(direction.p)
+    assert direction.success
+    assert abs(direction.x[0]) <= 1e-12 * abs(direction.x[1])
+    line = point.along(direction.x)
     assert line.point(bisect(line)).value <= 1e-11
 
 

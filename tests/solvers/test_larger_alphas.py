@@ -61,7 +61,6 @@ def test_text(n_classes):
     larger = estimator(1e-4, tol=1e-4).fit(X, y)
     assert phases(model) == phases(same) == ["larger alphas"]
     assert phases(larger)[0] == "dual ascent"
-    assert model.n_iter_ == same.n_iter_
     assert same.dual_gap_ <= 1e-3 * same.objective_
     assert model.objective_ == pytest.approx(1e2 * same.objective_)
     assert model.objective_ == pytest.approx(1e-4 * larger.objective_, rel=2e-3)

@@ -8,9 +8,14 @@ from sklearn.datasets import make_classification
 
 import sklearn_subqn
 from sklearn_subqn import SubLBFGSLinearSVC, minimize
-from sklearn_subqn._minimizing.minimizers import MINIMIZERS
 
-BY_CUTS = [name for name, method in MINIMIZERS.items() if method.by_cuts]
+BY_CUTS = [
+    "ls-bmrm",
+    "bmrm",
+    "bmrm-aggregated",
+    "proximal-bundle",
+    "trust-region-bundle",
+]
 QUASI_NEWTON = ["sublbfgs", "subbfgs", "lbfgs", "bfgs"]
 TIE = 1e-12
 

@@ -18,7 +18,9 @@ from _door import (
     Start,
     Stopping,
     alm,
+    row_space,
     run,
+    solve_related,
 )
 
 from sklearn_subqn import (
@@ -28,8 +30,6 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core.solvers.facts import Facts
 from sklearn_subqn._core.solvers.plans import PLANS, choose
-from sklearn_subqn._core.solvers.related import solve_related
-from sklearn_subqn._core.solvers.related.row_space import row_space
 
 ALPHA = 1e-2
 

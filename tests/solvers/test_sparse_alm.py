@@ -130,7 +130,6 @@ def test_units_of_targets(unit):
     model = BMRMRegressor(1e-3, **kwargs).fit(X, y)
     other = BMRMRegressor(1e-3, **kwargs).fit(X, unit * y)
     assert other.objective_ / unit == pytest.approx(model.objective_, rel=2e-6)
-    assert other.n_iter_ == pytest.approx(model.n_iter_, rel=0.3)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -5,19 +5,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 from _door import DenseInverseHessian
-from _problems import EXPLORE, kink_objective, subdifferential_vertices
+from _problems import (
+    EXPLORE,
+    descent_direction,
+    kink_objective,
+    subdifferential_vertices,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-
-from sklearn_subqn import optimize
-
-
-def descent_direction(point, hessian, tol, max_iter):
-    """Find a direction at a point by the oracle of its subgradients."""
-    return optimize.descent_direction(
-        point.gradient, point.steepest, hessian.apply, epsilon=tol, k_max=max_iter
-    )
 
 
 class Polytope:

@@ -14,6 +14,8 @@ from _door import (
     ThresholdDesign,
     exact,
     minimize_intercept,
+    newton_step,
+    scaled,
     wolfe,
 )
 from _problems import (
@@ -28,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.steps.line_search import exact_on_function, newton_step, scaled
+from sklearn_subqn._core.steps.line_search import exact_on_function
 from sklearn_subqn._core.steps.one_dimension import (
     Trial,
     bracket_by_cuts,

@@ -14,6 +14,7 @@ from _door import (
     Risk,
     Simplex,
     Stopping,
+    divide_rows_for_threads,
     newton,
     run,
 )
@@ -45,7 +46,7 @@ CONTAINERS = {
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 1)
+    divide_rows_for_threads(monkeypatch, 1)
 
 
 def sparse_data(seed, n=40, d=6):

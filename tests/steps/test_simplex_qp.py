@@ -70,6 +70,28 @@ def squared(program):
     return normals @ normals.T, offsets, start
 
 
+#: One cut, linear programs, a program of zeros, and cuts that repeat ten times.
+SPECIAL = {
+    "one cut": (np.full((1, 1), 3.0**0.5), np.array([-2.0]), np.ones(1)),
+    "linear": (np.zeros((3, 0)), np.array([1.0, 3.0, 2.0]), uniform(3)),
+    "linear from a vertex": (np.zeros((3, 0)), np.array([1.0, 3.0, 2.0]), np.eye(3)[0]),
+    "zeros": (np.zeros((3, 0)), np.zeros(3), uniform(3)),
+    "repeated": (np.tile(np.eye(4)[:, 1:], (10, 1)), np.arange(40.0) % 4, uniform(40)),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_programs(name):
+    normals, c, start = SPECIAL[name]
+    Q = normals @ normals.T
+    x = minimize_on_simplex(Q, c, start)
+    assert_on_simplex(x)
+    different = np.unique(np.column_stack([normals, c]), axis=0)
+    normals, heights = different[:, :-1], different[:, -1]
+    best = smallest_value(normals @ normals.T, heights)
+    assert objective(Q, c, x) == pytest.approx(best, abs=1e-11)
+
+
 @EXPLORE
 @given(program=programs())
 def test_value_is_the_smallest_of_all_supports(program):
@@ -102,46 +124,6 @@ def test_value_is_that_of_slsqp(m, seed):
     assert_on_simplex(x)
     assert objective(Q, c, x) <= value + 1e-12
     assert objective(Q, c, x) == pytest.approx(value, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_minimizer_is_that_of_the_known_answer(seed):
-    """The projection of a point on the simplex, by sorting (Held et al. 1974)."""
-    point = np.random.default_rng(seed).normal(size=9)
-    descending = np.sort(point)[::-1]
-    thresholds = (np.cumsum(descending) - 1.0) / np.arange(1, 10)
-    threshold = thresholds[np.flatnonzero(descending > thresholds)[-1]]
-    expected = np.maximum(point - threshold, 0.0)
-    x = minimize_on_simplex(np.eye(9), point, np.eye(9)[seed])
-    np.testing.assert_allclose(x, expected, atol=1e-12)
-
-
-def test_one_cut():
-    assert minimize_on_simplex(np.array([[3.0]]), np.array([-2.0]), np.ones(1)) == [1.0]
-
-
-@pytest.mark.parametrize("start", [uniform(3), np.array([1.0, 0.0, 0.0])])
-def test_zero_matrix_is_a_linear_program(start):
-    c = np.array([1.0, 3.0, 2.0])
-    x = minimize_on_simplex(np.zeros((3, 3)), c, start)
-    np.testing.assert_allclose(x, [0.0, 1.0, 0.0], atol=1e-12)
-
-
-def test_zero_program_keeps_a_point_of_the_simplex():
-    assert_on_simplex(minimize_on_simplex(np.zeros((3, 3)), np.zeros(3), uniform(3)))
-
-
-@pytest.mark.parametrize("copies", [2, 10])
-def test_repeated_cuts(copies):
-    rng = np.random.default_rng(7)
-    normals, c = rng.normal(size=(4, 3)), rng.normal(size=4)
-    Q = normals @ normals.T
-    best = smallest_value(Q, c)
-    Q, c = np.kron(np.ones((copies, copies)), Q), np.tile(c, copies)
-    for start in (uniform(4 * copies), np.eye(4 * copies)[1]):
-        x = minimize_on_simplex(Q, c, start)
-        assert_on_simplex(x)
-        assert objective(Q, c, x) == pytest.approx(best, abs=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(10))
