@@ -14,6 +14,7 @@ from _door import (
     Point,
     Risk,
     minimize_intercept,
+    regression_losses,
     rounding,
 )
 from _problems import EXPLORE, binary_objective
@@ -264,3 +265,44 @@ def test_intercepts_near_the_best_ones_need_no_line_search(k, monkeypatch):
         settled = minimize_intercept(objective.at(w))
         assert settled.value == pytest.approx(best.value, rel=1e-12)
         assert settled.cut.is_balanced(objective.regularizer.n_penalized)
+
+
+def one_heavy_row(name):
+    """Return the objective of a row of nearly all weight, with a feature of its own."""
+    n = 40
+    X, weights = np.zeros((n, 2)), np.full(n, 1e-9)
+    X[0, 0], X[1:, 1], weights[0] = 1.0, 1.0, 1.0 - 1e-9 * (n - 1)
+    loss = {**BINARY_LOSSES, **regression_losses()}[name]
+    risk = Risk(Design(X, fit_intercept=False), loss, np.ones(n), weights)
+    return Objective(risk, L2(2), 1e-3)
+
+
+def test_errors_of_updated_gradients_add_up():
+    """Those of the gradients and of the products with the changes of dual variables.
+
+    Where the row passes its target, its dual variable changes by twice its size, the
+    most that the norms of both points allow.
+    """
+    objective = one_heavy_row("absolute_error")
+    share, error = rounding(objective.risk.n_scored), 0.0
+    point = objective.at(np.array([3.0, 0.3]))
+    _ = point.gradient
+    for k in range(5):
+        change = np.array([(-4.0, 4.0)[k % 2], 0.0])
+        new = point.along(change).point(1.0)
+        assert_allclose(new.risk_gradient, objective.design.adjoint(new.dual))
+        of_change = objective.risk.dual_norm(new.dual - point.dual)
+        assert of_change == pytest.approx(2.0 * new.norm, rel=1e-6)
+        error += share * (point.norm + of_change)
+        assert new.gradient_error == pytest.approx(error, rel=1e-6)
+        point = new
+
+
+def test_gradients_are_computed_anew_after_much_larger_dual_variables():
+    objective = one_heavy_row("squared_hinge")
+    for far, is_new in ((-15.0, False), (-30.0, True)):
+        point = objective.at(np.array([far, 0.3]))
+        _ = point.gradient
+        new = point.along(np.array([0.5 - far, 0.0])).point(1.0)
+        assert_allclose(new.risk_gradient, objective.design.adjoint(new.dual))
+        assert (new.gradient_error == 0.0) == is_new

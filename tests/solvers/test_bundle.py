@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -213,17 +214,57 @@ def test_linear_program_with_columns_generated(seed, monkeypatch):
     assert value == pytest.approx(full.fun, abs=1e-8)
 
 
-def test_idle_cuts_are_removed_and_active_ones_stay():
-    cuts = Cuts(2, patience=3)
-    for j in range(3):
-        cuts.add(Cut(np.full(2, float(j)), float(j)), np.ones(2))
-    for _ in range(3):
-        cuts.multipliers = np.array([0.0, 1.0, 0.0])
+class Kept(NamedTuple):
+    """A cut as the bundle should keep it, oldest first in a list."""
+
+    normal: np.ndarray
+    offset: float
+    x: float
+    idle: int
+
+
+def with_one_more(kept, cut, size, patience):
+    """Return the cuts after one is added (Teo et al. 2010, sections 3.1 and 5.1.1)."""
+    kept = [each for each in kept if patience is None or each.idle < patience]
+    if len(kept) == size:
+        one, other, *kept = kept
+        x = one.x + other.x
+        share = one.x / x if x else 0.0
+        normal = share * one.normal + (1.0 - share) * other.normal
+        offset = share * one.offset + (1.0 - share) * other.offset
+        kept = [Kept(normal, offset, x, min(one.idle, other.idle)), *kept]
+    return [*kept, Kept(cut.normal, cut.offset, 0.0 if kept else 1.0, 0)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("size", "patience"), [(2, None), (3, None), (5, None), (3, 2), (5, 3), (None, 2)]
+)
+def test_kept_cuts_are_those_of_a_list_by_age(size, patience, seed):
+    rng = np.random.default_rng(seed)
+    cuts, kept = Cuts(4, size=size, patience=patience), []
+    for _ in range(25):
+        cut = Cut(rng.normal(size=4), float(rng.normal()))
+        kept = with_one_more(kept, cut, size, patience)
+        cuts.add(cut, cut.normal)
+        # The order of the arrays is free.
+        order = [np.abs(cuts.normals - k.normal).sum(axis=1).argmin() for k in kept]
+        assert sorted(order) == list(range(cuts.n_cuts))
+        assert_allclose(cuts.normals[order], [k.normal for k in kept], atol=1e-14)
+        assert_allclose(cuts.offsets[order], [k.offset for k in kept], atol=1e-14)
+        assert_allclose(cuts.multipliers[order], [k.x for k in kept], atol=1e-14)
+        assert_allclose(cuts.gram, cuts.normals @ cuts.normals.T, atol=1e-12)
+        x = rng.dirichlet(np.ones(len(kept))) * (rng.random(len(kept)) < 0.6)
+        x[-1] += 1.0 - x.sum()
+        idle = [0 if new > 0.0 else k.idle + 1 for k, new in zip(kept, x, strict=True)]
+        kept = [
+            k._replace(x=float(new), idle=count)
+            for k, new, count in zip(kept, x, idle, strict=True)
+        ]
+        multipliers = np.empty(len(kept))
+        multipliers[order] = x
+        cuts.multipliers = multipliers
         cuts.count_idle()
-    cuts.add(Cut(np.full(2, 9.0), 9.0), np.ones(2))
-    assert sorted(cuts.offsets) == [1.0, 9.0]
-    assert cuts.multipliers[cuts.offsets == 1.0] == [1.0]
-    assert_allclose(cuts.normals[:, 0], cuts.offsets)
 
 
 def test_centered_models_forget_cuts_by_iterations_and_not_by_programs():
@@ -239,23 +280,6 @@ def test_centered_models_forget_cuts_by_iterations_and_not_by_programs():
     for place in (1.0, -1.0):
         model.add(objective.at(np.array([place])))
     assert model._cuts.n_cuts == 4
-
-
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_aggregation_keeps_the_combination(size):
-    rng = np.random.default_rng(0)
-    cuts = Cuts(4, size=size, patience=None)
-    for _ in range(12):
-        normal = rng.normal(size=4)
-        before = cuts.combination() if cuts.n_cuts else None
-        cuts.add(Cut(normal, float(rng.normal())), normal)
-        assert cuts.n_cuts <= size
-        if before is not None:
-            after = cuts.combination()
-            assert_allclose(after.normal, before.normal, atol=1e-14)
-            assert after.offset == pytest.approx(before.offset)
-        assert_allclose(cuts.gram, cuts.normals @ cuts.normals.T, atol=1e-12)
-        cuts.multipliers = rng.dirichlet(np.ones(cuts.n_cuts))
 
 
 # Methods
