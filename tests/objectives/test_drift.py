@@ -294,7 +294,7 @@ def test_errors_of_updated_gradients_add_up():
         of_change = objective.risk.dual_norm(new.dual - point.dual)
         assert of_change == pytest.approx(2.0 * new.norm, rel=1e-6)
         error += share * (point.norm + of_change)
-        assert new.gradient_error == pytest.approx(error, rel=1e-6)
+        assert new.gradient_error == pytest.approx(error, rel=1e-6, abs=0.0)
         point = new
 
 

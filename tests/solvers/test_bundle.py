@@ -238,7 +238,8 @@ def with_one_more(kept, cut, size, patience):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
-    ("size", "patience"), [(2, None), (3, None), (5, None), (3, 2), (5, 3), (None, 2)]
+    ("size", "patience"),
+    [(2, None), (3, None), (5, None), (3, 2), (4, 2), (5, 3), (None, 2)],
 )
 def test_kept_cuts_are_those_of_a_list_by_age(size, patience, seed):
     rng = np.random.default_rng(seed)
@@ -255,7 +256,7 @@ def test_kept_cuts_are_those_of_a_list_by_age(size, patience, seed):
         assert_allclose(cuts.multipliers[order], [k.x for k in kept], atol=1e-14)
         assert_allclose(cuts.gram, cuts.normals @ cuts.normals.T, atol=1e-12)
         x = rng.dirichlet(np.ones(len(kept))) * (rng.random(len(kept)) < 0.6)
-        x[-1] += 1.0 - x.sum()
+        x[rng.integers(len(x))] += 1.0 - x.sum()
         idle = [0 if new > 0.0 else k.idle + 1 for k, new in zip(kept, x, strict=True)]
         kept = [
             k._replace(x=float(new), idle=count)
