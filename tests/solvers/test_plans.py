@@ -334,6 +334,24 @@ def test_fits_say_why_their_plan_was_chosen(capsys):
         assert line.startswith(f"not {name}: it is false that ")
 
 
+def told(model, data, name, capsys):
+    """Return what a fit says of a row of the table."""
+    model.fit(*data)
+    lines = capsys.readouterr().out.splitlines()
+    return next(line for line in lines if f"not {name}: " in line)
+
+
+@pytest.mark.usefixtures("no_loop")
+def test_rows_that_are_skipped_tell_numbers_with_limits(capsys):
+    """And which parts of their conditions are false."""
+    model = SubLBFGSLinearSVC(1e-3, verbose=2)
+    line = told(model, classes(300, 40), "larger alphas", capsys)
+    assert "(text: no, several: no, n rows = 300 < 4100, curvature = " in line
+    assert line.endswith(" <= 20000, kinked slope: no).")
+    line = told(model, classes(300, 40), "span of the rows", capsys)
+    assert line.endswith("(n features = 40 < 600, n rows = 300 <= 2000, several: no).")
+
+
 def test_every_condition_has_a_sentence_of_its_own():
     from sklearn_subqn._core.solvers.plans import sentence
 

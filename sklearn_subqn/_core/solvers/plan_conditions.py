@@ -197,18 +197,15 @@ def n_sampled(f: Facts) -> int:
         share = _SHARE_SEVERAL
         if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
-    size = min(int(share * f.n_rows), _most_moved(f))
     # In smaller samples, the cost of linear systems in all parameters exceeds the
     # savings.
     least = max(needed * f.n_params, f.objective.n_params)
+    if f.n_rows < least / share:
+        return 0
+    size = int(share * f.n_rows)
+    if not f.in_one_place:
+        size = min(size, int(_MOST_MOVED / max(f.row_size, 1.0)))
     return size if size >= least else 0
-
-
-def _most_moved(f: Facts) -> int:
-    """Return a limit on the rows of a sample that is sent to one process."""
-    if f.in_one_place:
-        return f.n_rows
-    return int(_MOST_MOVED / max(f.row_size, 1.0))
 
 
 def limits(f: Facts) -> tuple[float, float]:

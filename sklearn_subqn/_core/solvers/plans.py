@@ -143,23 +143,58 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     raise AssertionError("the last row fits always")
 
 
+class _Compared(float):
+    """A number that records with which limits it is compared, and what is true."""
+
+    name: str
+    lines: list[str]
+
+    def _record(self, sign: str, limit: float) -> None:
+        self.lines.append(f"{self.name} = {self:.5g} {sign} {limit:.5g}")
+
+    def __lt__(self, other: float) -> bool:
+        less = float(self) < other
+        self._record("<" if less else ">=", other)
+        return less
+
+    def __gt__(self, other: float) -> bool:
+        more = float(self) > other
+        self._record(">" if more else "<=", other)
+        return more
+
+    def __le__(self, other: float) -> bool:
+        return not self > other
+
+    def __ge__(self, other: float) -> bool:
+        return not self < other
+
+
 class _Watched:
-    """A proxy of ``Facts`` that records which numbers a condition reads."""
+    """A proxy of ``Facts`` that records what a condition reads.
+
+    Attributes
+    ----------
+    lines : list of str
+        Properties that are false, and numbers with the limits they are compared with.
+    """
 
     def __init__(self, facts: Facts) -> None:
-        self._facts, self.numbers = facts, dict[str, float]()
+        self._facts, self.lines = facts, list[str]()
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._facts, name)
+        value, words = getattr(self._facts, name), name.replace("_", " ")
+        if value is False:
+            self.lines.append(f"{words}: no")
         if isinstance(value, int | float) and not isinstance(value, bool):
-            self.numbers[name] = value
+            value = _Compared(value)
+            value.name, value.lines = words, self.lines
         return value
 
 
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
     """Return a line for each row up to the first that applies, with the reason.
 
-    The reasons contain the numbers that decide, such as "curvature = 0.25".
+    The reasons contain what decides, such as "text: no" or "curvature = 0.25 <= 1000".
     """
     lines: list[str] = []
     for plan in rows:
@@ -173,15 +208,13 @@ def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
 
 
 def _with_numbers(condition: Condition, facts: Facts) -> str:
-    """Return the sentence of a condition, with the numbers that it reads."""
-    watched = _Watched(facts)
-    condition(cast(Facts, watched))
-    numbers = ", ".join(
-        f"{name} = {x}" if isinstance(x, int) else f"{name} = {x:.3g}"
-        for name, x in watched.numbers.items()
-    )
-    text = sentence(condition)
-    return f"{text.removesuffix('.')} ({numbers})." if numbers else text
+    """Return the sentence of a condition, with the facts and limits that decide."""
+    text, watched = sentence(condition), _Watched(facts)
+    if condition(cast(Facts, watched)):
+        watched.lines = [line for line in watched.lines if not line.endswith(": no")]
+    if condition in plan_conditions.SENTENCES or not watched.lines:
+        return text
+    return f"{text.removesuffix('.')} ({', '.join(dict.fromkeys(watched.lines))})."
 
 
 def sentence(condition: Condition) -> str:
