@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn._core.losses import BINARY_LOSSES, DualLoss, regression_losses
-from sklearn_subqn._estimators.offset_classifier import WITH_OFFSETS
+from sklearn_subqn._estimators.classification_losses import SMOOTH
 from sklearn_subqn._streams.classes import BINARY
-from sklearn_subqn.online import _REGRESSION
+from sklearn_subqn.online import _OF_NUMBERS
 from sklearn_subqn.svm import _LOSSES
 
 PAGE = Path(__file__).resolve().parent / "losses.md"
@@ -29,11 +29,11 @@ tables in `_core/losses/_box.py` and the docstrings of `BMRMClassifier` and
 MARKS: dict[type, dict[str, Container[str]]] = {
     BMRMClassifier: {
         "probabilities": BMRMClassifier._losses_of_probabilities,
-        "offset": WITH_OFFSETS,
+        "offset": SMOOTH,
         "streams": BINARY,
         "SVM": _LOSSES,
     },
-    BMRMRegressor: {"streams": _REGRESSION},
+    BMRMRegressor: {"streams": _OF_NUMBERS},
 }
 
 

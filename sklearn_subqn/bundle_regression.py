@@ -35,7 +35,6 @@ from ._estimators.regression_losses import (
     EPSILON,
     check_domain,
     check_power,
-    loss_of,
     made_loss,
 )
 from ._estimators.regressor import ScoringRegressor
@@ -499,13 +498,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             # Offsets are in the second column of the targets.
             y = target if target.ndim == 1 else target[:, 0]
             return rule_of_means(power, y, weights)
-        given = self.epsilon if self.loss == "huber" else None
-        epsilon = EPSILON["huber"] if given is None else float(given)
-
-        def own() -> Any:
-            return loss_of(self) if isinstance(self.loss, str) else self.loss
-
-        return rule_of_numbers(self.loss, own, target, weights, epsilon)
+        if not isinstance(self.loss, str):
+            return rule_of_numbers(self.loss, target, weights)
+        epsilon = EPSILON["huber"] if self.epsilon is None else float(self.epsilon)
+        loss = regression_losses(epsilon=epsilon)[self.loss]
+        return rule_of_numbers(loss, target, weights, has_name=True)
 
     def _check_collection(self) -> None:
         super()._check_collection()

@@ -41,7 +41,9 @@ from ._streams.classes import (
 from ._streams.epochs import OnlineEstimator
 from ._streams.weights import stream_weights, unit_of
 
-_REGRESSION = ("squared_error", "huber", "quantile", "poisson")
+_OF_NUMBERS = [
+    name for name, loss in regression_losses().items() if OfScores.takes(loss)
+]
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -381,11 +383,13 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
 
     Parameters
     ----------
-    loss : {"squared_error", "huber", "quantile", "poisson"}, default="squared_error"
-        Loss of a prediction z for the target y.
+    loss : str, default="squared_error"
+        Loss of a prediction z for the target y, one of :class:`BMRMRegressor` without
+        a tube.
 
         - "squared_error": ``(z - y)² / 2``.
         - "huber": the same up to ``|z - y| = epsilon``, linear beyond.
+        - "absolute_error": ``|z - y|``.
         - "quantile": ``max(quantile * (y - z), (quantile - 1) * (y - z))``.
         - "poisson": ``exp(z) - y * z`` for y in [0, 1e20]; predictions are ``exp(z)``.
     alpha : float, default=1e-4
@@ -654,7 +658,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_option("loss", self.loss, list(_REGRESSION))
+        check_option("loss", self.loss, _OF_NUMBERS)
         check_number("epsilon", self.epsilon, low=0.0, low_included=False)
         super()._check_parameters()
         warn_of_unused(
@@ -666,10 +670,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         )
 
     def _loss(self) -> OfScores:
-        parameters = {}
-        if self.loss in ("huber", "quantile"):
-            name = "epsilon" if self.loss == "huber" else "quantile"
-            parameters[name] = float(getattr(self, name))
+        parameters = {"quantile": float(self.quantile), "epsilon": float(self.epsilon)}
         return OfScores(regression_losses(**parameters)[self.loss])
 
     def _checked_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Floats]:

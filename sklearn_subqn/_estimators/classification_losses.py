@@ -44,6 +44,8 @@ LOSSES: dict[str, Callable[[Any], AnyLoss]] = {
     "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
     "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }
+#: The smooth losses of one score per sample, which have offsets and standard errors.
+SMOOTH = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 NEED_BETA = ("f_beta", "f_beta_bound")
 NEED_K = ("precision_at_k", "recall_at_k")
 CONCERN_ONE_CLASS = (*NEED_BETA, *NEED_K, "roc_area")

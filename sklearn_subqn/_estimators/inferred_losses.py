@@ -8,24 +8,18 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
-from .classification_losses import LOSSES
+from .classification_losses import LOSSES, SMOOTH
 from .regression_losses import loss_of
 
-# Names of losses with standard errors.
+# Names of losses with standard errors: the smooth ones, and those of quantiles.
 ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold")
-_OF_LABELS = ("log_loss", "squared_hinge", "modified_huber", "exponential", *ORDINAL)
+QUANTILES = ("quantile", "absolute_error")
+_OF_LABELS = (*SMOOTH, *ORDINAL)
 OF_NUMBERS = (
-    "squared_error",
-    "huber",
-    "squared_epsilon_insensitive",
-    "poisson",
-    "gamma",
-    "tweedie",
-    "quantile",
-    "absolute_error",
+    *(name for name, loss in regression_losses().items() if loss.smooth),
+    *QUANTILES,
 )
 LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
-QUANTILES = ("quantile", "absolute_error")
 
 
 def loss_name(own: Any) -> str:

@@ -10,16 +10,13 @@ from sklearn.metrics import accuracy_score
 from .._checks import as_numpy, check_offset, exact_labels
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Array
-from .._core.losses import BINARY_LOSSES
 from .._core.names import check_same_rows
 from .._solving.callbacks import with_callbacks
 from .block_methods import available_if, blockwise, scored
+from .classification_losses import SMOOTH
 from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
 from .offsets import remember_offset, warn_of_missing_offset
-
-#: Losses with offsets: the smooth losses of one score per sample.
-WITH_OFFSETS = [name for name, loss in BINARY_LOSSES.items() if loss.smooth]
 
 
 class OffsetClassifier(LinearClassifier):
@@ -54,8 +51,8 @@ class OffsetClassifier(LinearClassifier):
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, like a feature with the coefficient 1:
-            for example the log odds of another model. For two classes and the smooth
-            losses: "log_loss", "squared_hinge", "modified_huber", "exponential".
+            for example the log odds of another model. For two classes, and losses that
+            are smooth in the table of losses.
         coef_init : array-like, default=None
             Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
             one row. They take precedence over a warm start. They affect the time of the
@@ -222,8 +219,8 @@ class OffsetClassifier(LinearClassifier):
     def _checked_offset(self, offset: Any, n: int, classes: Any = None) -> Any:
         if offset is None:
             return None
-        if not isinstance(self.loss, str) or self.loss not in WITH_OFFSETS:
-            names = " or ".join(map(repr, WITH_OFFSETS))
+        if not isinstance(self.loss, str) or self.loss not in SMOOTH:
+            names = " or ".join(map(repr, SMOOTH))
             raise ValueError(
                 f"offset needs loss={names}; got loss={loss_name(self.loss)}."
             )

@@ -13,7 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from .._core.arrays import Array, Floats, Mask
+from .._core.losses import BINARY_LOSSES
 from .._core.rows.row_views import columns_of
+
+# Losses of labels that are analytic, and so decrease along with the margin forever.
+_ENDLESS = [name for name, loss in BINARY_LOSSES.items() if loss.analytic]
 
 #: Side of a row: its score may decrease, has to stay, or may increase.
 _SIDES = (-1, 0, 1)
@@ -40,7 +44,7 @@ def sides_of_rows(
     """
     if power is not None and power < 2.0:
         return list(np.where(targets == 0.0, -1, 0).T)
-    if loss not in ("log_loss", "exponential"):
+    if loss not in _ENDLESS:
         return []
     if n_scores > 1 and targets.shape[1] == 1:
         # Each of several classes may be separated from the others.

@@ -18,7 +18,7 @@ shares of its two parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,23 +28,22 @@ from .._core.arrays import Floats, Mask
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 
-# Factors k of squares and of the L1 norm, by loss. Each is the value on the grid .01,
-# .02, .05, ..., 5 with the smallest mean regret of the cross-validated score (D² or
-# accuracy) against the best value of the grid, on 20 data sets with classes (72 to
-# 10,000 rows, some of them text) and 15 with numbers. Regrets: log loss .036, with L1
-# .032, hinge .007, squared hinge .005, squares .003, absolute .003, quantile .9 .012.
+# Factors k of squares and of the L1 norm: for losses of labels by name, for losses of
+# numbers by whether slopes are unbounded, bounded, or jump at kinks. Each is the value
+# on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-validated
+# score (D² or accuracy) against the best value of the grid, on 20 data sets with
+# classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log loss
+# .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
+# quantile .9 .012.
 _K = {
     "log_loss": (0.03, 0.04),
     "hinge": (0.2, 0.05),
     "squared_hinge": (1.0, 0.1),
-    "squared_error": (0.2, 0.2),
-    "absolute_error": (0.5, 0.1),
-    "quantile": (0.5, 0.1),
-    "epsilon_insensitive": (0.5, 0.1),
-    "huber": (0.2, 0.1),
-    "poisson": (0.2, 0.1),
+    "unbounded": (0.2, 0.2),
+    "bounded": (0.2, 0.1),
+    "kinks": (0.5, 0.1),
+    "means": (0.2, 0.1),
 }
-_OTHER_K = _K["hinge"]
 
 
 class Rule(NamedTuple):
@@ -203,7 +202,7 @@ def target_deviation(y: Floats, weights: Floats) -> float:
 
 def rule_of_labels(loss: Any) -> Rule:
     """Return the rule for a loss of labels, by the name of the loss."""
-    return Rule(*_K.get(loss if isinstance(loss, str) else "", _OTHER_K))
+    return Rule(*_K.get(loss if isinstance(loss, str) else "", _K["hinge"]))
 
 
 def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
@@ -221,43 +220,38 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
     weights : ndarray of shape (n,)
         Weights that sum to one.
     """
-    squares, norm = _K["poisson"]
+    squares, norm = _K["means"]
     mean = float(weights @ y) or 1.0
     far = np.sqrt(mean) if power == 1.0 else target_deviation(y, weights)
     return Rule(squares * mean ** (2.0 - power), norm * far * mean ** (1.0 - power))
 
 
 def rule_of_numbers(
-    name: Any, loss: Callable[[], Any], y: Floats, weights: Floats, epsilon: float
+    loss: Any, y: Floats, weights: Floats, *, has_name: bool = False
 ) -> Rule:
     """Return the rule for a loss of numbers, in the unit of the numbers.
 
-    Losses without a name in the table have the rule of Huber's loss if their slopes are
-    bounded, of the absolute error if they also have kinks, and otherwise of squares.
+    It depends on whether slopes are bounded and whether they jump at kinks.
 
     Parameters
     ----------
-    name : str or object
-        The loss as given by the user.
-    loss : callable
-        Returns the loss as an object.
+    loss : Loss or DualLoss
     y : ndarray of shape (n,) or (n, m)
     weights : ndarray of shape (n,)
         Weights that sum to one.
-    epsilon : float
-        The absolute residual above which "huber" is linear.
+    has_name : bool, default=False
+        Whether users give the loss by name: k is for the slopes of these losses, and
+        bounds of their slopes hold for each of several targets.
     """
-    steepest = epsilon if name == "huber" else 1.0
-    if not isinstance(name, str) or name not in _K:
-        made = loss()
-        steepest = getattr(getattr(made, "set", None), "largest", np.inf)
-        bounded = "huber" if getattr(made, "smooth", True) else "absolute_error"
-        name = bounded if steepest < np.inf and y.ndim == 1 else "squared_error"
-    squares, norm = _K[name]
+    steepest = getattr(getattr(loss, "set", None), "largest", np.inf)
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0
-    if name in ("absolute_error", "quantile", "epsilon_insensitive"):
-        return Rule(squares * steepest / unit, norm * steepest)
-    if name == "huber":
-        # The loss resembles epsilon times the absolute error.
+    if steepest == np.inf or not (has_name or y.ndim == 1):
+        squares, norm = _K["unbounded"]
+        return Rule(squares, norm * unit)
+    if loss.smooth:
+        squares, norm = _K["bounded"]
+        # The loss resembles the absolute error times the largest slope.
         return Rule(squares * min(1.0, steepest / unit), norm * min(unit, steepest))
-    return Rule(squares, norm * unit)
+    squares, norm = _K["kinks"]
+    steepest = 1.0 if has_name else steepest
+    return Rule(squares * steepest / unit, norm * steepest)

@@ -360,7 +360,9 @@ def test_several_classes_come_near_the_multinomial_optimum():
     assert not hasattr(hinge, "predict_proba")
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile", "poisson"])
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "huber", "absolute_error", "quantile", "poisson"]
+)
 def test_regression_comes_near_the_optimum(loss):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((4000, 4))

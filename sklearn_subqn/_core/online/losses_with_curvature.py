@@ -80,6 +80,12 @@ class OfScores(Composed):
         assert isinstance(loss.set, Box), "a loss of one score per row"
         self.loss, self.box = loss, loss.set
 
+    @staticmethod
+    def takes(loss: DualLoss) -> bool:
+        """Whether a loss of numbers has a curvature here."""
+        of_steps = loss.steep or isinstance(loss.smoothing, Quadratic | None)
+        return isinstance(loss.set, Box) and not loss.set.tube and of_steps
+
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
