@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..driver.stopping import sizes_of
 from ..kernels import coordinate_descent
 from ..losses._base import Floats
 from ..memory import COPY_SIZE
@@ -90,6 +91,7 @@ class SquaresPath:
         -------
         minimizers : ndarray of shape (n_alphas, q)
         gaps : ndarray of shape (n_alphas,)
+            NaN where objectives vanish.
         """
         q, m = objective.n_params, objective.regularizer.n_penalized
         ratio, factors, w = objective.elastic_net.l1_ratio, np.zeros((2, q)), start
@@ -121,9 +123,8 @@ class SquaresPath:
         excess += l1 * (np.abs(rounded) - np.abs(found))[:, :m].sum(axis=1)
         excess += l2 * np.sum((p * (found + 0.5 * p))[:, :m], axis=1)
         values += excess
-        positive = values > 0.0
-        gaps = (gaps + np.abs(excess)) / np.where(positive, values, 1.0)
-        return rounded, np.where(positive, gaps, np.inf)
+        sizes = sizes_of(values, objective.risk.infimum)
+        return rounded, (gaps + np.abs(excess)) / sizes
 
     def _gaps(
         self, objective: Objective, l1: Floats, l2: Floats, w: Floats, slopes: Floats
