@@ -36,6 +36,13 @@ def test_gaps_may_be_absolute_or_relative_to_a_least_size():
     assert Stopping(1e-3, least_size=1.0).allowed_gap(0.0) == 1e-3
 
 
+def test_no_gap_is_small_enough_unless_one_is_given():
+    for gap, value in ((1e-300, 1.0), (1e-9, 1e9)):
+        assert not Stopping().is_reached(gap, value)
+        assert not Stopping().is_nearly_reached(gap, value)
+        assert not Stopping().is_what_was_asked(gap, value)
+
+
 def test_problems_on_the_way_are_solved_more_exactly():
     stopping = Stopping(1e-3)
     assert 0.0 < stopping.allowed_on_the_way(4.0) < stopping.allowed_gap(4.0)

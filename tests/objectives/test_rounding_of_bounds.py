@@ -101,6 +101,18 @@ def test_cuts_of_imbalanced_duals_hold_for_every_intercept():
     assert cut.offset > 0.998
 
 
+def test_cuts_at_far_points_hold_for_every_intercept():
+    """All rows are far on their wrong side, and one class is a little heavier."""
+    y = np.repeat([1.0, -1.0], 10)
+    weights = np.where(y > 0.0, 1.0001, 1.0) / 20.001
+    objective = binary_objective(-y[:, np.newaxis], y, weights=weights, alpha=1e-9)
+    point = objective.at(np.array([1e6, 0.0]))
+    cut = point.cut_of(point.gradient)
+    assert cut.is_balanced(1)
+    # With coefficients of zero the intercept takes the heavier class.
+    assert cut.offset <= 2.0 * weights[y < 0.0].sum()
+
+
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_cuts_at_far_points_are_below_the_exact_tangent(sign):
     """Terms of the height cancel, the tangent of the hinge is known exactly."""

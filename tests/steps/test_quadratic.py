@@ -337,6 +337,8 @@ def use_columns(monkeypatch, whether=True):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_models_by_columns_and_by_matrix_agree(n_classes, fit_intercept, monkeypatch):
     X, y = correlated_columns(n_classes)
+    # The last column is in a large unit, the others are about as large as intercepts.
+    X = sparse.csr_array(X * np.append(np.ones(29), 0.05))
     objective = problem(X, y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept)
     point = minimize_intercept(objective.origin())
     steps = []
@@ -350,6 +352,21 @@ def test_models_by_columns_and_by_matrix_agree(n_classes, fit_intercept, monkeyp
         steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
     assert np.any(steps[0] != 0.0)
     assert_allclose(steps[0], steps[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4, 1e-3])
+def test_systems_of_nearly_equal_columns_need_few_sweeps(l2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1)) + 1e-2 * rng.normal(size=(200, 30))
+    y = X[:, 0] + 1e-2 * rng.normal(size=200)
+    gram, g = X.T @ X / 200, -X.T @ y / 200
+    l1, v = np.full(30, 1e-4), np.zeros((30, 1))
+    inside = np.ones((30, 1), dtype=bool)
+    step = gram_step.GramStep(gram.copy(), l1, np.full(30, l2), inside, 200)
+    w = step.minimize(g[:, np.newaxis].copy(), v, 1e-12, 300)[:, 0]
+    slopes, zero = g + gram @ w + l2 * w, w == 0.0
+    assert_allclose(slopes[~zero], -1e-4 * np.sign(w[~zero]), atol=1e-11)
+    assert np.all(np.abs(slopes[zero]) <= 1e-4 + 1e-11)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
