@@ -16,6 +16,10 @@ and a target y. Its derivative by z is g = v dt/dz. The kinds of losses are
   for the gamma distribution. Beyond 50 both exponential functions are continued by their
   tangents. For labels the loss is exp(-y z), the case y = 0 and a = 0 at -y z.
 
+Two further kinds have loops of their own: MULTINOMIAL, several scores per row
+(multinomial.pyx), and SCALED, a BOX whose ridge is half of a scale over which the loss is
+minimized (small.pyx).
+
 Rows are processed in blocks of 256, which stay in the cache and vectorize.
 """
 
@@ -32,6 +36,8 @@ cdef enum:
     BOX
     LOGISTIC
     EXPONENTIALS
+    MULTINOMIAL
+    SCALED
 
 cdef extern from *:
     """

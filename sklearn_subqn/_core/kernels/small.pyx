@@ -37,7 +37,7 @@ from .limited_memory cimport (
 )
 from .quadratic_models cimport descend, sign_of
 from .row_losses cimport (
-    BOX, NO_CENTER, RowLoss, conjugates, formulas, loss_of, slopes_on_line,
+    BOX, NO_CENTER, SCALED, RowLoss, conjugates, formulas, loss_of, slopes_on_line,
 )
 from .rows cimport allocate
 from .scales cimport scale_of
@@ -101,11 +101,6 @@ cdef double ROUNDED = 1e-15, NEARLY_ROUNDED = 1e-10
 # curvature: with fewer curved rows than parameters steps would be unbounded.
 cdef double LEAST = 1e-6, LEAST_SMOOTH = 1e-12
 
-
-cdef enum:
-    # SCALED is Huber's loss minimized over its scale. The dual set of any other loss is
-    # a box.
-    SCALED = 4
 
 # Bends narrower than a thousandth of their first width count as kinks, which are left
 # to other solvers.
@@ -197,8 +192,7 @@ def minimize(
     targets, offsets, weights : ndarray of shape (n,)
         Targets y, offsets o and weights s.
     form : RowForm
-        The loss; kind 4 is a box whose ridge is half of a scale. The scale is minimized
-        over, and the given ridge is the lower bound of the ridge.
+        The loss. For the kind SCALED the given ridge is the lower bound of the ridge.
     l1, l2 : float
         Strengths of the penalty.
     n_penalized : int
