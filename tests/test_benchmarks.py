@@ -514,6 +514,7 @@ def test_subbfgs_goes_on_where_others_stop(case, modules):
     assert len(draw().axes) == 2
 
 
+@pytest.mark.slow
 @conclusion
 @cases("teo-6")
 def test_workers_take_the_same_iterations(case, modules):

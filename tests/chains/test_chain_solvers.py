@@ -83,12 +83,12 @@ def check_bounds(seed):
 
 
 def test_bounds_hold():
-    for seed in range(100):
+    for seed in range(40):
         check_bounds(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(1, 10))
+@pytest.mark.parametrize("block", range(10))
 def test_bounds_hold_on_more_problems(block):
     for seed in range(100 * block, 100 * block + 100):
         check_bounds(seed)

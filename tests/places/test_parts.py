@@ -25,9 +25,11 @@ TOL = 1e-4
 # thousands of iterations, like any other.
 _LEFT_OUT = {"cd", "cyclic-cd", "bmrm-aggregated"}
 
-# These bundle methods take up to ten seconds and more for losses of several scores.
+# These bundle methods take up to ten seconds and more with an L1 norm.
 _SLOW = {"proximal-bundle", "trust-region-bundle"}
+# All solvers of these losses ask parts the same questions, which test_risk.py answers.
 _JOINT = {"multiclass", "multilabel", "label pairs"}
+_OF_JOINT = {"auto", "ls-bmrm"}
 
 CASES = [
     pytest.param(
@@ -35,7 +37,8 @@ CASES = [
         l1_ratio,
         solver,
         marks=[pytest.mark.slow]
-        if solver in _SLOW and (l1_ratio or name in _JOINT)
+        if (l1_ratio and (name in _JOINT or solver in _SLOW))
+        or (name in _JOINT and solver not in _OF_JOINT)
         else [],
     )
     for name, (loss, *_) in LOSSES.items()
