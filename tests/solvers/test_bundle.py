@@ -226,7 +226,10 @@ class Kept(NamedTuple):
 def with_one_more(kept, cut, size, patience):
     """Return the cuts after one is added (Teo et al. 2010, sections 3.1 and 5.1.1)."""
     kept = [each for each in kept if patience is None or each.idle < patience]
-    if len(kept) == size:
+    unused = [i for i, each in enumerate(kept) if each.idle > 0]
+    if len(kept) == size and unused:
+        del kept[unused[0]]
+    elif len(kept) == size:
         one, other, *kept = kept
         x = one.x + other.x
         share = one.x / x if x else 0.0
