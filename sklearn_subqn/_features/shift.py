@@ -9,6 +9,7 @@ the same for X - 1 mᵀ.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,16 +78,35 @@ class Shift(NamedTuple):
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
 
     def subtracted(self, X: Any) -> Any:
-        """Return a copy of X minus the numbers of the shift."""
-        by = self.by.astype(X.dtype)
+        """Return a copy of X minus the numbers of the shift.
+
+        Where single precision would round a difference, as in rows far from the mean,
+        the copy has double precision: a bound for rounded data may not hold for X.
+        """
+        dtype = X.dtype if self._is_exact(X) else np.float64
+        by = self.by.astype(dtype)
         if not sparse.issparse(X):
-            X = np.array(X, order="K")
+            X = np.array(X, dtype, order="K")
             X[:, self.columns] -= by
             return X
-        shifts = np.zeros(X.shape[1], X.dtype)
+        shifts = np.zeros(X.shape[1], dtype)
         shifts[self.columns] = by
         data = X.data - shifts[X.indices]
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+    def _is_exact(self, X: Any) -> bool:
+        """Whether differences have no more digits than the dtype of X."""
+        if X.dtype == np.float64:
+            return True
+        pairs: Iterable[Any] = (
+            (X[:, j], by) for j, by in zip(self.columns, self.by, strict=True)
+        )
+        if sparse.issparse(X):
+            shifts = np.zeros(X.shape[1])
+            shifts[self.columns] = self.by
+            pairs = [(X.data, shifts[X.indices])]
+        differences = (x.astype(np.float64) - by for x, by in pairs)
+        return all(np.array_equal(x, x.astype(X.dtype)) for x in differences)
 
     def outward(self, coef: Any, intercept: Floats) -> Floats:
         """Return intercepts (k,) for X from intercepts for the copy; coef is (k, d)."""

@@ -26,8 +26,10 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
+    RowBlocks,
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
+    dual_gap,
 )
 from sklearn_subqn._features.shift import Shift
 from sklearn_subqn.losses import Ontology
@@ -255,3 +257,18 @@ def test_streams_of_far_columns(offset):
         classifier.partial_fit(far[rows], s[rows] > 0.0, classes=[False, True])
     assert regressor.score(far, s) > 0.99
     assert classifier.score(far, s > 0.0) > 0.97
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_objectives_where_single_precision_would_round_differences(form):
+    # In blocks, columns are far from zero where nearly all weight is in one row.
+    far = np.array([[0.3], [34.93279], [12.211286], [-1.1849455]], dtype=np.float32)
+    targets = np.array([-0.1, -1500.0, -7.0, 700.0])
+    weights = np.array([6e-5, 1e-3, 2e5, 3.0])
+    estimator = BMRMRegressor(2e-3, loss="squared_error", penalty="l1", tol=1e-12)
+    exact = clone(estimator).fit(far.astype(np.float64), targets, weights)
+    blocks = RowBlocks(form(far), targets, weights, block_size=2)
+    given = {"estimator": estimator, "return_objective": True}
+    gap, objective = dual_gap(exact, blocks, **given)
+    assert objective == pytest.approx(exact.objective_, rel=1e-13)
+    assert gap <= 1e-9 * objective
