@@ -76,7 +76,7 @@ def check_weights(
         )
     if class_weight is not None:
         check_class_weight(class_weight)
-        per_class = class_factors(class_weight, classes, y, own)
+        per_class = class_factors(class_weight, classes, y, weights)
         if np.count_nonzero(per_class) < 2:
             raise ValueError(
                 "class_weight leaves fewer than 2 classes with positive weight: "

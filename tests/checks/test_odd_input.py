@@ -1055,6 +1055,15 @@ def test_unusual_but_valid_parameters(params, solver):
     assert_right(model, X, y, weights)
 
 
+def test_balanced_classes_whose_weights_overflow_in_sums():
+    X, y = data()
+    given = {"alpha": 0.01, "class_weight": "balanced"}
+    expected = fit(X, y, **given)
+    for weight in (1e308, 5e-324):
+        model = SubLBFGSLinearSVC(**given).fit(X, y, np.full(len(y), weight))
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("alpha", [1e10, 1e100, 1e300])
 def test_huge_alpha(alpha, loss):
