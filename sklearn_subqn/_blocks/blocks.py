@@ -254,9 +254,9 @@ class Collection:
         self, estimator: Any, source: Source, names: Any, weight: float
     ) -> None:
         self._source, self._names, self._weight = source, names, weight
-        self._makers: Any = copy_for_blocks(estimator)
-        self._copy = self._makers
         try:
+            self._makers: Any = copy_for_blocks(estimator)
+            self._copy = self._makers
             self._open()
             while_places_last(lambda: self._prepare(estimator), self._open)
         except BaseException:
