@@ -50,7 +50,7 @@ class Labeled(NamedTuple):
     data : Sequences
         T tokens in n sequences of positive weight.
     targets : ndarray of shape (T,)
-        Indices of each token's label among the classes.
+        Index of each token's label among the classes.
     weights, counts : ndarray of shape (n,)
         Weights of the sequences, with and without the factors of ``class_weight``.
     """

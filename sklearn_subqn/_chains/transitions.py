@@ -115,7 +115,7 @@ class TransitionRules(NamedTuple):
         starts : ndarray of shape (n + 1,)
         classes : ndarray of shape (k,)
         numbers : ndarray of shape (n,)
-            Indices of each sequence in the user's data, for the message.
+            Index of each sequence in the user's data, for the message.
         """
         if self.allowed.all() and self.ends.all():
             return
