@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from ._checks import check_option, check_weights, warn_of_unused
+from ._checks.signatures import with_parameters
 from ._core.arrays import Array, Floats
 from ._core.losses import (
     BINARY_LOSSES,
@@ -53,7 +54,7 @@ from ._problems.f_beta import F_BETA_ATTRIBUTES, FBetaProblems
 from ._solving.solution import Callback, Solution
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss and a proven optimality gap.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
 from ._checks import check_number, check_sample_weight
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats
 from ._core.losses import NOVELTY_LOSS
@@ -51,7 +52,7 @@ class _NoveltyProblem(LinearProblems):
         return {**super().attributes(), "offset_": offset}
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     """Linear one-class support vector machine with a proven optimality gap.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ._checks import (
     check_targets,
     warn_of_unused,
 )
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats
 from ._core.losses import AnyLoss, regression_losses
@@ -51,7 +52,7 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss and a proven optimality gap.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ._checks import check_sample_weight, exact_names
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Indices
 from ._core.memory import BLOCK_SIZE
@@ -31,7 +31,7 @@ from ._solving.callbacks import with_callbacks
 from .bundle_regression import BMRMRegressor
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 

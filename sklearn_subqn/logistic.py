@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
@@ -81,7 +82,7 @@ class BaseL1Logistic(LinearClassifier):
         return largest / self.l1_ratio
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class L1LogisticOWLQN(BaseL1Logistic):
     """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 

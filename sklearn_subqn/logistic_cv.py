@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ._checks.signatures import with_parameters
 from ._search.cv import SearchCV, fit
 from ._solving.solution import Callback
 from .logistic import BaseL1Logistic, L1LogisticOWLQN
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     """Regularized logistic regression with cross-validation over a path.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from ._checks import check_label_cost, check_option, check_rescaling
+from ._checks.signatures import with_parameters
 from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, Simplex
 from ._core.names import classes_axis
@@ -15,7 +16,7 @@ from ._problems import LinearProblems, joint_classes
 from ._solving.solution import Callback
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class MulticlassHingeClassifier(LinearClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 

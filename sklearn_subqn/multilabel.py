@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ._checks import (
     check_weights,
 )
 from ._checks.callers import user_level
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats
 from ._core.losses import DualLoss, KindsOfLabels, LabelOrder, LabelPairs, Simplex
@@ -42,7 +43,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class MultilabelHingeClassifier(LinearClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 

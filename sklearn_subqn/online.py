@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ._checks import (
     check_weights,
     warn_of_unused,
 )
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats
 from ._core.losses import regression_losses
@@ -46,7 +47,7 @@ _OF_NUMBERS = [
 ]
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     """Linear classifier for mini-batches or a stream, without tuning.
 
@@ -372,7 +373,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression for mini-batches or a stream, without tuning.
 

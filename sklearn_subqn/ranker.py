@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES
 from ._estimators.estimator import forget, loss_name
@@ -32,7 +33,7 @@ _OF_DIFFERENCES = {
 }
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMRanker(BaseRanker):
     """Linear ranking of the rows of each query, with a choice of losses.
 

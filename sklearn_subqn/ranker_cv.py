@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number, exact_names
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Floats, Indices
 from ._core.names import check_same_rows
@@ -32,7 +33,7 @@ from ._solving.solution import Callback
 from .ranker import BMRMRanker
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from ._checks import check_option
+from ._checks.signatures import with_parameters
 from ._core.arrays import Floats
 from ._core.solvers import SMOOTH_STRUCTURED_SOLVERS, STRUCTURED_SOLVERS, SolverSpec
 from ._structures.calls import zero_one
@@ -14,7 +15,7 @@ from ._structures.estimator import StructuredEstimator
 from ._structures.structure_oracle import LogPartitionOracle, StructureOracle
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class StructuredSVM(StructuredEstimator):
     """Support vector machine for user-defined structures, with a proven gap.
 
@@ -184,7 +185,7 @@ class StructuredSVM(StructuredEstimator):
         return lambda x, w: self.loss_augmented_argmax(x, None, w)
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class ConditionalRandomField(StructuredEstimator):
     """Conditional random field of user-defined structures, with a proven gap.
 

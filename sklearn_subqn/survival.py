@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from ._checks import (
     check_sample_weight,
     names_of_rows,
 )
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats, Indices
 from ._core.kernels import pair_sums
@@ -35,7 +36,7 @@ _TIES = ("efron", "breslow")
 _ROUNDED = 1e-12
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class CoxRegression(BundleEstimator):
     """Cox's proportional hazards model with a proven optimality gap.
 

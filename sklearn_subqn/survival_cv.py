@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from ._checks import check_option
 from ._checks.labels import exact_names
+from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Floats, Indices
 from ._core.losses import Cox
@@ -27,7 +28,7 @@ from ._solving.callbacks import with_callbacks
 from .survival import CoxRegression, concordance
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class CoxRegressionCV(WarmPaths, CoxRegression):
     """Cox regression with cross-validation over a path of penalties.
 

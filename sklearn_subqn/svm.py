@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from ._checks import check_option
+from ._checks.signatures import with_parameters
 from ._core.arrays import Array, Floats
 from ._core.losses import BINARY_LOSSES, DualLoss
 from ._dropin.svm import LinearSVC, LinearSVR
@@ -42,7 +43,7 @@ class BaseLinearSVC(LinearClassifier):
         )
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._blocks.blocks import KeepsBest
 from .._checks import check_number, check_option, check_parameters, checked_options
+from .._checks.signatures import with_parameters
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Floats, Indices
 from .._core.objectives.objective import Objective
@@ -32,7 +33,7 @@ _LOSSES = ("log_loss", "hinge")
 _NO_STARTS: Indices = np.zeros(1, dtype=np.intp)
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     """Linear-chain conditional random field.
 

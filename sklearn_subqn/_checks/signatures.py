@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, dataclass_transform
 
 
 @lru_cache(maxsize=512)
@@ -28,3 +29,22 @@ def takes_any(function: Callable[..., Any]) -> bool:
     """Whether a function takes arbitrary keyword arguments."""
     kinds = [each.kind for each in parameters_of(function).values()]
     return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+@dataclass_transform(eq_default=False)
+def with_parameters(kind: Any = None, *, kw_only: bool = False) -> Any:
+    """Make the fields of an estimator's class its parameters, as in a data class.
+
+    Other packages see an ordinary class: Dask, for one, copies data classes by their
+    fields alone, and so without fitted attributes.
+    """
+    if kind is None:
+        return partial(with_parameters, kw_only=kw_only)
+    bases = [base for base in kind.__mro__[1:] if "_parameter_fields" in vars(base)]
+    for base in bases:
+        base.__dataclass_fields__ = base._parameter_fields
+    dataclass(eq=False, kw_only=kw_only, repr=False)(kind)
+    kind._parameter_fields = kind.__dataclass_fields__
+    for each in (kind, *bases):
+        del each.__dataclass_fields__
+    return kind

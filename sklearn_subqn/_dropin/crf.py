@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._chains.estimator import LinearChainCRF
 from .._chains.reading import of_sequences
 from .._checks import check_no_file, check_number, check_option
+from .._checks.signatures import with_parameters
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Array
 from .._core.solvers import History
@@ -67,7 +67,7 @@ class TrainingLog(NamedTuple):
         return self.iterations[-1]
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class CRF(Estimator):
     """Linear-chain conditional random field with sklearn-crfsuite's parameters.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._checks.signatures import with_parameters
 from .._core.arrays import Floats
 from .._core.losses import DualLoss, ScaledHuber
 from .._core.rounding import EPS, ROUNDED_32
@@ -29,7 +29,7 @@ class _Problem(LinearProblems):
         return {**super().attributes(), "scale_": scale, "outliers_": outliers}
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class HuberRegressor(DropInRegressor):
     """Huber regression with a fitted scale and scikit-learn's parameters.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._checks import check_weights
+from .._checks.signatures import with_parameters
 from .._core.arrays import Array, Floats
 from .._problems import LinearProblems
 from .._problems.reading import Reading
@@ -61,7 +62,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         return self._problems(X, y, weights, classes, reading)
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class LogisticRegression(BaseLogistic):
     """Logistic regression with scikit-learn's parameters.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 )
 
 from .._checks import as_numpy, check_number, check_weights, exact_labels
+from .._checks.signatures import with_parameters
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Floats
 from .._core.names import check_same_rows
@@ -32,7 +32,7 @@ from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic, LogisticRegression
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class LogisticRegressionCV(BaseLogistic):
     """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._checks.signatures import with_parameters
 from .._core.arrays import Array, Floats
 from .._estimators.block_methods import blockwise
 from .._estimators.predictions import variance_power
@@ -17,7 +17,7 @@ from ._reading import LessConstant, without_penalty
 from ._shared import DropInRegressor
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class MeanRegressor(DropInRegressor):
     """Base of regressors that minimize a Tweedie deviance."""
 
@@ -231,7 +231,7 @@ class GammaRegressor(MeanRegressor):
     loss = "gamma"
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class TweedieRegressor(MeanRegressor):
     """Tweedie regression with scikit-learn's parameters.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._checks.signatures import with_parameters
 from .._core.arrays import Floats
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
@@ -14,7 +14,7 @@ from ._reading import without_penalty
 from ._shared import DropInRegressor
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class QuantileRegressor(DropInRegressor):
     """Quantile regression with scikit-learn's parameters.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._checks import (
     check_weights,
     class_factors,
 )
+from .._checks.signatures import with_parameters
 from .._core.arrays import Array, Floats
 from .._core.losses import BINARY_LOSSES, DualLoss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
@@ -29,7 +30,7 @@ _WITHOUT_EFFECT = {
 }
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with scikit-learn's parameters.
 
@@ -180,7 +181,7 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class LinearSVR(DropInRegressor):
     """Linear support vector regression with scikit-learn's parameters.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -91,10 +90,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         state: dict[str, Any] = super().__getstate__()
         given = self._get_param_names()
         return {k: v if k in given else plain(v) for k, v in state.items()}
-
-    def __dask_tokenize__(self) -> bytes:
-        # Dask's token of a dataclass would be that of its parameters alone.
-        return pickle.dumps(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the pickled attributes."""

@@ -6,7 +6,7 @@ import copy
 import numbers
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
@@ -24,6 +24,7 @@ from .._checks import (
     exact_labels,
     exact_names,
 )
+from .._checks.signatures import with_parameters
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Array, Floats, Indices
 from .._core.names import check_same_rows
@@ -46,7 +47,7 @@ from .warm_paths import FoldPath, WarmPaths
 Model = TypeVar("Model", bound=Any)
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class SearchCV(WarmPaths):
     """Base of estimators with a cross-validated ``alpha`` and a scorer.
 

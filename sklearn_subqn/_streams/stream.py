@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from .._checks import (
     check_start,
     checked_options,
 )
+from .._checks.signatures import with_parameters
 from .._core.arrays import Floats
 from .._core.names import features_axis
 from .._core.online import (
@@ -41,7 +42,7 @@ from .._solving.solution import Callback
 from .model import Stream, StreamModel
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class StreamEstimator(StreamModel):
     """Base class of estimators that learn from one batch after the other."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from .._checks import (
     check_sample_weight,
     total_of,
 )
+from .._checks.signatures import with_parameters
 from .._checks.state import unchanged_on_failure
 from .._core.arrays import Floats
 from .._core.regularizers import ElasticNet, Regularizer, elastic_net
@@ -34,7 +34,7 @@ _PENALTIES = ("l2", "l1", "elasticnet")
 _K = 0.1
 
 
-@dataclass(eq=False, kw_only=True, repr=False)
+@with_parameters(kw_only=True)
 class StructuredEstimator(Estimator):
     """Structures with the largest ``<w, joint_feature(x, y)>``."""
 

@@ -334,6 +334,17 @@ def test_bounds_of_models_of_any_trainer():
     assert found == pytest.approx(expected, abs=2e-9 * objective)
 
 
+def test_fitted_models_beside_collections():
+    # Dask copies data classes by their fields, and so without fitted attributes.
+    X, y = np.arange(6.0)[:, None], np.arange(6) % 2
+    model = L1LogisticOWLQN(callback=lambda progress: False).fit(X, y)
+    found, total = dask.compute({"model": model}, dask.delayed(sum)([1, 2]))
+    assert found["model"] is model
+    assert total == 3
+    score = dask.delayed(lambda own: own.score(X, y), pure=True)
+    assert score(model).compute() == model.score(X, y)
+
+
 def test_starts_callbacks_and_reports(capsys):
     X, y, _ = data()
     given = blocks(7, X, y)
