@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._checks import check_weights
+from .._checks import check_sample_weight, check_weights
 from .._checks.signatures import with_parameters
 from .._core.arrays import Array, Floats
 from .._problems import LinearProblems
@@ -52,8 +52,9 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         free: bool,
     ) -> LinearProblems:
         """Return the problem of rows whose weights need not be normalized."""
-        total = float(weights.sum())
-        weights = weights / total
+        with np.errstate(over="ignore"):
+            total = float(weights.sum())
+        weights = check_sample_weight(weights, len(y))
         reading: Reading = SumOfLosses([total])
         if free:
             # The second derivative of ln(1 + exp(-z)) at zero is 1/4.

@@ -11,6 +11,7 @@ from .._checks import (
     Weighed,
     as_sample_weights,
     check_number,
+    check_sample_weight,
     check_weights,
     class_factors,
 )
@@ -163,8 +164,9 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
             reading = SumOfLosses([weighed.total])
             return joint_classes(*data, loss, weights, classes, reading=reading)
         by_class = self._row_weights(y, sample_weight, weighed)
-        totals = [float(each.sum()) for each in by_class]
-        shares = [each / total for each, total in zip(by_class, totals, strict=True)]
+        with np.errstate(over="ignore"):
+            totals = [float(each.sum()) for each in by_class]
+        shares = [check_sample_weight(each, len(y)) for each in by_class]
         loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
         return class_problems(*data, loss, shares, classes, reading=reading)
 
@@ -176,7 +178,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         if len(classes) == 2 or self.class_weight is None:
             return [own] * (1 if len(classes) == 2 else len(classes))
         weights = as_sample_weights(sample_weight, len(y)) * (own > 0.0)
-        factors = class_factors(self.class_weight, classes, y, weights)
+        shares = check_sample_weight(weights, len(y))
+        factors = class_factors(self.class_weight, classes, y, shares)
         pairs = zip(classes, factors, strict=True)
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
 

@@ -231,3 +231,11 @@ def test_factors_of_the_losses_that_overflow_are_refused(model, C):
     name, value = ("Cs", [C]) if isinstance(model, LogisticRegressionCV) else ("C", C)
     with pytest.raises(ValueError, match=r"C=.* is too extreme: times"):
         clone(model).set_params(**{name: value}).fit(X, X[:, 0] > 0.0)
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression()])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weights_that_overflow_in_sums(model, class_weight):
+    X, y = np.arange(6.0)[:, None], np.repeat([0, 1, 2], 2)
+    with pytest.raises(ValueError, match="too extreme: times inf"):
+        clone(model).set_params(class_weight=class_weight).fit(X, y, np.full(6, 1e308))
