@@ -87,12 +87,14 @@ def _is_canonical(X: Any) -> bool:
         if not (array.flags.c_contiguous and array.flags.aligned):
             return False
     data, indices, indptr = arrays
+    # SciPy stores the indices of a small matrix, not of an array, in 32 bits.
+    types = (np.int32, np.int64) if type(X) is sparse.csr_array else (np.int32,)
     return (
         data.dtype.kind in NUMERIC
         and len(data) == len(indices)
         and len(indptr) == X.shape[0] + 1
         and indices.dtype == indptr.dtype
-        and indices.dtype in (np.int32, np.int64)
+        and indices.dtype in types
         and bool(products.is_canonical(indptr, indices, X.shape[1]))
     )
 

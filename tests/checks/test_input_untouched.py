@@ -340,6 +340,16 @@ def test_views_share_arrays_with_a_matrix_and_canonical_ones_are_not_copied(kind
     assert not np.shares_memory(sizes.data, A.data)
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
+def test_indices_of_canonical_matrices_have_the_types_of_scipy(kind):
+    A = kind(X)
+    A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    made = kind((A.data, A.indices, A.indptr), shape=A.shape)
+    for a, b in zip(arrays_of(canonical_csr(A)), arrays_of(made), strict=True):
+        assert a.dtype == b.dtype
+        assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize(
     "dtype", [np.bool_, np.int8, np.float16, np.longdouble, complex]
 )
