@@ -36,7 +36,7 @@ from ..kernels import own_columns
 from ..losses._base import Floats, Rows
 from ..records import changed, stored
 from .auto import AdaptiveLBFGS, AutoState
-from .auto_metric import Moments, make_metric
+from .auto_metric import make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
@@ -419,18 +419,12 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         if np.count_nonzero(metric.center):
             frequent = columns[metric.center.reshape(-1, k).any(axis=1)]
         last, length = _of_intercepts(new, c), state.length + new.length
-        moments, smooth = new.moments, new.smooth_gradient
-        if moments is None:
-            zeros = np.zeros(c)
-            moments = Moments(0.0, zeros, zeros, zeros.copy(), zeros.copy())
-            smooth = zeros.copy()
-        mean = new.average.mean
+        mean, moments = new.average.mean, new.moments
         mean = mean.copy() if mean is new.iterate else mean
-        parts = [new.iterate, mean, moments.hx, moments.hxx]
-        if penalty.l1:
-            assert moments.present is not None
-            assert smooth is not None
-            parts += [moments.present, smooth]
+        sums: Any = np.zeros((4, c))
+        if moments is not None:
+            sums = moments.hx, moments.hxx, moments.present, new.smooth_gradient
+        parts = [new.iterate, mean, *sums[: 4 if penalty.l1 else 2]]
         clock = length, float(new.n_steps)
         table, after = state.columns.put(columns, parts, clock)
         square = max(state.square - square, 0.0)
