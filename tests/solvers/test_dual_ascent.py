@@ -16,6 +16,7 @@ from _door import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.preprocessing import normalize
 
 from sklearn_subqn import (
     BMRMRegressor,
@@ -119,6 +120,17 @@ def test_a_rare_class_takes_few_rounds():
     first = [next(iterates) for _ in range(8)]
     best = min(iterate.point.value for iterate in first)
     assert best - first[-1].lower_bound < 1e-4 * best
+
+
+def test_a_weaker_term_follows_slow_progress():
+    # With the strongest proximal term until it fades, 134 rounds are needed.
+    rng, n, d = np.random.default_rng(0), 3000, 8000
+    columns = (d * rng.random((n, 20)) ** 3).astype(int).ravel()
+    entries = rng.exponential(size=20 * n), columns, np.arange(0, 20 * n + 1, 20)
+    X = normalize(sparse.csr_array(entries, shape=(n, d)))
+    y = X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
+    model = BMRMRegressor(loss="quantile", alpha=1e-3 / n, tol=1e-3)
+    assert model.fit(X, y).n_iter_ < 100
 
 
 @each_intercept

@@ -41,6 +41,10 @@ _LONG_PATIENCE = 20
 # another method continues. docs/constants.md has the figures.
 _WEAKER = 1.0, 5.0, 25.0
 
+# While a weaker term remains, these rounds must reduce the gap to less than a tenth.
+# docs/constants.md has the figures.
+_MUCH = 0.1
+
 # With several scores per row, dual ascent on text starts without the proximal term, and
 # continues so while each round reduces the gap to less than 0.4 times the previous gap.
 # docs/constants.md has the figures.
@@ -153,7 +157,8 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
     of_sets = isinstance(f.rowwise, LabelSets)
     patience = _LONG_PATIENCE if of_sets or f.text else _PATIENCE
     terms = _WEAKER if f.text and not of_sets else (1.0,)
-    stages = [(weaker, patience, SHRINKING) for weaker in terms]
+    stages = [(weaker, patience, _MUCH) for weaker in terms[:-1]]
+    stages.append((terms[-1], patience, SHRINKING))
     if f.text and f.several:
         stages.insert(0, (np.inf, 1, _FAST))
     for weaker, patience, shrinking in stages:
