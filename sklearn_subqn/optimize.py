@@ -24,7 +24,7 @@ from ._core.solvers import (
     Stopping,
     run,
 )
-from ._core.steps.certificate import CutBundle
+from ._core.steps.cut_model import CutBundle
 from ._minimizing.minimizers import (
     MINIMIZERS,
     check_penalty,

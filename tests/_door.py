@@ -134,7 +134,7 @@ from sklearn_subqn._core.solvers.related import solve_related
 from sklearn_subqn._core.solvers.related.row_space import row_space
 from sklearn_subqn._core.solvers.related.sample import sample, spread
 from sklearn_subqn._core.solvers.rental import rental
-from sklearn_subqn._core.steps.certificate import CutBundle
+from sklearn_subqn._core.steps.cut_model import CutBundle
 from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.line_search import (
     exact,

@@ -11,8 +11,7 @@ from .._core.objectives.objective import Cut, Objective
 from .._core.solvers.bfgs import bfgs
 from .._core.solvers.bundle import ls_bmrm
 from .._core.solvers.owlqn import owlqn
-from .._core.steps.certificate import CutBundle
-from .._core.steps.cut_model import cut_model
+from .._core.steps.cut_model import CutBundle, cut_model
 from .._core.steps.line_search import wolfe
 from .._core.steps.quasi_newton import LimitedMemoryInverseHessian
 from .ascent import chain_ascent, chains_of

@@ -24,7 +24,7 @@ from .._core.solvers import (
     run,
     size_of,
 )
-from .._core.steps.certificate import CutBundle
+from .._core.steps.cut_model import CutBundle
 from .._core.steps.intercepts import minimize_intercept
 from .._core.steps.line_search import is_rounding, rounding_of
 from .callbacks import FitTask

@@ -1,6 +1,7 @@
 """CoxRegression: against statsmodels, by definition, and by equal problems."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -153,6 +154,25 @@ def test_wide_data_with_an_l1_norm_are_proven():
     model = CoxRegression(0.05, penalty="l1").fit(wide, (time, rng.random(80) < 0.7))
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert 0 < np.count_nonzero(model.coef_) < 80
+
+
+def test_models_of_wide_data_take_no_more_memory_than_the_data():
+    """An elastic net with little L1 norm has far more coefficients than rows."""
+    rng = np.random.default_rng(2)
+    wide, params = rng.normal(size=(30, 4000)), {"penalty": "elasticnet"}
+    y = rng.permutation(30) + 1.0, rng.random(30) < 0.8
+    tracemalloc.start()
+    model = CoxRegression(0.3, l1_ratio=0.02, **params).fit(wide, y)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.count_nonzero(model.coef_) > 1000
+    assert most < 10 * wide.nbytes
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    # The proofs of two methods agree.
+    other = CoxRegression(0.3, l1_ratio=0.5, solver="owlqn", **params).fit(wide, y)
+    model = CoxRegression(0.3, l1_ratio=0.5, **params).fit(wide, y)
+    assert model.objective_ >= other.objective_ - other.dual_gap_
+    assert other.objective_ >= model.objective_ - model.dual_gap_
 
 
 def test_baseline_and_survival_functions():

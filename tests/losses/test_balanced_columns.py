@@ -126,6 +126,12 @@ def test_tilted_flows_minimize_the_sum_of_logarithms():
     assert np.abs(u[:6]).max() < 1e-55
 
 
+def test_flows_next_to_zero_are_tilted():
+    dual, weights, neutral = few_rows(n=6, k=4)
+    u = tilted(1e-160 * dual, weights, neutral)
+    assert np.all(np.maximum(u, -u) <= 1e-150 * weights[:, np.newaxis])
+
+
 @pytest.mark.parametrize("n_parts", [1, 3])
 def test_columns_are_balanced_in_each_part_of_the_labels(n_parts, monkeypatch):
     """Labels of different parts have no flows between them."""

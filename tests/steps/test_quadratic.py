@@ -489,7 +489,7 @@ def test_kernels_refuse_arrays_of_different_lengths():
         wrong = [bad if i == j else array for i, array in enumerate(good)]
         with pytest.raises(ValueError, match="differ in length"):
             coordinate_descent.sweep_blocks(*arrays, *wrong, 0.1, 0.0, none, none, none)
-    with pytest.raises(ValueError, match="intercepts differ in length"):
+    with pytest.raises(ValueError, match="differ in length"):
         coordinate_descent.sweep_blocks(*arrays, *good, 0.1, 0.0, none, none, short)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..steps.certificate import CutBundle
+from ..steps.cut_model import CutBundle
 from .history import History
 from .iterate import Chosen, Iterate, Solver
 from .stopping import Status, Stopping

@@ -93,10 +93,10 @@ def _sides(dual: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the Laplacian and column sums of all flows, and what rows are in excess.
+    """Return the Laplacian and column sums of all flows, and corrections by columns.
 
-    Subtracting the last from negative entries makes all rows sum to zero in spite of
-    rounding errors.
+    The corrections are the sums of the amounts to subtract from negative entries to
+    make all rows sum to zero in spite of rounding errors.
     """
     p, q, total = _sides(dual)
     one = np.ones(dual.shape[1])
@@ -151,10 +151,8 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     """
     before, one = np.abs(total_of_rows(dual)), np.ones(dual.shape[1])
     # Flows are mixed with those of ``neutral``, which have the weight ``seed``.
-    seed, inverse = (
-        min(0.01 * float(before.sum()), 0.5),
-        1.0 / np.maximum(weights, TINY),
-    )
+    seed = min(0.01 * float(before.sum()), 0.5)
+    inverse = 1.0 / np.maximum(weights, TINY)
     p, q, mix = (np.maximum(u, 0.0) for u in (dual, -dual, neutral))
     total = p @ one * inverse
     share = (seed * total / np.maximum(mix @ one, TINY))[:, np.newaxis]
@@ -189,7 +187,7 @@ def _newton_step(
     """
     sizes = total_of_rows(sinks) + total_of_rows(sources)
     of_flow, of_weight = (1.0 / np.maximum(x, TINY) for x in (total, weights))
-    scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    scale = 1.0 / np.maximum(sizes, TINY)
     step, rest = np.zeros_like(sums), sums.copy()
     scaled = scale * rest
     direction, square = scaled, float(rest @ scaled)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..driver import Solver, Start, Status
-from ..losses._base import LabelSets
+from ..losses._base import Floats, LabelSets
 from ..rounding import CLOSE
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm, narrowing
@@ -105,14 +106,19 @@ def by_narrowing(f: Facts) -> Solver:
 
 
 def by_proximal_newton(f: Facts) -> Solver:
-    return proximal_newton(f.objective, f.start, whole=f.forms_hessian)
+    otherwise = None if f.forms_hessian else partial(_owlqn_from, f)
+    return proximal_newton(f.objective, f.start, otherwise=otherwise)
 
 
 def by_owlqn(f: Facts) -> Solver:
+    return _owlqn_from(f, f.start.w)
+
+
+def _owlqn_from(f: Facts, w: Floats) -> Solver:
     """OWL-QN until decreases are below the rounding error, then Newton's method."""
     o, memory = f.objective, f.options.memory
     hessian = LimitedMemoryInverseHessian(o.n_params, memory)
-    for iterate in owlqn(o, f.start.w, hessian):
+    for iterate in owlqn(o, w, hessian):
         yield iterate
     return face_newton(o, iterate.start)
 

@@ -6,6 +6,8 @@ full Hessian, which are available for rows in several processes and for losses o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
@@ -16,6 +18,7 @@ from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
+from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .cd import LONGEST, ROUGH
 
 # Limit on the sweeps over the coordinates of a model.
@@ -23,7 +26,10 @@ _MAX_SWEEPS = 300
 
 
 def proximal_newton(
-    objective: Objective, start: Start, *, whole: bool = True
+    objective: Objective,
+    start: Start,
+    *,
+    otherwise: Callable[[Floats], Solver] | None = None,
 ) -> Solver:
     """Yield the iterates of the proximal Newton method.
 
@@ -33,9 +39,11 @@ def proximal_newton(
         Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``.
     start : Start
         Starting point.
-    whole : bool, default=True
-        Whether models have all coordinates. Otherwise they have those that are not zero
-        or that violate the conditions of optimality most, with rows in one place.
+    otherwise : callable, optional
+        Makes the solver that continues from w if a model becomes too large. With it,
+        models have only the coordinates that are not zero or that violate the
+        conditions of optimality most; rows are in one place. By default models have all
+        coordinates.
 
     Returns
     -------
@@ -71,10 +79,16 @@ def proximal_newton(
         curvature = point.curvature
         if damps:
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
-        if whole:
+        if otherwise is None:
             hessian = o.risk.hessian(curvature)
         else:
             inside[:, 0] = _working_set(w, residual, l1)
+            # An elastic net may have far more nonzero coefficients than rows. A model
+            # takes no more memory than a dense X.
+            size = int(np.count_nonzero(inside))
+            fits = size * size <= o.design.n_rows * o.design.n_features
+            if not (fits and is_factorized(o, CG_ACCURACY, size)):
+                return otherwise(w)
             features = np.flatnonzero(inside[: o.design.n_features])
             design = o.design.of_features(features, fit_intercept=o.n_free > 0)
             hessian = RiskHessian(design, curvature)
@@ -107,7 +121,10 @@ def proximal_newton(
 
 
 def _working_set(w: Floats, residual: Floats, l1: Floats) -> Mask:
-    """Return the coordinates of a model, twice as many as are not zero or more."""
+    """Return all nonzero and free coordinates, and as many others, at least 100.
+
+    The others are those with the largest violations.
+    """
     inside = (w != 0.0) | (l1 == 0.0)
     violations = np.where(inside, 0.0, np.abs(residual))
     # The time changes by at most a quarter with 10 to 300 in place of 100.
