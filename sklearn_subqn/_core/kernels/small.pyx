@@ -624,7 +624,7 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
     """
     cdef FewRows* rows = &o.rows
     cdef Py_ssize_t i, j
-    cdef double reach, steepest = o.l1, c = 1.0, r, w, over
+    cdef double reach, steepest = o.l1, c = 1.0, r, w, inside, over
     cdef double bend = 0.0, risk, change, exact
     if o.is_scaled:
         find_scale(o, 0.0)
@@ -641,10 +641,12 @@ cdef void evaluate(Problem* o, bint ahead) noexcept nogil:
         w, r = o.w[j], -o.g[j]
         o.value += o.l1 * fabs(w) + 0.5 * o.l2 * w * w
         o.g[j] += o.l2 * w
-        over = r - min(max(r, -o.l1), o.l1)
         if o.l2 > 0.0:
+            # Subtracting the rest from r would round to a number above l1.
+            inside = min(max(r, -o.l1), o.l1)
+            over = r - inside
             o.left += 0.5 * (o.l2 * w - over) * (w - over / o.l2)
-            r -= over
+            r = inside
         steepest = max(steepest, fabs(r))
         o.left += o.l1 * fabs(w) - r * w
     # Intercepts need dual variables that sum to zero. For a loss with kinks the dual
