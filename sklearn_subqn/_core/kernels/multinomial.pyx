@@ -173,7 +173,7 @@ cdef class Multinomial:
         cdef Py_ssize_t i, n = labels.shape[0], q = W.shape[0], k = W.shape[1], size
         cdef Py_ssize_t d = sizes.shape[0]
         memset(o, 0, sizeof(Problem))
-        if q < d or q > d + 1 or not n or not k or n_penalized not in (d * k, q * k):
+        if q < max(d, 1) or q > d + 1 or not n or not k or n_penalized not in (d * k, q * k):
             raise ValueError(f"parameters of shape {(q, k)} for {n} rows")
         if weights.shape[0] != n:
             raise ValueError(f"{n} labels, {len(weights)} weights")
