@@ -23,10 +23,7 @@ _SHARES = (1.0, 0.3, 0.1)
 # docs/constants.md has the figures.
 _MOST_SOLVED = 600
 
-# Conjugate gradients take at most about 100 steps, and 50 on average.
-_CG_STEPS = 50
-
-# They stop at this squared norm of the residual relative to the first one, in the norm
+# Conjugate gradients stop at this squared norm of the residual relative to the first one, in the norm
 # of the preconditioner. docs/constants.md has the figures.
 _ACCURACY = 0.01
 
@@ -96,8 +93,8 @@ class GroupStep:
             used = float(np.count_nonzero(v))
             cost = used**3 / (3.0 * len(v) * q * q)
             if self._takes_cg(used):
-                used /= len(v)
-                cost = used**2 * (used / 3.0 + _CG_STEPS) / (q * q)
+                # A block of each score is factorized.
+                cost /= len(v) ** 2
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
@@ -229,7 +226,7 @@ class GroupStep:
         solution, rest = np.zeros_like(right), right.copy()
         p = z = precondition(rest)
         square = first = float(rest @ z)
-        for _ in range(4 * _CG_STEPS):
+        for _ in range(len(right)):
             image = product(p)
             bent = float(p @ image)
             if square <= _ACCURACY * first or not bent > 0.0:
