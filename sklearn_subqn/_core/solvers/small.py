@@ -84,6 +84,8 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         point = o.at(w.copy())
         if dual is None:
             point = minimize_intercept(point)
+            # Once the drift is computed, the scores before the step are released.
+            _ = point.drift
             balanced = dual = point.dual
         else:
             balanced = risk.balance(dual) if o.n_free else dual
