@@ -30,6 +30,7 @@ from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.steps import newton_direction as newton_module
 from sklearn_subqn._core.steps.newton_direction import (
     NewtonDirections,
+    NewtonDirections,
     conjugate_gradients,
     is_factorized,
 )
@@ -567,3 +568,16 @@ def test_conjugate_gradients_end_where_their_gradient_proves_enough():
     assert 0.5 / 1e-3 * left @ left <= gap
     # Without an end it would leave much less.
     assert 0.5 / 1e-3 * left @ left > 1e-3 * gap
+
+
+@pytest.mark.parametrize("long", [1.0, 30.0])
+def test_few_long_rows_are_not_sampled(long):
+    """A sample may miss the rows that have most of the curvature."""
+    X = sparse.random_array((2000, 2500), density=0.01, format="csr", rng=0)
+    X = sparse.csr_array(sparse.diags_array([long] * 9 + [1.0] * 1991) @ X)
+    y = np.where(np.arange(2000) % 3, 1.0, -1.0)
+    o = binary_objective(X, y, loss=BINARY_LOSSES["log_loss"], alpha=0.02)
+    point = o.at(np.zeros(o.n_params))
+    hessian = point.hessian
+    found = NewtonDirections()._sampled(point, hessian, 1e-3)
+    assert (found is hessian) == (long > 1.0)

@@ -204,18 +204,19 @@ class NewtonDirections:
         """Return the Hessian of a sample of the rows while it suffices.
 
         A sample estimates the Hessian well if its rows have less curvature than the
-        penalty, so that their leverages are small (Alaoui and Mahoney 2015, section 3).
+        penalty, so that their leverages are small (Alaoui and Mahoney 2015). The mean
+        curvature is weighted by itself, since few long rows may have most of it.
         """
-        design = point.objective.design
+        design, curvature = point.objective.design, point.curvature
         gap, last = hessian.gap(point.gradient), self._last
         self._last = gap
         self._samples &= allowed > 0.0 and gap < _SUFFICES * last
-        if not self._samples or design.several_scores or not design.in_one_place:
+        self._samples &= curvature.by_rows and design.in_one_place
+        if not self._samples or design.several_scores:
             return hessian
-        row = point.curvature.diagonal().mean() * design.mean_square
-        self._samples = (
-            point.curvature.by_rows and 2.0 * _STRIDE * row <= hessian.penalty
-        )
+        rows = curvature.diagonal() * design.squares
+        limit = hessian.penalty * float(rows.sum())
+        self._samples = 2.0 * _STRIDE * float(rows @ rows) <= limit
         return point.sampled_hessian(_STRIDE) if self._samples else hessian
 
 
