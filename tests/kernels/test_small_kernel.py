@@ -406,3 +406,5 @@ def test_a_class_of_one_row_and_intercepts_alone():
     given = np.empty((8, 0)), np.ones(0), labels, weights
     assert minimize_classes(*given, *numbers, W)
     assert_allclose(np.exp(W[0]) / np.exp(W[0]).sum(), [0.125, 0.25, 0.625])
+    with pytest.raises(ValueError, match=r"shape \(0, 3\) for 8 rows"):
+        minimize_classes(*given, *numbers, W[:0])

@@ -30,7 +30,6 @@ from sklearn_subqn import BMRMRegressor
 from sklearn_subqn._core.steps import newton_direction as newton_module
 from sklearn_subqn._core.steps.newton_direction import (
     NewtonDirections,
-    NewtonDirections,
     conjugate_gradients,
     is_factorized,
 )

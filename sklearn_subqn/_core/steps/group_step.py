@@ -23,8 +23,8 @@ _SHARES = (1.0, 0.3, 0.1)
 # docs/constants.md has the figures.
 _MOST_SOLVED = 600
 
-# Conjugate gradients stop at this squared norm of the residual relative to the first one, in the norm
-# of the preconditioner. docs/constants.md has the figures.
+# Conjugate gradients stop at this squared norm of the residual relative to the first
+# one, in the norm of the preconditioner. docs/constants.md has the figures.
 _ACCURACY = 0.01
 
 

@@ -58,6 +58,7 @@ _SHARE_OF_ALLOWED = 1.0 / 3.0
 _STRIDE = 4
 
 # Each direction of a sample has to reduce the predicted gap to a quarter.
+# docs/constants.md has the figures.
 _SUFFICES = 0.25
 
 
