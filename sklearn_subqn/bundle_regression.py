@@ -501,7 +501,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return rule_of_means(power, y, weights)
         if not isinstance(self.loss, str):
             return rule_of_numbers(self.loss, target, weights)
-        epsilon = EPSILON["huber"] if self.epsilon is None else float(self.epsilon)
+        own = self.epsilon if self.loss in EPSILON else None
+        epsilon = EPSILON["huber"] if own is None else float(own)
         loss = regression_losses(epsilon=epsilon)[self.loss]
         return rule_of_numbers(loss, target, weights, has_name=True)
 
