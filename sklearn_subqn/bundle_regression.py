@@ -36,6 +36,7 @@ from ._estimators.regression_losses import (
     EPSILON,
     check_domain,
     check_power,
+    loss_of,
     made_loss,
 )
 from ._estimators.regressor import ScoringRegressor
@@ -501,8 +502,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return rule_of_means(power, y, weights)
         if not isinstance(self.loss, str):
             return rule_of_numbers(self.loss, target, weights)
-        epsilon = EPSILON["huber"] if self.epsilon is None else float(self.epsilon)
-        loss = regression_losses(epsilon=epsilon)[self.loss]
+        # Parameters of other losses are not read.
+        huber = self.loss == "huber"
+        loss = loss_of(self) if huber else regression_losses()[self.loss]
         return rule_of_numbers(loss, target, weights, has_name=True)
 
     def _check_collection(self) -> None:

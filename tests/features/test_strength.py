@@ -22,6 +22,14 @@ LABELS = (np.column_stack([SCORES, -SCORES]) + _RNG.normal(size=(80, 2)) > 0).as
 )
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
+def test_parameters_of_other_losses_are_not_read(loss):
+    expected = BMRMRegressor(loss=loss).fit(X, SCORES).alpha_
+    with pytest.warns(UserWarning, match="epsilon"):
+        model = BMRMRegressor(loss=loss, epsilon="unused").fit(X, SCORES)
+    assert model.alpha_ == expected
+
+
 @pytest.mark.parametrize("reduction", ["mean", "max"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, np.ndarray.tolist])
 def test_sets_of_labels(reduction, kind):
