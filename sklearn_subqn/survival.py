@@ -555,10 +555,9 @@ def concordance(
     none, out = np.empty(0), np.empty((3, len(ranks)))
 
     def sums_over(later: Indices) -> Floats:
-        """Return sums over rows later than events.
+        """Return three sums over rows that are later than events.
 
-        They are over rows with a smaller score, with a score that is not larger, and
-        over all.
+        The rows have a smaller score, a score that is not larger, or any score.
         """
         levels, found = np.concatenate([stops[event], later]), []
         data = *rows, levels, none, none.reshape(0, 0), partners

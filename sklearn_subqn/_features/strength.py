@@ -30,10 +30,10 @@ from .._core.rounding import ROUNDED
 
 # Factors k of squares and of the L1 norm. Losses of labels have factors by name, losses
 # of numbers by their slopes: unbounded, bounded, or with jumps at kinks. Each is the
-# value on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-validated
-# score (D² or accuracy) against the best value of the grid, on 20 data sets with
-# classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log loss
-# .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
+# value on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-
+# validated score (D² or accuracy) against the best value of the grid, on 20 data sets
+# with classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log
+# loss .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
 # quantile .9 .012.
 _K = {
     "log_loss": (0.03, 0.04),

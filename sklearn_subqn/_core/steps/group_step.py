@@ -26,8 +26,8 @@ _MOST_SOLVED = 600
 # Conjugate gradients take at most about 100 steps, and 50 on average.
 _CG_STEPS = 50
 
-# They stop at this squared norm of the residual relative to the first one, in the norm
-# of the preconditioner. docs/constants.md has the figures.
+# Conjugate gradients stop at this squared norm of the residual relative to the first
+# one, in the norm of the preconditioner. docs/constants.md has the figures.
 _ACCURACY = 0.01
 
 
