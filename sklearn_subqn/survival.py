@@ -65,7 +65,7 @@ class CoxRegression(BundleEstimator):
     solver : str, default="auto"
         Optimization method. "auto" is Newton's method for L2, and for L1 and elastic
         nets a proximal Newton method, with many features on working sets of them.
-        Others are those of :class:`BMRMRegressor` for smooth losses.
+        Other solvers are as in :class:`BMRMRegressor` for smooth losses.
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
