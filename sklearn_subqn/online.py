@@ -385,8 +385,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     Parameters
     ----------
     loss : str, default="squared_error"
-        Loss of a prediction z for the target y, one of :class:`BMRMRegressor` without
-        a tube.
+        Loss of a prediction z for the target y.
 
         - "squared_error": ``(z - y)² / 2``.
         - "huber": the same up to ``|z - y| = epsilon``, linear beyond.
@@ -470,9 +469,9 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         Print progress of ``fit`` after epochs 1, 2, 4, 8, ... if 1, after each if
         larger.
     epsilon : float, default=1.35
-        Of "huber", in units of the target, positive.
+        The residual above which "huber" is linear, in units of the target, positive.
     quantile : float, default=0.5
-        Of "quantile", in (0, 1).
+        Level of the loss "quantile", in (0, 1).
 
     Attributes
     ----------

@@ -224,7 +224,7 @@ class ConditionalRandomField(StructuredEstimator):
     solver : {"auto", "lbfgs", "owlqn", "n-slack", "bmrm", "ls-bmrm", \
             "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, default="auto"
         "auto" is "lbfgs" with the L2 penalty and "owlqn" with an L1 norm, which "lbfgs"
-        does not take. The other solvers are those of :class:`StructuredSVM`.
+        does not take. The other solvers are as in :class:`StructuredSVM`.
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000

@@ -65,7 +65,7 @@ class CoxRegression(BundleEstimator):
     solver : str, default="auto"
         Optimization method. "auto" is Newton's method for L2, and for L1 and elastic
         nets a proximal Newton method, with many features on working sets of them.
-        Others are those of :class:`BMRMRegressor` for smooth losses.
+        Other solvers are as in :class:`BMRMRegressor` for smooth losses.
     tol : float, default=1e-3
         Stop when the proven gap is at most ``tol`` times the objective.
     max_iter : int, default=1000
@@ -555,10 +555,9 @@ def concordance(
     none, out = np.empty(0), np.empty((3, len(ranks)))
 
     def sums_over(later: Indices) -> Floats:
-        """Return sums over rows later than events.
+        """Return three sums over rows that are later than events.
 
-        They are over rows with a smaller score, with a score that is not larger, and
-        over all.
+        The rows have a smaller score, a score that is not larger, or any score.
         """
         levels, found = np.concatenate([stops[event], later]), []
         data = *rows, levels, none, none.reshape(0, 0), partners

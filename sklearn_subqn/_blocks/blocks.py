@@ -454,7 +454,7 @@ def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
 
 
 def _moments(summaries: list[Summary]) -> tuple[Floats, Floats, Floats]:
-    """Return two numbers with the mean and variance of all targets, and their weights.
+    """Return two weighted numbers with the mean and variance of all targets.
 
     The moments of blocks are combined by the formula of Chan, Golub and LeVeque (1983).
     """

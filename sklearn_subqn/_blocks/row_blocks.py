@@ -190,7 +190,7 @@ class RowBlocks:
     def _opened(
         self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
     ) -> Collection:
-        """Return the rows for a fit, of a ranker if queries are given."""
+        """Return the rows for a fit, or for a fit of a ranker with queries."""
         if self._client is not None:
             # Needs Dask.
             from .dask_readers import opened_by_workers
@@ -202,7 +202,7 @@ class RowBlocks:
     def _made(
         self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
     ) -> tuple[Any, Callable[[Source], Collection]]:
-        """Return blocks, and what makes the rows for a fit of their source."""
+        """Return blocks, and a function from their source to the rows for a fit."""
         if queries:
             blocks, rank = self._with_queries(estimator, y, sample_weight, **queries)
             return blocks, lambda source: QueriesInBlocks(estimator, source, *rank)

@@ -88,7 +88,7 @@ def own_design(design: ChainDesign) -> tuple[ChainDesign, Indices]:
 def of_own_columns(X: Any, pairs: Pairs) -> tuple[Any, Indices, Pairs, Indices]:
     """Return X and the pairs restricted to the columns with entries.
 
-    The columns follow, and the indices of their pairs.
+    The other results are these columns, and the indices of their pairs.
     """
     columns, indices = np.unique(X.indices, return_inverse=True)
     arrays = X.data, indices.astype(X.indices.dtype), X.indptr

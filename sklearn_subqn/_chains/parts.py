@@ -185,7 +185,7 @@ class SequencesElsewhere:
     Parameters
     ----------
     estimator : LinearChainCRF
-        Estimator that is fitted; its attributes for names, labels and rules are set.
+        The estimator to be fitted. Its attributes for names, labels and rules are set.
     source : Source
         Source of the processes that hold the blocks.
     """

@@ -271,8 +271,8 @@ def learn(
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
     start = sums / l2 / scales**2 * units
-    # The sweeps use one soft threshold for all parameters. The start is shifted so that
-    # this threshold gives the same parameters as the threshold of each parameter.
+    # The sweeps use one soft threshold for all parameters. It gives the same parameters
+    # as a threshold for each parameter if the start is shifted.
     start += np.sign(start) * (l1 - strengths.thresholds / scales * units) / l2
     sweeps.recenter(start)
     order = np.flatnonzero(weights)

@@ -19,7 +19,7 @@ from .._inference.terms import one_score
 from .fit_statistics import degrees_of, rows_of, statistics_of
 from .fitted_model import FittedModel
 
-# Counts divided by exposures, and multiplied by them again, are whole to rounding.
+# Counts that are divided and multiplied by exposures are whole up to this error.
 _WHOLE = 1e-9
 
 

@@ -103,7 +103,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _known_options(self) -> Mapping[str, Option]:
         """Return the ``solver_options`` that the solver takes."""
         known = self._solvers
-        # The first method of structures is that of "auto".
+        # For structures, "auto" is the first method.
         return known.get(self.solver, next(iter(known.values()))).options
 
     def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:

@@ -11,7 +11,7 @@ from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
 from .classification_losses import LOSSES, SMOOTH
 from .regression_losses import loss_of
 
-# Names of losses with standard errors: the smooth ones, and those of quantiles.
+# Losses with standard errors are the smooth ones, and two with quantiles.
 ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold")
 QUANTILES = ("quantile", "absolute_error")
 _OF_LABELS = (*SMOOTH, *ORDINAL)

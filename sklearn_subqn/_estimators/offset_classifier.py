@@ -51,8 +51,8 @@ class OffsetClassifier(LinearClassifier):
             Non-negative weights of the samples.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, like a feature with the coefficient 1:
-            for example the log odds of another model. For two classes, and losses that
-            are smooth in the table of losses.
+            for example the log odds of another model. For two classes and a smooth
+            loss, such as "log_loss" or "squared_hinge".
         coef_init : array-like, default=None
             Initial coefficients, of the shape of ``coef_``, or (n_features,) if it has
             one row. They take precedence over a warm start. They affect the time of the

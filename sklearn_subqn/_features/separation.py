@@ -16,7 +16,7 @@ from .._core.arrays import Array, Floats, Mask
 from .._core.losses import BINARY_LOSSES
 from .._core.rows.row_views import columns_of
 
-# Losses of labels that are analytic, and so decrease along with the margin forever.
+# Analytic losses of labels have no minimum: they decrease as the margin grows.
 _ENDLESS = [name for name, loss in BINARY_LOSSES.items() if loss.analytic]
 
 #: Side of a row: its score may decrease, has to stay, or may increase.

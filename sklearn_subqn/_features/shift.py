@@ -80,8 +80,8 @@ class Shift(NamedTuple):
     def subtracted(self, X: Any) -> Any:
         """Return a copy of X minus the numbers of the shift.
 
-        Where single precision would round a difference, as in rows far from the mean,
-        the copy has double precision: a bound for rounded data may not hold for X.
+        The copy has double precision where single precision would round a difference,
+        as in rows far from the mean. A bound for rounded data may not hold for X.
         """
         dtype = X.dtype if self._is_exact(X) else np.float64
         by = self.by.astype(dtype)
@@ -95,7 +95,7 @@ class Shift(NamedTuple):
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
     def _is_exact(self, X: Any) -> bool:
-        """Whether differences have no more digits than the dtype of X."""
+        """Whether the dtype of X holds the differences exactly."""
         if X.dtype == np.float64:
             return True
         pairs: Iterable[Any] = (

@@ -28,12 +28,12 @@ from .._core.arrays import Floats, Mask
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 
-# Factors k of squares and of the L1 norm: for losses of labels by name, for losses of
-# numbers by whether slopes are unbounded, bounded, or jump at kinks. Each is the value
-# on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-validated
-# score (D² or accuracy) against the best value of the grid, on 20 data sets with
-# classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log loss
-# .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
+# Factors k of squares and of the L1 norm. Losses of labels have factors by name, losses
+# of numbers by their slopes: unbounded, bounded, or with jumps at kinks. Each is the
+# value on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-
+# validated score (D² or accuracy) against the best value of the grid, on 20 data sets
+# with classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log
+# loss .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
 # quantile .9 .012.
 _K = {
     "log_loss": (0.03, 0.04),
@@ -231,7 +231,7 @@ def rule_of_numbers(
 ) -> Rule:
     """Return the rule for a loss of numbers, in the unit of the numbers.
 
-    It depends on whether slopes are bounded and whether they jump at kinks.
+    The rule depends on whether slopes are bounded, and whether they jump at kinks.
 
     Parameters
     ----------
@@ -240,8 +240,8 @@ def rule_of_numbers(
     weights : ndarray of shape (n,)
         Weights that sum to one.
     has_name : bool, default=False
-        Whether users give the loss by name: k is for the slopes of these losses, and
-        bounds of their slopes hold for each of several targets.
+        Whether the user gives the loss by name. The factors k fit the slopes of named
+        losses, and bounds on these slopes hold for each of several targets.
     """
     steepest = getattr(getattr(loss, "set", None), "largest", np.inf)
     unit = target_deviation(y, weights) if y.ndim == 1 else 1.0

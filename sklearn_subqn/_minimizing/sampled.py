@@ -18,7 +18,7 @@ from .._core.online.batch import Penalty
 from .minimizers import check_options
 from .own_function import DIFFERENCE, checked_start, reporter
 
-# A sample counts as five rows, so that blocks of "auto" have ten samples.
+# Each of the user's samples counts as five rows, so blocks of "auto" have ten samples.
 # docs/constants.md has the figures.
 _ROWS = 5
 

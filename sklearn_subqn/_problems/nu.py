@@ -110,9 +110,9 @@ class _Search:
         self._problem, self._alpha = problem, alpha
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
-        # Two dual points, each as the mean of its dual variables and its cut: one mean
-        # is below nu, the other at least nu. Initially the dual variables are zeros and
-        # ones.
+        # Two dual points, each stored as the mean of its dual variables, and its cut.
+        # One mean is below nu, the other at least nu. Initially all dual variables are
+        # zero at the first point and one at the second.
         self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
         self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))

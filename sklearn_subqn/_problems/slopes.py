@@ -1,4 +1,4 @@
-"""Scales of alpha: where coefficients of an L1 norm become zero, and of squares."""
+"""Scales of alpha for an L1 norm, where coefficients become zero, and for squares."""
 
 from __future__ import annotations
 

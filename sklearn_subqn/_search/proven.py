@@ -25,8 +25,8 @@ from .._core.rounding import ROUNDED
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# Solutions are accurate enough for neighbors at a fourth of the present distance in
-# log(alpha), so that few alphas are solved again: on a9a one of five.
+# Solutions are accurate enough to bound alphas at a fourth of the present distance in
+# log(alpha). Then few alphas are solved again: on a9a one in five.
 _AHEAD = 0.25
 
 # An interval is halved if the radius of coefficients in its middle is less than 0.7

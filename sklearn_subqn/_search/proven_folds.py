@@ -12,10 +12,10 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .score_bounds import Between, HeldOutBounds, Solved
 
-# Processor time is counted in entries of X: a product with X takes one for each entry,
-# and a fit 64,000 besides. Measured shares of bounds in the time of fits: 20 x 8 .17,
+# Processor time is counted in entries of X: a product with X costs its entries, and a
+# fit costs 64,000 more. Measured shares of bounds in the time of fits: 20 x 8 .17,
 # 400 x 20 .09 to .17, 2,000 x 50 .04 to .10, a9a .007 for the hinge and .036 for the
-# log loss. Counted are .17, .15, .08, .007 and .03.
+# log loss. This count gives .17, .15, .08, .007 and .03.
 _ENTRIES_OF_FIT = 64_000
 
 # Bounds of an interval take 11,000 entries, and 3 for each row.

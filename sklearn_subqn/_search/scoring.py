@@ -23,7 +23,7 @@ def check_error_score(value: Any) -> None:
 
 
 def with_classes(scorer: Any, classes: Array, method: str | None = None) -> Any:
-    """Return a scorer that knows all classes, perhaps only one of a method's results.
+    """Give all classes to a scorer; with ``method``, only if it uses this method.
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
     some of them. Metrics that accept ``labels`` get all classes, and the second of two

@@ -144,9 +144,8 @@ def with_one_blas_thread(
 ) -> _Function:
     """Return the function with one BLAS thread and with NumPy's error handling set.
 
-    Both settings are restored at the end, even after a KeyboardInterrupt anywhere,
-    after which ``numpy.errstate`` may fail to restore them. Threads are not limited
-    with ``limits=False``.
+    Both settings are restored at the end, even after a KeyboardInterrupt, which may
+    keep ``numpy.errstate`` from it. With ``limits=False`` threads are not limited.
     """
 
     @functools.wraps(function)

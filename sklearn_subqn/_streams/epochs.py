@@ -81,8 +81,8 @@ class OnlineEstimator(StreamEstimator):
         # Rescale the weights to the mean one, so that the loss is a weighted mean over
         # rows.
         weights = weights * (len(weights) / weights.sum())
-        # The gradient at a warm start is mostly noise, and so no scale for later
-        # gradients: the scale of the previous fit is used.
+        # The gradient at a warm start is mostly noise, and gives no scale for later
+        # gradients. The scale of the previous fit is used.
         w0 = self._known_parameters(previous)
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if is_given(init):

@@ -41,7 +41,7 @@ class StructuredEstimator(Estimator):
     #: Parameters that are functions; the last one may be None.
     _callables: ClassVar[tuple[str, ...]]
 
-    #: What calls them.
+    #: The oracle that calls these functions.
     _oracle: ClassVar[type[StructureOracle]]
 
     alpha: float | str = "auto"

@@ -12,6 +12,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     MultilabelHingeClassifier,
 )
+from sklearn_subqn._features.strength import rule_of_numbers
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(80, 4)) * [1e-6, 1.0, 1e3, 1e8]
@@ -20,6 +21,29 @@ AMOUNTS = np.exp(SCORES) * _RNG.gamma(5.0, 0.2, 80)
 LABELS = (np.column_stack([SCORES, -SCORES]) + _RNG.normal(size=(80, 2)) > 0).astype(
     int
 )
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
+def test_parameters_of_other_losses_are_not_read(loss):
+    expected = BMRMRegressor(loss=loss).fit(X, SCORES).alpha_
+    with pytest.warns(UserWarning, match="epsilon"):
+        model = BMRMRegressor(loss=loss, epsilon="unused").fit(X, SCORES)
+    assert model.alpha_ == expected
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_quantiles_have_the_strength_of_the_median(quantile):
+    median = BMRMRegressor(loss="absolute_error").fit(X, SCORES)
+    model = BMRMRegressor(loss="quantile", quantile=quantile).fit(X, SCORES)
+    assert model.alpha_ == median.alpha_
+
+
+def test_own_losses_of_several_targets_have_the_rule_of_squares():
+    losses, weights = regression_losses(), np.full(80, 1.0 / 80.0)
+    args = np.column_stack([SCORES, AMOUNTS]), weights
+    squares = rule_of_numbers(losses["squared_error"], *args)
+    assert rule_of_numbers(losses["huber"], *args) == squares
+    assert rule_of_numbers(losses["huber"], *args, has_name=True) != squares
 
 
 @pytest.mark.parametrize("reduction", ["mean", "max"])

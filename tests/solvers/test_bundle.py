@@ -235,7 +235,7 @@ def with_one_more(kept, cut, size, patience):
         share = one.x / x if x else 0.0
         normal = share * one.normal + (1.0 - share) * other.normal
         offset = share * one.offset + (1.0 - share) * other.offset
-        kept = [Kept(normal, offset, x, min(one.idle, other.idle)), *kept]
+        kept = [Kept(normal, offset, x, 0), *kept]
     return [*kept, Kept(cut.normal, cut.offset, 0.0 if kept else 1.0, 0)]
 
 

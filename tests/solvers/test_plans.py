@@ -343,13 +343,23 @@ def told(model, data, name, capsys):
 
 @pytest.mark.usefixtures("no_loop")
 def test_rows_that_are_skipped_tell_numbers_with_limits(capsys):
-    """And which parts of their conditions are false."""
+    """The lines also say which parts of the conditions are false."""
     model = SubLBFGSLinearSVC(1e-3, verbose=2)
     line = told(model, classes(300, 40), "larger alphas", capsys)
     assert "(text: no, several: no, n rows = 300 < 4100, curvature = " in line
     assert line.endswith(" <= 20000, kinked slope: no).")
     line = told(model, classes(300, 40), "span of the rows", capsys)
     assert line.endswith("(n features = 40 < 600, n rows = 300 <= 2000, several: no).")
+    line = told(model, classes(300, 700), "span of the rows", capsys)
+    assert "(n features = 700 >= 600, n rows = 300 <= 2000, " in line
+
+
+def test_conditions_that_are_true_tell_numbers_only(capsys):
+    SubLBFGSLinearSVC(1e-3, verbose=2).fit(*classes(300, 40))
+    lines = capsys.readouterr().out.splitlines()
+    taken = next(line for line in lines if "taken: one compiled loop. " in line)
+    assert "(n params = 41 <= 300)." in taken
+    assert ": no" not in taken
 
 
 def test_every_condition_has_a_sentence_of_its_own():

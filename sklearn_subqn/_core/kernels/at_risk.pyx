@@ -1,6 +1,6 @@
 """Means over the rows at risk at each event, and sums over the events of each row.
 
-Sums over rows at risk are those of the nodes of a tree: the sum of a node is the sum of
+Sums over rows at risk are sums at the nodes of a tree: the sum at a node is the sum at
 its parent plus the terms of its own rows. Without late entries the nodes are times, and
 the parent is the next later time of the stratum. Rows that enter late belong to several
 nodes of a segment tree over times (Bentley 1977), since differences of running sums
@@ -10,8 +10,8 @@ Node 0 has no rows, and every other node comes after its parent. Node i has the 
 ``rows[starts[i]:starts[i + 1]]``. The last m nodes are the m times, and their rows begin
 with the ``events[t]`` rows of events, which leave in ``parts[t]`` equal shares: part q
 of d has (q + 1) / d of their terms. The term of a row is its weight times exp(score)
-times its values. Sums are scaled by their largest exponential, so that nothing
-overflows: a node has the logarithm of the factor of its sums, and the sums.
+times its values. Sums are divided by their largest exponential, so that nothing
+overflows: a node has the logarithm of this factor, and the scaled sums.
 """
 
 from .rows cimport same_length

@@ -265,8 +265,8 @@ def precondition(
         for j in range(c):
             out[j] = g[j] * scale[j]
             if k > 0:
-                # Sums wait for each other, and most features of sparse data are not
-                # centered.
+                # Each sum waits for the previous one, and most features of sparse data
+                # are not centered.
                 if center[j] != 0.0:
                     out[j] = (g[j] - center[j] * g[c + l]) * scale[j]
                     out[c + l] -= center[j] * out[j]
@@ -279,7 +279,7 @@ cdef inline double _weight(double n) noexcept nogil:
 
 
 def _check(const Py_ssize_t[::1] rows, Py_ssize_t n):
-    """Raise ValueError if a row is none of n."""
+    """Raise ValueError if a row is not one of n rows."""
     cdef Py_ssize_t i
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < n:
@@ -288,7 +288,7 @@ def _check(const Py_ssize_t[::1] rows, Py_ssize_t n):
 
 cdef inline void _copy(const double* values, Py_ssize_t k, double* out) noexcept nogil:
     """Copy k values."""
-    # A call takes longer than one number.
+    # For one number, a call takes longer than the copy.
     if k == 1:
         out[0] = values[0]
     else:
@@ -298,7 +298,7 @@ cdef inline void _copy(const double* values, Py_ssize_t k, double* out) noexcept
 cdef inline void _exchange(double* one, double* other, Py_ssize_t k) noexcept nogil:
     """Exchange k values."""
     cdef Py_ssize_t l
-    # The prologue of a vectorized loop takes longer than one number.
+    # For one number, the start of a vectorized loop takes longer than the exchange.
     if k == 1:
         one[0], other[0] = other[0], one[0]
         return

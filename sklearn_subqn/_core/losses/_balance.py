@@ -150,7 +150,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         rows with flows, because too few rows may lie on a kink.
     """
     before, one = np.abs(total_of_rows(dual)), np.ones(dual.shape[1])
-    # Flows are mixed with those of ``neutral``, which have the weight ``seed``.
+    # Flows are mixed with flows of ``neutral``, with the weight ``seed``.
     seed = min(0.01 * float(before.sum()), 0.5)
     inverse = 1.0 / np.maximum(weights, TINY)
     p, q, mix = (np.maximum(u, 0.0) for u in (dual, -dual, neutral))

@@ -43,17 +43,17 @@ class EventTimes(NamedTuple):
     last : ndarray of shape (m,)
         The index of the last time at which each row is at risk, in this order.
     times : ndarray of shape (g,)
-        In each stratum from the last to the first.
+        Times of events, in each stratum from the last to the first.
     strata : ndarray of shape (g,)
         The stratum of each time.
     event_weights : ndarray of shape (g,)
         The sum of the weights of the events at each time.
     part_weights : ndarray of shape (p,)
-        Equal shares of these, for each part of the likelihood of a time.
+        The event weights in equal shares, one for each part of a time.
     starts : ndarray of shape (g + 1,)
         The first part of each time.
     infima : ndarray of shape (p,)
-        Logarithms of the sums over events that are at risk, all scores being zero.
+        Logarithms of the sums over events at risk, for scores of zero.
     parts : ndarray of shape (g,)
         The number of parts of each time.
     sets : RiskSets
@@ -361,7 +361,7 @@ class AtRisk:
     def conjugate(self) -> tuple[float, float]:
         """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
         v, W, infima = self.expected, self.times.part_weights, self.times.infima
-        # Scores are centered, and logarithms are taken of numbers near one.
+        # Scores are centered, and the arguments of logarithms are near one.
         shift = abs(self.center) * v.sum()
         size = v @ np.abs(self.z) + shift
         size += W @ (np.abs(self.logs) + np.abs(infima) + 1.0)
@@ -393,8 +393,8 @@ class AtRisk:
     def residuals(self, values: Floats) -> Floats:
         """Return the values of events less their means over the rows at risk, by order.
 
-        For Efron's likelihood means are averages over the parts of a time. These are
-        Schoenfeld's residuals (1982); other rows have zero.
+        These are Schoenfeld's residuals (1982), and zeros for rows without an event.
+        Means for Efron's likelihood are averages over the parts of a time.
         """
         means = self.times.means(self.means(values))[self.times.last]
         return np.where(self.times.has_event[:, np.newaxis], values - means, 0.0)

@@ -179,7 +179,7 @@ class RankingLoss(OfRankings):
         return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return a bound of rounding errors of c_pi - c* in rows where they differ."""
+        """Return a bound on rounding errors of c_pi - c* in rows where both differ."""
         ranked = self.prepare(targets)
         factors = (
             ranked.groups.sums(weights)[ranked.groups.codes] * ranked.ideal_factors

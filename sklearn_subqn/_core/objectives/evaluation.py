@@ -210,7 +210,7 @@ class Evaluation:
         """
         o = self.objective
         if not (o.loss.has_conjugate or self.n_kinks):
-            # The rounding error of such a loss may be large relative to its value.
+            # Errors by rounding may be large relative to the value of such a loss.
             return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty

@@ -118,8 +118,7 @@ def _bound_of_step(point: Point) -> float:
             return -np.inf
     values, vectors = values[used], vectors[:, used]
     # Where features nearly agree, small eigenvalues may be rounding errors of the
-    # matrix. A product with the Hessian, of scores that have been formed before, shows
-    # that.
+    # matrix. A product with the Hessian, computed from the scores, shows them.
     roots = np.sqrt(values)
     products = vectors.T @ hessian.apply(vectors @ (1.0 / roots))
     if np.any(np.abs(products - roots) > _EIGENVALUE_ERROR * roots):

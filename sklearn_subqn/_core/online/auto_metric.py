@@ -160,10 +160,10 @@ class Metric:
 def add_moments(
     batch: LinearBatch, h: Floats, old: Moments | None, overwrites: bool = False
 ) -> Moments:
-    """Return moments with a batch of curvature h, whose arrays may be those of ``old``.
+    """Add a batch of curvature h to moments; ``overwrites`` reuses their arrays.
 
-    Entries are counted only with an L1 penalty. For rows before that, all features
-    count as nonzero.
+    Entries are counted only with an L1 penalty. In earlier rows, all features count as
+    nonzero.
     """
     n, c = float(batch.n_rows), batch.n_coef
     h = n * h

@@ -82,7 +82,7 @@ class OfScores(Composed):
 
     @staticmethod
     def takes(loss: DualLoss) -> bool:
-        """Whether a loss of numbers has a curvature here."""
+        """Whether this class has a curvature for a loss of numbers."""
         of_steps = loss.steep or isinstance(loss.smoothing, Quadratic | None)
         return isinstance(loss.set, Box) and not loss.set.tube and of_steps
 

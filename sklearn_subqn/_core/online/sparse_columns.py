@@ -473,7 +473,7 @@ def is_very_wide(n_coef: int, n_entries: float) -> bool:
 
 
 def _of_intercepts(state: AutoState, n_coef: int) -> AutoState:
-    """Return the part of a state for the parameters from ``n_coef`` on, without pairs.
+    """Return a state for the parameters from ``n_coef`` on, without pairs.
 
     The arrays are copied, so that the others can be freed.
     """

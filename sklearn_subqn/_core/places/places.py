@@ -1,6 +1,6 @@
-"""Remote parts: places that hold them, and calls that are sent there as messages.
+"""Places: processes that hold parts of the rows, and receive calls as messages.
 
-A place is a process with some parts of the rows, and numbers the objects that it holds.
+A place numbers the objects that it holds.
 Results of ``each`` stay there: this process only gets a ``Handle``, and the call is
 queued. Queued calls are sent together with the next call whose result is needed, so
 that many row-wise calls need one message.

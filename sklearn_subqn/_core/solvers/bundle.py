@@ -26,8 +26,8 @@ _BOTH_CUTS = 0.25
 # Exponentials of scores beyond 1000 underflow or overflow.
 _FARTHEST_SCORE = 1e3
 
-#: A method stops if more than 95 % of the gap remains after several iterations and
-#: after two for each parameter: models with fewer cuts may not be able to increase.
+#: A method stops if several iterations, and at least two for each parameter, leave more
+#: than 95 % of the gap. The minimum of a model with fewer cuts may be unable to rise.
 STALLED = 0.95
 
 

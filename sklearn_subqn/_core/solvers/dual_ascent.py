@@ -32,9 +32,9 @@ _DRIFT = 1e-6
 # previous gap.
 SHRINKING = 0.7
 
-# The proximal term changes the mean curvature of the dual along one variable to this
-# multiple of its square root, in units of the objective's strong convexity. That
-# balances the number of rounds and of sweeps. docs/constants.md has the figures.
+# The proximal term changes the mean curvature c of the dual along one variable to this
+# number times √c, in units of the objective's strong convexity. That balances the
+# numbers of rounds and of sweeps. docs/constants.md has the figures.
 _ROOT_CURVATURE = 1.3
 
 # Limit on this curvature with several scores per row, in the same units. Without it

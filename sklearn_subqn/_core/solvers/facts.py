@@ -33,10 +33,10 @@ _LITTLE_LOSS = 0.5
 # 118 iterations, with it after 18.
 _NO_LOSS = 1e-3
 
-# A dual point is shortened only if its best multiple is below this one.
+# A dual point is multiplied by its best factor only if that is below this one.
 _SHORTER = 0.9
 
-# A dual point whose best multiple is below this one is a poor start.
+# A dual point with a best factor below this one is a poor start.
 _FAR = 1e-2
 
 

@@ -144,7 +144,7 @@ def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
 
 
 class _Compared(float):
-    """A number that records with which limits it is compared, and what is true."""
+    """A number that records each comparison with a limit, with its result."""
 
     name: str
     lines: list[str]
@@ -175,7 +175,7 @@ class _Watched:
     Attributes
     ----------
     lines : list of str
-        Properties that are false, and numbers with the limits they are compared with.
+        The false properties, and the comparisons of numbers with limits.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -194,7 +194,8 @@ class _Watched:
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
     """Return a line for each row up to the first that applies, with the reason.
 
-    The reasons contain what decides, such as "text: no" or "curvature = 0.25 <= 1000".
+    The reasons have false properties and compared numbers, such as "text: no" and
+    "curvature = 0.25 <= 1000".
     """
     lines: list[str] = []
     for plan in rows:
@@ -208,7 +209,7 @@ def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
 
 
 def _with_numbers(condition: Condition, facts: Facts) -> str:
-    """Return the sentence of a condition, with the facts and limits that decide."""
+    """Return the sentence of a condition, with the facts and limits it compares."""
     text, watched = sentence(condition), _Watched(facts)
     if condition(cast(Facts, watched)):
         watched.lines = [line for line in watched.lines if not line.endswith(": no")]

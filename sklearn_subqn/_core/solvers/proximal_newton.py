@@ -41,8 +41,8 @@ def proximal_newton(
         Starting point.
     otherwise : callable, optional
         Makes the solver that continues from w if a model becomes too large. With it,
-        models have only the coordinates that are not zero or that violate the
-        conditions of optimality most; rows are in one place. By default models have all
+        models have a working set: the coordinates that are not zero, or violate the
+        optimality conditions most. Rows are in one place. By default models have all
         coordinates.
 
     Returns

@@ -91,7 +91,7 @@ class SquaresPath:
         -------
         minimizers : ndarray of shape (n_alphas, q)
         gaps : ndarray of shape (n_alphas,)
-            NaN where objectives vanish.
+            Relative gaps, not finite where objectives vanish.
         """
         q, m = objective.n_params, objective.regularizer.n_penalized
         ratio, factors, w = objective.elastic_net.l1_ratio, np.zeros((2, q)), start

@@ -130,7 +130,8 @@ class SweepsOfParts(RowSweeps):
         self._parts = parts.of(parts.each("made", SweepsOfPart, *args))
         self._n_sweeps = FIRST_SWEEPS
         self._center = np.zeros(design.n_features)
-        # Coefficients and intercept, and the sum of the dual over the curvature.
+        # Coefficients with the intercept, and the sum of dual variables divided by the
+        # curvature.
         self._x, self._excess = np.zeros(design.n_features + 1), 0.0
         if dual is not None:
             self._x = self._parts.total("moved_by_dual")

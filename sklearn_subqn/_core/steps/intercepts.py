@@ -80,7 +80,7 @@ def minimize_intercept(point: Point) -> Point:
     else:
         step = 0.0
     if line.smooth:
-        # The nearest number to the minimizer may leave a large slope.
+        # The slope may be large even at the number nearest the minimizer.
         new = line.point(middle_of_flat(line.derivatives, step))
         new.dual = o.risk.balance(new.dual)
         return new

@@ -143,7 +143,6 @@ class Cuts:
         self._gram[:, i] = self._gram[i]
         self._gram[i, i] = square
         self._x[i] = x.sum()
-        self._idle[i] = min(self._idle[i], self._idle[j])
         self._remove(j)
 
     def _remove(self, j: int) -> None:

@@ -331,7 +331,7 @@ def conjugate_gradients(
                 return p + to_boundary * search, True
         p += step * search
         residual -= step * product
-        # A residual of the intercept changes the others once it is minimized over.
+        # Minimizing over the intercept changes the other residuals.
         if (
             least_gap
             and hessian.gap(residual) <= least_gap
