@@ -36,7 +36,6 @@ from ._estimators.regression_losses import (
     EPSILON,
     check_domain,
     check_power,
-    loss_of,
     made_loss,
 )
 from ._estimators.regressor import ScoringRegressor
