@@ -79,7 +79,7 @@ def test_pages_that_errors_name_translate_the_parameter(name, page):
         (BMRMRanker, "lambdarank", "ndcg"),
         (BMRMRanker, "map", "ndcg"),
         (BMRMRanker, "logistic", "pairwise-log"),
-        (OnlineLBFGSRegressor, "mae", "quantile"),
+        (OnlineLBFGSRegressor, "mae", "absolute_error"),
         (LinearChainCRF, "logistic", "log_loss"),
         (LinearChainCRF, "svm", "hinge"),
     ],

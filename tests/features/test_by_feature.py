@@ -109,7 +109,7 @@ def test_units_of_columns_and_factors_cancel(model, alpha):
         y = np.column_stack([z > 0.0, z < 1.0, X[:, 0] > 1.0]).astype(int)
     if isinstance(model, BMRMRanker):
         y = np.digitize(z, [0.0, 1.0])
-    if hasattr(model, "alpha"):
+    if "alpha" in model.get_params():
         model.set_params(alpha=alpha)
     elif alpha == "auto":
         pytest.skip("has no alpha")
