@@ -54,7 +54,7 @@ from ._problems.f_beta import F_BETA_ATTRIBUTES, FBetaProblems
 from ._solving.solution import Callback, Solution
 
 
-@with_parameters
+@with_parameters()
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss and a proven optimality gap.
 

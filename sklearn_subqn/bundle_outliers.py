@@ -52,7 +52,7 @@ class _NoveltyProblem(LinearProblems):
         return {**super().attributes(), "offset_": offset}
 
 
-@with_parameters
+@with_parameters()
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     """Linear one-class support vector machine with a proven optimality gap.
 

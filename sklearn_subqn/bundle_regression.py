@@ -52,7 +52,7 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback
 
 
-@with_parameters
+@with_parameters()
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss and a proven optimality gap.
 

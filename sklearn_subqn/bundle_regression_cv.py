@@ -31,7 +31,7 @@ from ._solving.callbacks import with_callbacks
 from .bundle_regression import BMRMRegressor
 
 
-@with_parameters
+@with_parameters()
 class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 

@@ -82,7 +82,7 @@ class BaseL1Logistic(LinearClassifier):
         return largest / self.l1_ratio
 
 
-@with_parameters
+@with_parameters()
 class L1LogisticOWLQN(BaseL1Logistic):
     """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 

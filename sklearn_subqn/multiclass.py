@@ -16,7 +16,7 @@ from ._problems import LinearProblems, joint_classes
 from ._solving.solution import Callback
 
 
-@with_parameters
+@with_parameters()
 class MulticlassHingeClassifier(LinearClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 

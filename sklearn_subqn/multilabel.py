@@ -43,7 +43,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
-@with_parameters
+@with_parameters()
 class MultilabelHingeClassifier(LinearClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 

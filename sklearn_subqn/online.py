@@ -373,7 +373,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
 
-@with_parameters
+@with_parameters()
 class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression for mini-batches or a stream, without tuning.
 

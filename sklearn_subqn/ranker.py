@@ -33,7 +33,7 @@ _OF_DIFFERENCES = {
 }
 
 
-@with_parameters
+@with_parameters()
 class BMRMRanker(BaseRanker):
     """Linear ranking of the rows of each query, with a choice of losses.
 

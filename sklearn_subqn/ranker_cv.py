@@ -33,7 +33,7 @@ from ._solving.solution import Callback
 from .ranker import BMRMRanker
 
 
-@with_parameters
+@with_parameters()
 class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 

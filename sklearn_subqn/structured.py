@@ -15,7 +15,7 @@ from ._structures.estimator import StructuredEstimator
 from ._structures.structure_oracle import LogPartitionOracle, StructureOracle
 
 
-@with_parameters
+@with_parameters()
 class StructuredSVM(StructuredEstimator):
     """Support vector machine for user-defined structures, with a proven gap.
 
@@ -185,7 +185,7 @@ class StructuredSVM(StructuredEstimator):
         return lambda x, w: self.loss_augmented_argmax(x, None, w)
 
 
-@with_parameters
+@with_parameters()
 class ConditionalRandomField(StructuredEstimator):
     """Conditional random field of user-defined structures, with a proven gap.
 

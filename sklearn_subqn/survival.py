@@ -36,7 +36,7 @@ _TIES = ("efron", "breslow")
 _ROUNDED = 1e-12
 
 
-@with_parameters
+@with_parameters()
 class CoxRegression(BundleEstimator):
     """Cox's proportional hazards model with a proven optimality gap.
 

@@ -28,7 +28,7 @@ from ._solving.callbacks import with_callbacks
 from .survival import CoxRegression, concordance
 
 
-@with_parameters
+@with_parameters()
 class CoxRegressionCV(WarmPaths, CoxRegression):
     """Cox regression with cross-validation over a path of penalties.
 

@@ -43,7 +43,7 @@ class BaseLinearSVC(LinearClassifier):
         )
 
 
-@with_parameters
+@with_parameters()
 class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 

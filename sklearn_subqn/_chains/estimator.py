@@ -33,7 +33,7 @@ _LOSSES = ("log_loss", "hinge")
 _NO_STARTS: Indices = np.zeros(1, dtype=np.intp)
 
 
-@with_parameters
+@with_parameters()
 class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     """Linear-chain conditional random field.
 

@@ -74,6 +74,8 @@ class ReadsSequences(LinearEstimator):
     class_weight: Any
     transition_constraints: Any
     classes_: Array
+    objective_: float
+    dual_gap_: float
     _columns: dict[str, int] | None
     _rules: TransitionRules
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, dataclass_transform
+from functools import lru_cache
+from typing import Any, TypeVar, dataclass_transform
+
+_Kind = TypeVar("_Kind", bound=type)
 
 
 @lru_cache(maxsize=512)
@@ -32,19 +34,21 @@ def takes_any(function: Callable[..., Any]) -> bool:
 
 
 @dataclass_transform(eq_default=False)
-def with_parameters(kind: Any = None, *, kw_only: bool = False) -> Any:
+def with_parameters(*, kw_only: bool = False) -> Callable[[_Kind], _Kind]:
     """Make the fields of an estimator's class its parameters, as in a data class.
 
     Other packages see an ordinary class: Dask, for one, copies data classes by their
     fields alone, and so without fitted attributes.
     """
-    if kind is None:
-        return partial(with_parameters, kw_only=kw_only)
-    bases = [base for base in kind.__mro__[1:] if "_parameter_fields" in vars(base)]
-    for base in bases:
-        base.__dataclass_fields__ = base._parameter_fields
-    dataclass(eq=False, kw_only=kw_only, repr=False)(kind)
-    kind._parameter_fields = kind.__dataclass_fields__
-    for each in (kind, *bases):
-        del each.__dataclass_fields__
-    return kind
+
+    def decorated(kind: Any) -> Any:
+        bases = [base for base in kind.__mro__[1:] if "_parameter_fields" in vars(base)]
+        for base in bases:
+            base.__dataclass_fields__ = base._parameter_fields
+        dataclass(eq=False, kw_only=kw_only, repr=False)(kind)
+        kind._parameter_fields = kind.__dataclass_fields__
+        for each in (kind, *bases):
+            del each.__dataclass_fields__
+        return kind
+
+    return decorated

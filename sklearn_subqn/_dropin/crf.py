@@ -67,7 +67,7 @@ class TrainingLog(NamedTuple):
         return self.iterations[-1]
 
 
-@with_parameters
+@with_parameters()
 class CRF(Estimator):
     """Linear-chain conditional random field with sklearn-crfsuite's parameters.
 

@@ -63,7 +63,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         return self._problems(X, y, weights, classes, reading)
 
 
-@with_parameters
+@with_parameters()
 class LogisticRegression(BaseLogistic):
     """Logistic regression with scikit-learn's parameters.
 

@@ -31,7 +31,7 @@ _WITHOUT_EFFECT = {
 }
 
 
-@with_parameters
+@with_parameters()
 class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with scikit-learn's parameters.
 

@@ -88,6 +88,8 @@ class BaseRanker(BundleEstimator):
 
     coef_: Array
     intercept_: float
+    objective_: float
+    dual_gap_: float
 
     @blockwise
     def predict(self, X: Any) -> Array:

@@ -47,7 +47,7 @@ from .warm_paths import FoldPath, WarmPaths
 Model = TypeVar("Model", bound=Any)
 
 
-@with_parameters
+@with_parameters()
 class SearchCV(WarmPaths):
     """Base of estimators with a cross-validated ``alpha`` and a scorer.
 

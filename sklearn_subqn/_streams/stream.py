@@ -42,7 +42,7 @@ from .._solving.solution import Callback
 from .model import Stream, StreamModel
 
 
-@with_parameters
+@with_parameters()
 class StreamEstimator(StreamModel):
     """Base class of estimators that learn from one batch after the other."""
 

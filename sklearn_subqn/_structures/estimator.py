@@ -34,8 +34,16 @@ _PENALTIES = ("l2", "l1", "elasticnet")
 _K = 0.1
 
 
+class _OneProblem(Estimator):
+    """An estimator that solves one problem."""
+
+    coef_: Floats
+    objective_: float
+    dual_gap_: float
+
+
 @with_parameters(kw_only=True)
-class StructuredEstimator(Estimator):
+class StructuredEstimator(_OneProblem):
     """Structures with the largest ``<w, joint_feature(x, y)>``."""
 
     #: Parameters that are functions; the last one may be None.
