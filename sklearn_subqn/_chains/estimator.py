@@ -445,7 +445,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         return of_sequences(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
+        """Raise for invalid parameters."""
         check_option("loss", self.loss, _LOSSES)
         check_option("rescaling", self.rescaling, ["margin", "slack"])
         if self.rescaling == "slack" and self.loss != "hinge":

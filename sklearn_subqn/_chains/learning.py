@@ -201,7 +201,8 @@ class LearnsFromStreams(ChainModel):
 
     def _strengths(self, seen: Seen) -> Strengths:
         """Return the strengths of the penalty against all losses so far."""
-        # A stream has no known number of sequences to derive alpha="auto" from.
+        # The usual alpha="auto" depends on the number of sequences, which is unknown
+        # here.
         alpha = self._chosen_alpha(1e-4)
         penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
         return seen.strengths(*penalty)

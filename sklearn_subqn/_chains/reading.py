@@ -121,7 +121,7 @@ class ReadsSequences(LinearEstimator):
         if isinstance(X, np.ndarray):
             check_unmasked("X", X)
         sequences = iter(X)
-        # The first non-empty sequence determines the kind of token of all sequences.
+        # The first non-empty sequence determines the kind of tokens in all sequences.
         first: list[Any] = []
         for sequence in sequences:
             first.append(sequence)

@@ -17,7 +17,7 @@ from .._core.memory import BLOCK_SIZE
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
 
-# Column of entries that are left out: attributes unknown to the model, and zeros.
+# Column number for omitted entries: attributes unknown to the model, and zeros.
 _LEFT_OUT = -1
 
 

@@ -37,7 +37,7 @@ def as_numpy(values: Any) -> Any:
 def check_unmasked(name: str, data: Any) -> None:
     """Raise ValueError if an array, or an array in a list, has masked entries.
 
-    NumPy's conversions drop the mask, and so expose the masked numbers.
+    NumPy's conversions drop the mask, so masked entries would be used as data.
     """
     if sparse.issparse(data):
         data = getattr(data, "data", None)
@@ -96,7 +96,8 @@ def check_targets(y: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must be numbers: {error}.") from error
     if not np.isfinite(targets).all():
-        # scikit-learn's check gives the message, but takes ten times as long.
+        # scikit-learn's check takes ten times as long, and is called for its message
+        # only.
         assert_all_finite(targets, input_name="y")
     return targets
 

@@ -47,7 +47,7 @@ def check_number(
     try:
         number = float(value)
     except OverflowError:
-        # Integers may exceed every float.
+        # A Python integer may be too large for a float.
         number = float(np.iinfo(np.int64).max) if integer else np.inf
     above = number >= low if low_included else number > low
     below = number <= high if high_included else number < high
@@ -188,7 +188,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
 
 
 def once(check: Callable[..., Any], *args: Any) -> Any:
-    """Return the result of a check, from memory for a plain value checked before.
+    """Return the result of a check, cached for plain values.
 
     Repeated fits, such as in a search, have the same parameters.
     """
@@ -228,9 +228,9 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
 def warn_of_unused(
     estimator: Any, defaults: Mapping[str, tuple[Any, str, Collection[str]]]
 ) -> list[str]:
-    """Warn of parameters that were set, but belong to another choice than was made.
+    """Warn of parameters that have no effect with the chosen options.
 
-    Returns all that do.
+    Returns all parameters without an effect, set or not.
 
     Parameters
     ----------

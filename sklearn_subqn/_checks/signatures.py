@@ -14,8 +14,8 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
     """Return the parameters of a function or a class by name.
 
     Python parses a signature at each call, which takes as long as many checks. The
-    parameters of a class are those of its constructor: early versions of Python 3.11
-    prefer an inherited ``__new__`` to an inherited ``__init__``.
+    parameters of a class are the parameters of its constructor: early versions of
+    Python 3.11 prefer an inherited ``__new__`` to an inherited ``__init__``.
     """
     if not isinstance(function, type):
         return inspect.signature(function).parameters

@@ -142,7 +142,7 @@ def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
         Names of the columns.
     """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    # The sum of squares takes one pass, and suffices unless the sum is large.
+    # A small sum of squares proves in one pass that all entries are in the range.
     with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= LARGEST_VALUE:
             return

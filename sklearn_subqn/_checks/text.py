@@ -27,7 +27,7 @@ _OBJECTS = (
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Name the columns with text, with advice, if the conversion to numbers fails.
+    """Raise an error that names the columns with text if a conversion to floats fails.
 
     Parameters
     ----------

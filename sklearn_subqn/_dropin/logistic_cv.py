@@ -86,7 +86,7 @@ class LogisticRegressionCV(BaseLogistic):
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     coef_, intercept_
-        As of :class:`LogisticRegression`, of the final model.
+        As in :class:`LogisticRegression`, for the final model.
     Cs_ : ndarray of shape (n_cs,)
         The values of C.
     l1_ratios_ : ndarray of shape (n_l1_ratios,)
@@ -106,7 +106,7 @@ class LogisticRegressionCV(BaseLogistic):
         Numbers of iterations on the folds; with a first axis of length one with legacy
         attributes.
     objective_, dual_gap_, history_, plan_
-        As of :class:`LogisticRegression`, of the refit, with the best C.
+        As in :class:`LogisticRegression`, for the refit with the best C.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -136,7 +136,7 @@ class LogisticRegressionCV(BaseLogistic):
 
     _original = "sklearn.linear_model", "LogisticRegressionCV"
 
-    # The splitter uses groups, ``fit`` does not.
+    # Only the splitter uses ``groups``.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     Cs: Any = 10

@@ -44,7 +44,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: The solvers, by the values of ``solver``.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
 
-    #: Advice to make more use of the features.
+    #: Advice for models that do not use the features.
     _weaker: ClassVar[str] = "decrease alpha or tol"
 
     #: Advice for unknown parameters that differs from the general rule.
@@ -116,13 +116,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 if hasattr(self, name):
                     options[name] = getattr(self, name)
             options |= checked_options(self)
-            # More pairs than iterations would only use memory.
+            # The method has at most one curvature pair for each iteration.
             memory = options.get("memory", Options.memory)
             options["memory"] = min(memory, self.max_iter)
         own: Any = type(self)
         return Settings(
             known,
-            # Drop-ins take names of solvers that they leave unused.
+            # Drop-ins accept scikit-learn's names of solvers, and ignore them.
             solver if solver in known else next(iter(known)),
             self.tol,
             self.max_iter,
@@ -188,7 +188,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 rows.close()
         self._duals = None
         if self.warm_start and rows is None:
-            # Dual points are kept only for a warm start, since they take memory.
+            # Dual points take memory, and are kept only for a warm start.
             self._duals = [solution.dual for solution in solutions]
         if task.is_set:
             task.end()

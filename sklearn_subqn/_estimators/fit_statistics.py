@@ -100,7 +100,7 @@ def _rows(block: TargetedRows, spec: Spec) -> tuple[Floats, ...]:
 def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
     """Return the terms of the degrees of freedom of each problem."""
     spec = model.spec
-    # With fewer rows than parameters, matrices of products of rows are smaller.
+    # If there are fewer rows than parameters, the Gram matrix of the rows is smaller.
     n_params = spec.coef.shape[1] + spec.fit_intercept
     n_params *= len(spec.coef) - 1 if spec.joint else 1
     wide = n_params >= n_rows

@@ -199,7 +199,7 @@ def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
 
 
 def _clusters(groups: Any, n: int) -> Indices:
-    """Return numbers of clusters, one column or two and one of their pairs."""
+    """Return cluster numbers; two columns are followed by a column for pairs."""
     given = np.asarray(groups) if np.ndim(groups) == 2 else groups
     if np.ndim(given) != 2 or given.shape[1] != 2:
         return names_of_rows("groups", given, n)[1][:, None]

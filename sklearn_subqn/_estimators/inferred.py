@@ -201,15 +201,15 @@ def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -
 
 
 def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> Mask:
-    """Return the features along which the loss of each problem decreases forever.
+    """Return the features along which the loss of each problem has no minimum.
 
-    Without a penalty on any feature, these are all features if a combination of them
-    separates the rows.
+    If no feature has a penalty and a combination of features separates the rows, all
+    features are returned.
     """
     least = np.minimum.reduce(ends)
     if not len(least):
         return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
-    # All thresholds of ordered classes have the same coefficients.
+    # The coefficients of ordered classes are the same for all thresholds.
     parts = [least] if spec.ordinal else least
     masks = np.array([separating(each, centered=spec.fit_intercept) for each in parts])
     if spec.joint:

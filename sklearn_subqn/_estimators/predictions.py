@@ -60,7 +60,8 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     several, is_sparse = len(dense) > 1, sparse.issparse(X)
     scores, step = np.empty((n, len(dense))), max(n, 1)
     if not is_sparse:
-        # Blocks of rows, or of scores, are still in the cache when they are read again.
+        # Each block of rows, or of scores, is small enough for the cache, since it is
+        # read twice.
         copied = not X.flags.c_contiguous or X.dtype != np.float64
         step = max(1, BLOCK_SIZE // (max(d, 1) if several or copied else 16))
     for i in range(0, n, step):
@@ -121,7 +122,7 @@ def probabilities(scores: Array) -> Array:
 
 
 def _of_both(function: Any, scores: Array) -> Array:
-    """Return a function of minus the scores, and of the scores, in two columns."""
+    """Return two columns: a function of the negated scores, and of the scores."""
     found = np.empty((len(scores), 2), scores.dtype)
     function(-scores, out=found[:, 0])
     function(scores, out=found[:, 1])

@@ -1,4 +1,4 @@
-"""Times and events of survival models, in all the forms that users have them."""
+"""Times and events of survival models, converted from all accepted forms."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class CoefficientErrors:
     dispersion : float or ndarray
         Factor of the variances, one for each of several problems.
     df_resid : float
-        Number of rows less the number of estimates of a problem.
+        Number of rows minus the number of estimates of a problem.
     uses_t : bool
         Whether statistics have Student's distribution rather than the normal one.
     dropped : list of str

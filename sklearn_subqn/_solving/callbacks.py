@@ -106,7 +106,7 @@ class FitTask:
         """
         assert self._root is not None, "callbacks are set"
         estimator = type(self._arguments["estimator"]).__name__
-        # Callbacks show the name of the estimator themselves.
+        # Callbacks add the name of the estimator to the label.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
         # The starting point counts as an iterate.
         n_tasks = self._max_iter + 1

@@ -12,7 +12,8 @@ from .solution import Current, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 
-# With verbose=1, lines are printed at powers of two and after 5 seconds of silence.
+# With verbose=1, progress is printed at iterations that are powers of two, and whenever
+# 5 seconds have passed since the last line.
 QUIET = 5.0
 
 

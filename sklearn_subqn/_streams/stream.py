@@ -157,7 +157,7 @@ class StreamEstimator(StreamModel):
         """Adopt changed parameters; a changed solver restarts at the current w."""
         stream, columns = self._stream, self._columns
         if columns is not None:
-            # Later batches may have entries in columns that a fit left out.
+            # A later batch may have entries in columns that ``fit`` has left out.
             penalty = self._penalty()
             state: Any = self._state
             k, d = stream.n_outputs or 1, self.n_features_in_

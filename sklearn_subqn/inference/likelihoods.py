@@ -25,7 +25,8 @@ def fit_statistics(
     """Return likelihood, deviances, degrees of freedom and information criteria.
 
     For models of squared errors, the log loss (of two or more classes), Poisson, gamma
-    and Tweedie regressions, and quantiles. The definitions are those of statsmodels.
+    and Tweedie regressions, and quantiles. The definitions are the same as in
+    statsmodels.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def residuals(
     sample_weight : array-like of shape (n_samples,), default=None
         The sample weights of the fit. Samples of weight zero are left out.
     kind : {"response", "pearson", "deviance", "quantile"}, default="deviance"
-        "response": y less its expected value. "pearson": the same divided by the
+        "response": y minus its expected value. "pearson": the same divided by the
         standard deviation, without the dispersion. "deviance": signed roots of the
         deviances. "quantile": normal scores of the distribution functions at y, drawn
         at random within steps, which are independent and standard normal if the model
