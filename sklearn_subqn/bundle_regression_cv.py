@@ -196,7 +196,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         *GROUPS,
     )
 
-    # Fixed values of parameters that the estimator for one ``alpha`` has.
+    # Parameters of the estimator for one ``alpha``, with fixed values here.
     alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
     p: ClassVar[float] = 1.5  # type: ignore[misc]
     penalty_matrix: ClassVar[None] = None  # type: ignore[misc]

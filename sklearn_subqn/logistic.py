@@ -96,7 +96,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     alpha : float or "auto", default="auto"
         Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
         of :class:`~sklearn.linear_model.LogisticRegression` corresponds to ``1 /
-        (n_samples * alpha)``. All coefficients are zero if it is at least
+        (n_samples * alpha)``. All coefficients are zero if ``alpha`` is at least
         ``alpha_max(X, y)``. With "auto", a rule chooses it from the size and sparsity
         of the data, and each feature is penalized in its own scale, so that units do
         not matter. With 200 samples or more, held-out samples then select a multiple of

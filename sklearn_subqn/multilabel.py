@@ -295,7 +295,7 @@ class MultilabelHingeClassifier(LinearClassifier):
             self._warn_of_missed(*solution.sums)
 
     def _warn_of_missed(self, found: float, relevant: float) -> None:
-        """Warn if predictions are closer to no labels at all than to the true labels.
+        """Warn if predictions are closer to empty label sets than to the true labels.
 
         The distance counts differing labels: from no labels it is the number of labels
         found plus false positives, from the true labels the number missed plus false

@@ -294,7 +294,7 @@ class CoxRegression(BundleEstimator):
         Raises
         ------
         ValueError
-            If strata are missing or unknown, or times are no numbers.
+            If strata are missing or unknown, or times are not numbers.
         """
         check_same_rows(X, strata=strata)
         check_is_fitted(self, "baseline_cumulative_hazard_")

@@ -431,8 +431,8 @@ def copy_for_blocks(estimator: Any) -> Any:
 def without_callbacks(estimator: Any) -> Any:
     """Return a copy of a fitted estimator for other processes, without callbacks.
 
-    It has all pickled attributes except the dual points of the last fit, which only
-    another fit could use.
+    It has all pickled attributes except the dual points of the last fit, which are only
+    needed for a warm start.
     """
     copied = copy_for_blocks(estimator)
     left_out = {"_duals", *estimator.get_params(deep=False)}
@@ -442,7 +442,7 @@ def without_callbacks(estimator: Any) -> Any:
 
 
 def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
-    """Return all labels, and their total weights."""
+    """Return all labels with their total weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
     same = len({labels.dtype.kind for labels in parts}) == 1
     every: Any = [label for labels in parts for label in labels.tolist()]

@@ -78,7 +78,7 @@ class RowBlocks:
     See Also
     --------
     dual_gap : Bound of a model's distance from the optimum, also over blocks.
-    OnlineLBFGSClassifier : Trained on batches that are seen once, without a bound.
+    OnlineLBFGSClassifier : Trained on batches that are used once, without a bound.
 
     Notes
     -----

@@ -85,8 +85,8 @@ def chain_ascent(
     ------
     MemoryError
         If the dual variables take too much memory. The working set of labelings of the
-        hinge grows during the run; where it becomes too large and ``patience`` is
-        given, the run ends with "no room" instead.
+        hinge grows during the run; if it becomes too large and ``patience`` is given,
+        the run ends with "no room" instead.
 
     Notes
     -----

@@ -202,7 +202,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     Prediction ignores attributes that are not in the training data. Sequences may be
     empty in prediction, and then have no labels.
 
-    There is no intercept; an attribute that every token has acts as one.
+    There is no intercept. An attribute that occurs in every token has the effect of an
+    intercept.
 
     References
     ----------

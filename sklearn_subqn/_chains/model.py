@@ -132,7 +132,7 @@ class ChainModel(ReadsSequences):
             )
 
     def _model(self) -> dict[str, Any]:
-        """Return the attributes that prediction needs beside the weights."""
+        """Return the attributes that prediction needs besides the weights."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         private = ("_columns", "_pairs", "_transitions", "_rules")
         known = vars(self)

@@ -94,7 +94,7 @@ class ReadsSequences(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If there are no sequences, or they are not acceptable.
+            If there are no sequences, or they are invalid.
         """
         name = type(self).__name__
         if lengths is not None and self._has_named_tokens(X, reset=reset):

@@ -86,9 +86,10 @@ def check_targets(y: Any) -> Floats:
     Raises
     ------
     TypeError
-        For times, whose numbers would depend on their unit, and for other objects.
+        For dates and times, since their numbers depend on a unit, and for other
+        objects.
     ValueError
-        If the targets are no numbers, or not finite.
+        If the targets are not numbers, or not finite.
     """
     check_no_times(y)
     try:
@@ -217,7 +218,7 @@ def _real_numbers(name: str, values: Any) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If the values are no real numbers; texts of digits do not count as numbers.
+        If the values are not real numbers; strings of digits are not accepted.
     """
     check_unmasked(name, values)
     try:
@@ -238,7 +239,7 @@ def check_start(name: str, values: Any, shape: tuple[int, ...], axis: Axis) -> F
     Raises
     ------
     TypeError, ValueError
-        If the values are no finite numbers, or have another shape.
+        If the values are not finite numbers, or have another shape.
     """
     if sparse.issparse(values):
         values = values.toarray()

@@ -34,7 +34,7 @@ def check_number(
     Raises
     ------
     TypeError
-        If the value is no number, or no integer where an integer is needed.
+        If the value is not a number, or not an integer where an integer is needed.
     ValueError
         If the value is too small or too large, infinite or NaN.
     """
@@ -212,7 +212,7 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
     ----------
     estimator : estimator instance
     but : collection of str
-        Names of parameters that have no effect, or that are checked elsewhere.
+        Names of parameters to skip: they have no effect, or have been checked before.
     """
     for name, value in vars(estimator).items():
         check = _PARAMETERS.get(name)
@@ -269,7 +269,7 @@ def checked_options(estimator: Any) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If the options are no dict, or a value has the wrong type.
+        If the options are not a dict, or a value has the wrong type.
     ValueError
         If the solver does not take an option, a value is out of range or has no effect,
         or a parameter contradicts an option.

@@ -35,8 +35,8 @@ def takes_any(function: Callable[..., Any]) -> bool:
 def with_parameters(kind: Any = None, *, kw_only: bool = False) -> Any:
     """Make the fields of an estimator's class its parameters, as in a data class.
 
-    Other packages see an ordinary class: Dask, for one, copies data classes by their
-    fields alone, and so without fitted attributes.
+    The result is an ordinary class for other packages. Dask, for example, copies only
+    the fields of data classes, and would drop fitted attributes.
     """
     if kind is None:
         return partial(with_parameters, kw_only=kw_only)

@@ -87,7 +87,7 @@ def _is_canonical(X: Any) -> bool:
         if not (array.flags.c_contiguous and array.flags.aligned):
             return False
     data, indices, indptr = arrays
-    # SciPy stores the indices of a small matrix, not of an array, in 32 bits.
+    # SciPy converts the indices of small matrices, but not of arrays, to 32 bits.
     types = (np.int32, np.int64) if type(X) is sparse.csr_array else (np.int32,)
     return (
         data.dtype.kind in NUMERIC

@@ -1,10 +1,10 @@
 """The state of estimators for files: plain types, which load without private classes.
 
-Files of skops name each class of stored objects, and load only the classes that the
-reader trusts. Records of this package (dataclasses and named tuples, such as histories
-or states of streams) are therefore stored as dicts of their fields. Long lists of
-numbers or of repeated words, and tables of names, are stored as arrays, which also need
-less space.
+A skops file contains the name of each class of stored objects, and only trusted classes
+are loaded. Records of this package (dataclasses and named tuples, such as histories or
+states of streams) are therefore stored as dicts of their fields. Long lists of numbers
+or of repeated words, and tables of names, are stored as arrays, which also need less
+space.
 """
 
 from __future__ import annotations

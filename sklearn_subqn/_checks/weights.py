@@ -60,7 +60,7 @@ def check_weights(
     Raises
     ------
     ValueError
-        If labels are no classes, or weights are negative, not finite, all zero, of the
+        If labels are not classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
     classes = distinct_classes(y) if classes is None else classes

@@ -1,4 +1,4 @@
-"""Arguments of scripts for LightGBM's ranker other than data: names and callbacks."""
+"""Arguments of LightGBM's ranker other than data: parameter names and callbacks."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class LogisticRegressionCV(BaseLogistic):
     Cs_ : ndarray of shape (n_cs,)
         The values of C.
     l1_ratios_ : ndarray of shape (n_l1_ratios,)
-        The values of ``l1_ratios``; of None if these are None.
+        The values of ``l1_ratios``, or an array with None if it is None.
     C_, l1_ratio_ : float, or ndarray of shape (1,) or (n_classes,)
         The best values; repeated for each class with legacy attributes.
     scores_ : ndarray of shape (n_folds, n_l1_ratios, n_cs), or dict
@@ -99,9 +99,9 @@ class LogisticRegressionCV(BaseLogistic):
         ``l1_ratios`` is None.
     coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_cs, n_classes, n_dof), or \
             dict
-        Coefficients, and the intercept if there is one, on the folds; of two classes
-        one row. With legacy attributes a dict from classes, of two the second, to
-        arrays with an axis more than ``scores_``.
+        Coefficients, and the intercept if there is one, on the folds; one row for two
+        classes. With legacy attributes a dict from classes (for two classes, only the
+        second) to arrays with one more axis than ``scores_``.
     n_iter_ : ndarray of the shape of the scores
         Numbers of iterations on the folds; with a first axis of length one with legacy
         attributes.
@@ -118,9 +118,9 @@ class LogisticRegressionCV(BaseLogistic):
 
     Notes
     -----
-    Differences from scikit-learn: those of :class:`LogisticRegression`; no warnings
-    about future defaults; and among several C with the best mean score the smallest is
-    chosen.
+    Differences from scikit-learn: the differences of :class:`LogisticRegression`; no
+    warnings about future defaults; and among several C with the best mean score the
+    smallest is chosen.
 
     Examples
     --------

@@ -156,7 +156,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         Returns
         -------
         score : float
-            The fraction of the samples whose class is predicted.
+            The fraction of correctly classified samples.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = exact_labels("y", y)

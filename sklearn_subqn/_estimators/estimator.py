@@ -107,7 +107,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return known.get(self.solver, next(iter(known.values()))).options
 
     def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
-        """Return how problems are solved, by the parameters or with other options."""
+        """Return the settings of the solver, with the parameters or other options."""
         given = getattr(self, "solver_options", None) or {}
         known, solver = self._solvers, self.solver
         if options is None:
@@ -195,7 +195,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
-        """Return the rows of data in blocks for a fit, which closes them at its end."""
+        """Return the rows of data in blocks for a fit; the fit closes them."""
         raise refusal(self, X)
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -245,7 +245,7 @@ def store_solutions(
 def counted(estimator: Any, n_iters: Sequence[int]) -> int:
     """Return ``n_iter_``: the largest number of iterations of the problems.
 
-    As in scikit-learn, a fit counts at least one iteration if it may have any.
+    As in scikit-learn, the number is at least one unless ``max_iter`` is zero.
     """
     return max(min(1, estimator.max_iter), *n_iters, 0)
 

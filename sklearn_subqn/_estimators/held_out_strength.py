@@ -20,7 +20,8 @@ from .._core.records import stored
 from .._solving.callbacks import FitTask
 from .._solving.process import ignoring_errors
 
-# With fewer rows and entries the rule decides, so that small fits stay fast.
+# With fewer rows and entries, only the strength by rule is used, so that small fits are
+# fast.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
 # The sample has 3000 rows, or a tenth of all rows if that is more. docs/constants.md
@@ -50,7 +51,7 @@ class Choice(NamedTuple):
     multiple : float
         Factor of the strength by rule.
     scaled : bool
-        Whether the penalty measures features in their own scales.
+        Whether the penalty applies to features divided by their scales.
     """
 
     multiple: float = 1.0

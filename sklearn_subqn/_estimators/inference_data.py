@@ -27,8 +27,8 @@ class FittedData:
         Estimator whose parameters define the objective of the model.
     coef : ndarray of shape (k, d)
     given : dict
-        The attributes of the model: classes, of an ordinal model those from the lowest
-        to the highest, and names of features.
+        The attributes of the model: classes, for an ordinal model from the lowest to
+        the highest, and names of features.
     counts : bool
         Whether weights are frequencies of equal rows.
 

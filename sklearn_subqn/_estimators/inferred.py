@@ -132,7 +132,8 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
     Raises
     ------
     ValueError
-        If residuals have no density, unless ``kind`` is "bootstrap".
+        If the density of the residuals cannot be estimated, unless ``kind`` is
+        "bootstrap".
     """
     parts = blocks.each(partial(_residuals, spec=spec))
     residuals, targets, weights = map(np.concatenate, zip(*parts, strict=True))
@@ -230,7 +231,7 @@ def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
 
 
 def check_fitted(found: list[Covariance], tol: float) -> None:
-    """Warn of a model far from its optimum in units of its standard errors."""
+    """Warn if a model is far from its optimum, measured in standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = [
             np.abs(each.newton) / np.sqrt(np.diag(each.covariance)) for each in found

@@ -43,7 +43,7 @@ from .estimator import Estimator, forget, loss_name
 from .held_out_strength import Choice
 from .predictions import is_narrow, rounded_scores, variance_power
 
-#: Types of X that are kept; all other types become float64.
+#: Dtypes of X that are kept; other dtypes are converted to float64.
 DTYPES = (np.float64, np.float32)
 
 

@@ -31,7 +31,7 @@ from .error_options import ErrorOptions
 from .fitted_model import FittedModel
 from .inferred_losses import ORDINAL
 
-# Inequalities with a slack below a billionth of their terms count as equalities.
+# An inequality is treated as active if its slack is below a billionth of its terms.
 _TOUCHING = 1e-9
 
 # Penalties that are not a weighted sum of squares and absolute values of coefficients.
@@ -83,7 +83,7 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
     Raises
     ------
     ValueError
-        As ``likelihood_terms``; and if the model fits as many samples as it has.
+        See ``likelihood_terms``. Also if there are no residual degrees of freedom.
     """
     spec = replace(model.spec, expected=True)
     zeros, found = _zeros(model), []

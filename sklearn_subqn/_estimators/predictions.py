@@ -41,10 +41,9 @@ def is_narrow(X: Any) -> bool:
 def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     """Return X @ coef.T + intercept, in float64 without the last digits.
 
-    Exact solutions put samples exactly on the margins of several classes. Rounding
-    keeps such ties, which otherwise would depend on the order in which BLAS sums
-    batches. The rounding is small relative to the terms of the scores, for any scales
-    of features.
+    At exact solutions, the scores of several classes may be tied. Rounding keeps such
+    ties, which would otherwise depend on the order of summation in BLAS. The rounding
+    is small relative to the terms of the scores, for any scales of features.
     """
     if isinstance(X, np.ndarray) and isinstance(coef, np.ndarray):
         X, coef = _used_columns(X, coef)

@@ -77,7 +77,7 @@ class ScoringRegressor(RegressorMixin):
 def _r_squared(y: Any, expected: Any, sample_weight: Any) -> float:
     """Return ``r2_score`` without its checks, which take longer than its sums.
 
-    For one column of numbers of equal weights, if their R² is defined.
+    The checks are omitted for one column of targets without weights, if R² is defined.
     """
     plain = type(y) is np.ndarray and y.dtype == np.float64 == expected.dtype
     if plain and sample_weight is None and y.ndim == 1 and y.shape == expected.shape:

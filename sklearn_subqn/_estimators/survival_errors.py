@@ -123,10 +123,10 @@ class ProportionalityTest(NamedTuple):
     features : ndarray of shape (n_features,)
         Names of the features.
     statistics : ndarray of shape (n_features,)
-        Statistic of each feature, chi-square of one degree of freedom if its
-        coefficient does not change with time.
+        Statistic of each feature. It has a chi-square distribution with one degree of
+        freedom if the coefficient does not change with time.
     p_values : ndarray of shape (n_features,)
-        Probabilities of statistics at least as large.
+        P-values: probabilities of statistics at least as large.
     statistic, p_value : float
         The test of all features together.
     residuals : ndarray of shape (n_events, n_features)

@@ -157,9 +157,9 @@ def separating(ends: Floats, *, centered: bool) -> Mask:
 
 
 def _apart(ends: Floats, centered: bool) -> tuple[Mask, ...]:
-    """Return which features rise with the sides, fall with them, and are not constant.
+    """Return masks of features that rise with the sides, that fall, and that vary.
 
-    Constant features rise and fall.
+    Constant features are in both of the first two masks.
     """
     low, fixed, high = ends
     # Without an intercept, features are compared with zero.

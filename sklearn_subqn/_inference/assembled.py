@@ -119,7 +119,8 @@ def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array
         for each in found
     ]
     if spec.joint and names.outputs is not None:
-        # Estimates are differences between estimates of all classes.
+        # An estimate is a difference between classes, so all classes have the same
+        # mask.
         masks = [np.tile(masks[0].any(axis=0), (len(names.outputs), 1))]
     return np.concatenate(masks).ravel()
 
@@ -127,10 +128,10 @@ def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array
 def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     """Return the dummies of each factor by its name, which precedes an underscore.
 
-    Names are taken with and without the prefix of a ColumnTransformer. The dummies are
-    all features whose names start with the factor's name. Their sums and products must
-    agree with features of zeros and ones, at most one of them in a row; sums are only
-    known with an intercept.
+    Names are matched with and without the prefix of a ColumnTransformer. The dummies
+    are all features whose names start with the factor's name. Their sums and products
+    must be the sums and products of features of zeros and ones with at most one 1 in a
+    row. Sums are only available with an intercept.
     """
     d, shift, n = spec.coef.shape[1], spec.shift, spec.n_intercepts
     if not n:

@@ -37,8 +37,8 @@ class Covariance(NamedTuple):
     determined : ndarray of bool of shape (p,)
         Mask of the columns that are not linear combinations of earlier columns.
     fixed : ndarray of bool of shape (p,)
-        Mask of the determined estimates without a variance: the loss does not bound
-        them.
+        Mask of the determined estimates without a variance, along which the loss is
+        flat.
     dispersion : float
     df_resid : float
         Number of rows minus the number of estimates with a variance.

@@ -29,8 +29,8 @@ class Spec:
     coef : ndarray of shape (k, d)
     intercept : ndarray of shape (k,)
     loss : DualLoss or None
-        The loss of one score per row, or of one score less each of k thresholds for
-        ordered classes; None for the multinomial log loss of k scores.
+        The loss of one score per row, or for ordered classes of one score minus each of
+        k thresholds; None for the multinomial log loss of k scores.
     fit_intercept : bool
     power : float or None
         Variances are proportional to this power of the mean, see ``terms.one_score``.
@@ -45,8 +45,8 @@ class Spec:
     counts : bool
         Whether weights are frequencies of equal rows.
     shift : ndarray of shape (d,)
-        Numbers subtracted from the features, which avoids cancellation in products;
-        zeros without an intercept.
+        Numbers that are subtracted from the features, to avoid cancellation in
+        products; zeros without an intercept.
     inverses : tuple of ndarray of shape (q, q)
         Inverse second derivatives for each problem, from which leverages h of the rows
         follow; empty without leverages.

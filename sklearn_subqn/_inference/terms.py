@@ -10,8 +10,8 @@ from scipy import special
 from .._core.arrays import Floats
 from .._core.losses import DualLoss
 
-# Residuals below a millionth of the kernel's width count as zero: such residuals are
-# due to rounding, or to a fit with a relative gap of 1e-8.
+# Residuals below a millionth of the kernel's width are treated as zero: such residuals
+# are due to rounding, or to a fit with a relative gap of 1e-8.
 TIES = 1e-6
 
 
@@ -76,7 +76,7 @@ def softmax(scores: Floats, classes: Floats) -> RowTerms:
 
 
 def thresholds(loss: DualLoss, scores: Floats, levels: Floats) -> RowTerms:
-    """Return the terms of a sum of losses of scores, such as of several thresholds.
+    """Return the terms of a loss that is a sum over scores, as for several thresholds.
 
     Parameters
     ----------

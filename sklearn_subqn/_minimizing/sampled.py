@@ -126,7 +126,7 @@ def stochastic_steps(
     Parameters
     ----------
     sample_gradient : callable
-        See :func:`minimize_stochastic`, as for all parameters.
+        See :func:`minimize_stochastic`; this applies to all parameters.
     x0 : array-like of shape (d,)
         Starting point.
     samples : iterable, optional
@@ -145,7 +145,7 @@ def stochastic_steps(
     Raises
     ------
     TypeError, ValueError
-        If arguments or what the function returns are not acceptable.
+        If arguments, or values that the function returns, are invalid.
     FloatingPointError
         If the iterates diverge.
 
@@ -252,7 +252,7 @@ def minimize_stochastic(
     Raises
     ------
     TypeError, ValueError
-        If arguments or what the function returns are not acceptable.
+        If arguments, or values that the function returns, are invalid.
 
     See Also
     --------

@@ -69,8 +69,7 @@ def folds_of_rows(design: Design, positive: Mask, n_folds: int) -> Indices:
 
     Folds are assigned by the position of rows along a random direction, which depends
     on the features alone: equal rows of a class are in the same fold, whatever the
-    order of rows. A class with fewer distinct rows than folds reduces the number of
-    folds.
+    order of rows. If a class has fewer distinct rows than folds, there are fewer folds.
     """
     direction = np.random.default_rng(0).standard_normal(design.n_params)
     places = design.forward(direction)

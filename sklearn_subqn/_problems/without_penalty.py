@@ -141,7 +141,7 @@ class _Proofs:
     Attributes
     ----------
     rounded : bool
-        Whether further bounds would gain nothing: since the last point, the objective
+        Whether further bounds would be no better: since the last point, the objective
         changed by less than a tenth of the gap, and the gap, at most a millionth of the
         objective, did not halve. Bounds found before remain valid.
     """

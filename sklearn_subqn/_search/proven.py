@@ -3,10 +3,10 @@
 A set of alphas is solved on all folds; between neighbors, the mean held-out score has
 bounds (``score_bounds``). An interval whose upper bound is too high is halved, or, if
 the bound at its middle alone is too high, an alpha between the two solved alphas is
-solved. The search ends where halving the interval with the highest bound gains nothing,
-since the other intervals cannot improve the proof. This happens for losses with many
-optima, such as a hinge with a set of optimal intercepts. The search also ends at the
-limit of work.
+solved. The search ends if halving the interval with the highest bound does not reduce
+this bound, since the other intervals cannot improve the proof. This happens for losses
+with many optima, such as a hinge with a set of optimal intercepts. The search also ends
+at the limit of work.
 """
 
 from __future__ import annotations

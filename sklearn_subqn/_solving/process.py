@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    # A larger number is a mistake of the user, and could exhaust the system.
+    # More threads could exhaust the system.
     return min(int(joblib.effective_n_jobs(n_jobs)), 256)
 
 
@@ -29,8 +29,8 @@ class OneBlasThread:
     the first run sets the limit, and the last run removes it. Where BLAS uses OpenMP,
     the limit applies to each thread.
 
-    The runs with this limit are kept in a dictionary, from which all further actions
-    follow, so that each action may be interrupted and repeated.
+    The state is a dictionary of the runs with this limit. Each action depends on the
+    dictionary only, so it may be interrupted and repeated.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class OneBlasThread:
 
 
 def _is_of_thread(blas: LibController) -> bool:
-    """Whether the number of threads applies to the calling thread alone.
+    """Whether the number of threads applies to the calling thread only.
 
     For OpenBLAS, threadpoolctl sets the number for the calling thread from 3.8 on, and
     earlier for the process.

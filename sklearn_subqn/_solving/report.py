@@ -29,7 +29,7 @@ class Report:
         The task of the fit for scikit-learn's callbacks; the problem is one of its
         subtasks.
     by_gap : bool
-        Whether iterations prove gaps, which progress bars then show.
+        Whether iterations prove gaps. Progress bars then show the gap.
 
     Attributes
     ----------

@@ -201,7 +201,7 @@ def _certified(
     gap = gap_between(value, result.lower_bound)
     size = size_of(value, scale.infimum)
     reached = target.stopping.is_reached(result.gap, result.point.value)
-    # A gap within rounding error counts as proven as well. An example is the optimal
+    # A gap below the rounding error is accepted as well. An example is the optimal
     # value zero for equal targets.
     status = result.status
     at_zero = status is Status.AT_ZERO

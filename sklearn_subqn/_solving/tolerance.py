@@ -26,7 +26,7 @@ _EXACT = 1e-13
 # times longer.
 NEARLY_EXACT = 1e-10
 
-# Objectives with a relative difference below 1e-6 count as equal.
+# Objectives with a relative difference below 1e-6 are treated as equal.
 _SAME_OBJECTIVE = 1e-6
 
 

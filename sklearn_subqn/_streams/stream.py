@@ -154,7 +154,7 @@ class StreamEstimator(StreamModel):
         return {**vars(self), "coef_": self.coef_}
 
     def _go_on(self) -> None:
-        """Adopt changed parameters; a changed solver restarts at the current w."""
+        """Apply changed parameters; a changed solver restarts at the current w."""
         stream, columns = self._stream, self._columns
         if columns is not None:
             # A later batch may have entries in columns that ``fit`` has left out.

@@ -116,7 +116,7 @@ class StructuredEstimator(Estimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return one minus the mean loss of the predictions.
 
-        This is the share of correct structures without a ``loss``, or if it is None.
+        Without a ``loss``, this is the fraction of correctly predicted structures.
 
         Parameters
         ----------
