@@ -257,7 +257,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     ordered_classes_ : ndarray of shape (n_classes,)
         For ordinal losses only: the classes from the lowest to the highest.
     pos_label_ : int, float, bool or str
-        The positive class of two; only for losses that use ``pos_label``.
+        The positive one of two classes; only for losses that use ``pos_label``.
     alpha_ : float
         Strength of the penalty in the fit.
     penalty_factor_ : ndarray of shape (n_features,)
@@ -268,7 +268,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         With ``alpha="auto"``, the choices that were tried on held-out samples: the
         multiple of the strength by rule, whether features had their own scales, and the
         mean loss (log loss if the model has probabilities, else the error rate). Empty
-        for losses that are no sums over samples, and with an ``offset``.
+        for losses that are not sums over samples, and with an ``offset``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one for each class if there are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -464,7 +464,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         weighed = check_weights(sample_weight, y, self.class_weight)
         weights, classes, *_ = weighed
         offset = self._checked_offset(offset, len(y), classes)
-        # Offsets cannot be passed to the fits on samples of the rows.
+        # The fits on samples of the rows cannot take offsets.
         self._has_offset = offset is not None
         self._choose_strength(X, y, weighed)
         return self._problems(X, y, weights, classes, categories, offset)
@@ -533,7 +533,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         """Return the number of the positive class, if the loss needs one."""
         by_name = isinstance(self.loss, str)
         whole = DualLoss.of(loss)
-        # Losses that count rows count the rows of the positive class.
+        # Losses that are based on counts of rows need a positive class.
         unequal = whole.counts_rows or (by_name and self.loss == "f_beta")
         joint = isinstance(loss, OrderedPairs | Ontology) or whole.joint
         if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):

@@ -33,7 +33,7 @@ class _NoveltyProblem(LinearProblems):
     Parameters
     ----------
     model, X, weights
-        As of ``LinearProblems``.
+        See ``LinearProblems``.
     contamination : "auto" or float
         Share of outliers among the rows.
     """

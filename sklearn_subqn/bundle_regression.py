@@ -444,7 +444,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return self._score_of(predictions, y, sample_weight)
 
     def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
-        """Return targets and weights such that the score without offsets is the same.
+        """Return targets and weights for which the score without offsets is the same.
 
         The deviance of y from means m exp(o) equals the deviance of y exp(-o) from m
         with weights multiplied by exp((2 - power) o).
@@ -456,7 +456,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if power is None:
             return y - added, sample_weight
         weights = as_sample_weights(sample_weight, len(y))
-        # Only ratios of weights matter, and this scaling avoids overflow.
+        # A common factor of all weights has no effect, and this one avoids overflow.
         weights *= np.exp((2.0 - power) * (offset - offset.max()))
         return y * np.exp(-added), weights
 

@@ -113,7 +113,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Score to maximize, as in scikit-learn. ``None`` means the negative pinball loss
         for ``loss="quantile"``, averaged over several quantiles, and otherwise
         ``score``: R², or D² for "poisson", "gamma" and "tweedie". R² is not defined for
-        one sample: in leave-one-out "neg_mean_squared_error" takes its place. Sample
+        one sample: for leave-one-out the default is "neg_mean_squared_error". Sample
         weights are passed to the scorer if given.
     error_score : "raise" or float, default=nan
         Score of a fold on which the scorer raises an error. Folds without any finite
@@ -196,7 +196,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         *GROUPS,
     )
 
-    # Fixed values of parameters that the estimator for one ``alpha`` has.
+    # Parameters of the estimator for one ``alpha``, with fixed values here.
     alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
     p: ClassVar[float] = 1.5  # type: ignore[misc]
     penalty_matrix: ClassVar[None] = None  # type: ignore[misc]

@@ -38,8 +38,8 @@ def dual_gap(
 
     The model may come from any source: an estimator of this package or of scikit-learn,
     or coefficients and intercepts. The optimal objective is at least the model's
-    objective less the bound. If the bound is small, further training is useless; if it
-    is large, although ``tol`` is small, further training is useful.
+    objective minus the bound. If the bound is small, further training is useless. If
+    the bound is large although ``tol`` is small, further training is useful.
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ def dual_gap(
         Their weights.
     estimator : estimator instance, default=None
         An estimator of this package, not necessarily fitted, whose parameters define
-        the objective. By default the objective is derived from ``model``; of
-        scikit-learn ``LogisticRegression``, ``LogisticRegressionCV`` with its chosen
-        parameters, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
+        the objective. By default the objective is derived from ``model``. Supported
+        estimators of scikit-learn are ``LogisticRegression``, ``LogisticRegressionCV``
+        with its chosen parameters, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
         ``PoissonRegressor``, ``GammaRegressor``, ``TweedieRegressor``,
         ``SGDClassifier``, ``SGDRegressor``, ``LinearRegression``, ``Lasso``,
-        ``ElasticNet`` and ``Ridge`` are supported. Their intercepts are treated as
-        unpenalized, although ``solver="liblinear"`` penalizes them.
+        ``ElasticNet`` and ``Ridge``. Their intercepts are treated as unpenalized,
+        although ``solver="liblinear"`` penalizes them.
     offset : float or array-like of shape (n_samples,), default=None
         Numbers added to the scores of the samples, as in ``fit``.
     tol : float or None, default=1e-3
@@ -81,7 +81,7 @@ def dual_gap(
     Returns
     -------
     gap : float or ndarray of shape (k,)
-        The objective of the model less a lower bound on the optimum, in the units of
+        The objective of the model minus a lower bound on the optimum, in the units of
         ``objective_`` of ``estimator``; one number for each of several problems, such
         as one class against the rest. It is infinite if no lower bound is known.
     objective : float or ndarray of shape (k,)
@@ -204,7 +204,8 @@ def _ends(
         bound = minimize_intercept(point).lower_bound if tol is None else -np.inf
         ends.append(problems.as_read(index, point, bound))
         if tol is not None and not point.value <= usual[index].at(objective).value:
-            # A fit that starts at a model worse than zero may overflow.
+            # A fit may overflow if it starts at a model with a larger objective than
+            # zero.
             problems.starts[index] = usual[index]
     values, bounds = np.array(ends).T
     if tol is not None:

@@ -120,13 +120,13 @@ class ConvergenceDisplay:
             Horizontal axis. A pass is one product with all of X or its transpose.
         kind : {"gap", "objective"}, default="gap"
             "gap": the proven relative gap on a logarithmic scale, that is, the best
-            objective so far less the best lower bound so far, divided by the objective
+            objective so far minus the best lower bound so far, divided by the objective
             (for Poisson, gamma and Tweedie losses by half the deviance plus the
             penalty). "objective": the objective, the lower bound and the area between
             both.
         reference : float or array-like of shape (n_problems,), default=None
             A known optimum, such as the objective of a fit with a tiny ``tol``. The gap
-            then is the objective less the reference, as in the literature, instead of
+            then is the objective minus the reference, as in the literature, instead of
             the lower bound.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None. Several fits are compared by
@@ -347,7 +347,7 @@ class ConvergenceDisplay:
         self.gap_areas_.append(area)
 
     def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
-        # Text after a colon is a detail of the same method.
+        # The name of a method ends at a colon; details follow.
         phases = [self._written(phase.partition(":")[0]) for phase in history.phase]
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:

@@ -100,7 +100,7 @@ class LiftDisplay:
         estimator : estimator instance
             Fitted regressor, or classifier of two classes with ``predict_proba``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples, preferably other ones than those of the fit.
+            Samples, preferably not the training samples.
         y : array-like of shape (n_samples,)
             Targets of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -252,8 +252,8 @@ class LiftDisplay:
         kind : {"all", "calibration", "lorenz"}, default="all"
             "calibration": mean outcomes against mean predictions of bins with equal
             weights, on the diagonal if means are right. "lorenz": shares of the sum of
-            outcomes against shares of the weights, by ascending predictions; the
-            lower, the better predictions rank.
+            outcomes against shares of the weights, by ascending predictions; a lower
+            curve means a better ranking.
         ax : matplotlib Axes or sequence of two, default=None
             Axes to plot on; a new figure if None.
         line_kw : dict, default=None

@@ -96,12 +96,12 @@ class L1LogisticOWLQN(BaseL1Logistic):
     alpha : float or "auto", default="auto"
         Strength of the penalty relative to the *mean* loss, or 0 for no penalty. ``C``
         of :class:`~sklearn.linear_model.LogisticRegression` corresponds to ``1 /
-        (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are zero.
-        With "auto", a rule chooses it from the size and sparsity of the data, and each
-        feature is penalized in its own scale, so that units do not matter. With 200
-        samples or more, held-out samples then select a multiple of this strength, and
-        whether sparse features keep their units: see ``alpha_``, ``penalty_factor_``,
-        ``auto_scores_`` and the notes.
+        (n_samples * alpha)``. All coefficients are zero if ``alpha`` is at least
+        ``alpha_max(X, y)``. With "auto", a rule chooses it from the size and sparsity
+        of the data, and each feature is penalized in its own scale, so that units do
+        not matter. With 200 samples or more, held-out samples then select a multiple of
+        this strength, and whether sparse features keep their units: see ``alpha_``,
+        ``penalty_factor_``, ``auto_scores_`` and the notes.
     l1_ratio : float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is L2, the
         default of :class:`~sklearn.linear_model.LogisticRegression`.
@@ -127,8 +127,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
         - "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "sublbfgs", "subbfgs":
           Newton's method, by conjugate gradients where the matrix is large, or in a
           trust region, BFGS of limited memory or with a full matrix, conjugate
-          gradients, and subgradient BFGS; with ``l1_ratio=0`` only, which "owlqn" and
-          "owlqn*" refuse.
+          gradients, and subgradient BFGS; for ``l1_ratio=0`` only, where "owlqn" and
+          "owlqn*" are not available.
         - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.

@@ -104,7 +104,7 @@ def check_loss(
     Raises
     ------
     TypeError
-        If ``loss`` is no instance of ``Loss``, or returns a wrong type.
+        If ``loss`` is not an instance of ``Loss``, or returns a wrong type.
     ValueError
         If a check fails. The message names the check, the scores and the values.
 

@@ -60,18 +60,18 @@ class MulticlassHingeClassifier(LinearClassifier):
         Optimization method.
 
         - "auto": "alm", after dual coordinate ascent with margin rescaling, or from the
-          solution for a sample of the rows where data are tall.
+          solution for a sample of the rows if there are many more rows than features.
           Problems small enough for it to take milliseconds are solved to nearly machine
           precision, whatever ``tol`` is.
         - "alm": proximal method of multipliers on the dual, that is, a semismooth
           Newton method on smooth envelopes of the loss.
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
-          matrix of the squared number of parameters. Their bounds are poor, the more so
-          with intercepts.
+          matrix of the squared number of parameters. Their bounds are loose, in
+          particular with intercepts.
         - "ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle",
           "trust-region-bundle": bundle methods. With a positive ``l1_ratio`` "auto" is
-          "ls-bmrm", and "bmrm-aggregated" has no part; a small ``alpha`` then takes
-          hundreds of iterations.
+          "ls-bmrm", and "bmrm-aggregated" is not available; a small ``alpha`` then
+          takes hundreds of iterations.
         - "subgradient": the subgradient method; the result is its best point.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
@@ -104,7 +104,7 @@ class MulticlassHingeClassifier(LinearClassifier):
     ----------
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Weights of the features for each class, with the dtype of X. For two classes, as
-        in scikit-learn, the second class less the first.
+        in scikit-learn, the second class minus the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Intercepts, determined up to a common constant; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)

@@ -131,11 +131,12 @@ class MultilabelHingeClassifier(LinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-        Weights of the features for each label less the weights for the threshold, with
+        Weights of the features for each label minus the weights for the threshold, with
         the dtype of X; one row, the difference, if y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
-        Intercepts less the intercept of the threshold; zero if ``fit_intercept=False``.
-        A single intercept, as for ``coef_``, if y has one of two classes per sample.
+        Intercepts minus the intercept of the threshold; zero if
+        ``fit_intercept=False``. A single intercept, as for ``coef_``, if y has one of
+        two classes per sample.
     classes_ : ndarray of shape (n_labels,)
         Numbers of the labels, or the classes if y has one class per sample.
     multilabel_ : bool
@@ -294,7 +295,7 @@ class MultilabelHingeClassifier(LinearClassifier):
             self._warn_of_missed(*solution.sums)
 
     def _warn_of_missed(self, found: float, relevant: float) -> None:
-        """Warn if predictions are closer to no labels at all than to the true labels.
+        """Warn if predictions are closer to empty label sets than to the true labels.
 
         The distance counts differing labels: from no labels it is the number of labels
         found plus false positives, from the true labels the number missed plus false
@@ -447,7 +448,7 @@ class MultilabelHingeClassifier(LinearClassifier):
 
 
 class _ProblemsOfWorstLabels(LinearProblems):
-    """Problems with a threshold, whose solutions count the labels that they find."""
+    """Problems with a threshold; solutions have the weights of recovered labels."""
 
     def problem(self, index: int, objective: Objective) -> Problem:
         sums = partial(objective.risk.sums_of, _labels_found)
@@ -455,7 +456,7 @@ class _ProblemsOfWorstLabels(LinearProblems):
 
 
 def _labels_found(scores: Floats, targets: Any, weights: Floats) -> Floats:
-    """Return the weight of relevant labels above the threshold, and of all relevant."""
+    """Return the total weights of relevant labels above the threshold, and of all."""
     relevant = targets > 0
     found = relevant & (scores[:, :-1] > scores[:, -1:])
     return np.array([weights @ each.sum(axis=1) for each in (found, relevant)])

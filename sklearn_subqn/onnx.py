@@ -35,7 +35,7 @@ __all__: list[str] = []
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Return the outputs of a model, which is converted like its scikit-learn twin."""
+    """Return the outputs of a model, as for the equivalent scikit-learn estimator."""
     twin = model.to_sklearn()
     if getattr(model, "multilabel_", False) and len(model.classes_) == 2:
         raise ValueError(
@@ -58,7 +58,7 @@ def _set_shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Convert a model like its scikit-learn twin."""
+    """Convert a model by way of the equivalent scikit-learn estimator."""
     model = operator.raw_operator
     with (
         _converted(operator),
@@ -69,7 +69,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 @contextmanager
 def _converted(operator: Any) -> Iterator[None]:
-    """Replace an operator's model by its scikit-learn twin within a context."""
+    """Replace an operator's model by its scikit-learn equivalent within a context."""
     own = operator.raw_operator, operator.type
     twin = own[0].to_sklearn()
     operator.raw_operator, operator.type = twin, get_model_alias(type(twin))
@@ -81,7 +81,7 @@ def _converted(operator: Any) -> Iterator[None]:
 
 @contextmanager
 def _passed_options(holder: Any, model: Any, twin: Any) -> Iterator[None]:
-    """Apply the options of a model and of its class to its twin within a context.
+    """Apply a model's and its class's options to the equivalent within a context.
 
     The holder's options are the user's dict, which must not be changed.
     """

@@ -130,8 +130,8 @@ def minimize(
         Further arguments of the functions.
     jac : True or callable, default=True
         Whether ``value_and_subgradient`` returns the subgradient beside the value, or
-        the function ``jac(w, *args)`` that returns it. Differences of values are not
-        taken, because they are no subgradients.
+        the function ``jac(w, *args)`` that returns it. Finite differences are not
+        supported, because they are not subgradients.
     hessp : callable, optional
         ``hessp(w, v, *args)`` returns the Hessian of f at w times v, as in SciPy. Only
         "newton-cg" and "trust-region" take it.
@@ -199,7 +199,7 @@ def minimize(
 
         - ``x``, ``fun``: the best point and F there; ``jac``, a subgradient of F.
         - ``lower_bound``, ``gap``: a proven lower bound of the optimum, and ``fun``
-          less this bound; minus infinity and infinity without a proof.
+          minus this bound; minus infinity and infinity without a proof.
         - ``success``: whether the gap is within ``tol``; where no gap is known, whether
           the subgradient is small or, of "sublbfgs" and "subbfgs" with ``steepest``, no
           direction of descent was found.
@@ -213,8 +213,9 @@ def minimize(
     TypeError, ValueError
         If arguments are invalid or contradict each other, if the function does not
         return a finite number and vector, or, with ``alpha > 0``, if its values
-        contradict its subgradients: then f is not convex, or the vectors are no
-        subgradients. With ``alpha=0`` this is tested where the first line search fails.
+        contradict its subgradients: in this case f is not convex, or the vectors are
+        not subgradients. With ``alpha=0`` this is tested where the first line search
+        fails.
 
     See Also
     --------
@@ -297,7 +298,7 @@ def minimize(
             "restrict has no effect without the option line_search='exact' of "
             "'sublbfgs', 'subbfgs', 'lbfgs' and 'bfgs'."
         )
-    # Objectives may be zero, so that gaps below ``tol`` count in absolute terms.
+    # The tolerance is absolute for objectives below one, since they may be zero.
     stopping = Stopping(tol, least_size=1.0)
     if given.gap is not None or given.gradient is not None:
         stopping = Stopping(given.gap or 0.0, absolute=True)

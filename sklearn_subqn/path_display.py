@@ -192,7 +192,7 @@ class PathScoreDisplay:
         style = styled(style, fill_kw, area=True)
         at, low, high = self.alphas, mean - deviation, mean + deviation
         if self.bounds is not None:
-            # Each interval has a step.
+            # The bounds are drawn as a step function over the intervals.
             first, last, low, high = np.repeat(np.asarray(self.bounds), 2, axis=0).T
             at = np.where(np.arange(len(first)) % 2, last, first)
         self.area_ = ax.fill_between(at, low, high, **style)

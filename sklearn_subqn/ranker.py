@@ -55,7 +55,7 @@ class BMRMRanker(BaseRanker):
           pairs of rows with y_i < y_j, so that mistakes between far grades cost more.
           It grows with the unit of y; for two grades 0 and 1 it is "pairwise".
         - "pairwise": the same without the factor y_j - y_i, the ranking support vector
-          machine. Only the order of relevances counts, not their size.
+          machine. It depends on the order of relevances only.
         - "pairwise-linear-squared", "pairwise-squared": the same with squares of
           ``max(0, 1 + z_i - z_j)``; "pairwise-linear-log", "pairwise-log" with
           ``ln(1 + exp(z_i - z_j))``, for up to 1000 different relevances.
@@ -68,8 +68,9 @@ class BMRMRanker(BaseRanker):
         - "rank-utility": a bound of 1 - expected rank utility, of gains y and discounts
           that halve every four ranks.
         - "ndcg-assignment" and so on: bounds of the same measures by linear assignment
-          of rows to ranks. They also penalize how the scores of rows of equal relevance
-          spread; where many are equal, all coefficients may become zero.
+          of rows to ranks. They also penalize differences between the scores of rows
+          with equal relevance. If many relevances are equal, all coefficients may
+          become zero.
 
         A callable gets the ``Groups`` of rows and returns a ``Loss``.
     k : int or None, default=None

@@ -323,7 +323,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         problems = model._ranking(X[train], y[train], queries.take(train))
         held_out = queries.take(test)
         groups = held_out.groups
-        # Ranks depend only on differences from the query's mean row.
+        # Subtracting the mean row of each query does not change the ranks.
         places = np.arange(len(test)), groups.codes
         member = sparse.csr_array((np.ones(len(test)), places))
         share = sparse.csr_array((1.0 / np.bincount(places[1])[places[1]], places))

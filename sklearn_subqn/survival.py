@@ -32,7 +32,8 @@ from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
 
-# Differences of sums of weights below 1e-12 of a sum may be rounding errors.
+# A difference of sums of weights may be a rounding error if it is below 1e-12 times a
+# sum.
 _ROUNDED = 1e-12
 
 
@@ -41,8 +42,8 @@ class CoxRegression(BundleEstimator):
     """Cox's proportional hazards model with a proven optimality gap.
 
     The hazard of a sample is ``h(t) exp(<w, x>)`` with an unknown function h. Minimizes
-    ``alpha * Omega(w)`` plus half of the mean deviance: minus the logarithm of the
-    partial likelihood, less its infimum, divided by the sum of the sample weights.
+    ``alpha * Omega(w)`` plus half of the mean deviance: the negative logarithm of the
+    partial likelihood, minus its infimum, divided by the sum of the sample weights.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class CoxRegression(BundleEstimator):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
         strata : array-like of shape (n_samples,), default=None
-            Names of strata, each with a baseline hazard of its own.
+            Names of strata. Each stratum has its own baseline hazard.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to ``<w, x>``, like a feature with the coefficient 1.
         coef_init : array-like of shape (n_features,), default=None
@@ -293,7 +294,7 @@ class CoxRegression(BundleEstimator):
         Raises
         ------
         ValueError
-            If strata are missing or unknown, or times are no numbers.
+            If strata are missing or unknown, or times are not numbers.
         """
         check_same_rows(X, strata=strata)
         check_is_fitted(self, "baseline_cumulative_hazard_")
@@ -347,7 +348,8 @@ class CoxRegression(BundleEstimator):
         It is the share of comparable pairs whose sample with the earlier event has the
         larger score; equal scores count a half. Pairs are comparable if the sample with
         the earlier time has an event then, and the other is under observation, in the
-        same stratum. A censored sample outlives an event at the same time.
+        same stratum. A sample censored at the time of an event is still at risk at that
+        time.
 
         Parameters
         ----------
@@ -362,9 +364,9 @@ class CoxRegression(BundleEstimator):
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to ``<w, x>``.
         weights : {"harrell", "uno"}, default="harrell"
-            Weights of pairs by time: equal ones (Harrell et al. 1982), or the inverse
-            squares of the probabilities of not being censored before the event (Uno et
-            al. 2011), estimated from these samples, all strata together.
+            Weights of pairs by time: equal weights (Harrell et al. 1982), or the
+            inverse squares of the probabilities of not being censored before the event
+            (Uno et al. 2011), estimated from these samples, all strata together.
 
         Returns
         -------

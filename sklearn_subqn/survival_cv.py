@@ -182,7 +182,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         groups : array-like of shape (n_samples,), default=None
             Group labels for splitters that use them.
         strata : array-like of shape (n_samples,), default=None
-            Names of strata, each with a baseline hazard of its own.
+            Names of strata. Each stratum has its own baseline hazard.
         offset : float or array-like of shape (n_samples,), default=None
             Numbers that are added to ``<w, x>``.
 
@@ -291,7 +291,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         problems = self._for_fold()._training_part(X, loss, weights, train)
         held = X[test]
         if not sparse.issparse(held):
-            # Only differences count.
+            # The concordance depends only on differences of scores.
             held = held - held.mean(axis=0)
         score = _HeldOutConcordance(loss.of_rows(test), weights[test])
         return ProvenFold(problems, X[train], held, factors_of(self, X), score)

@@ -40,7 +40,7 @@ _MOST_LOSSES = 3
 
 
 class Summary(NamedTuple):
-    """Size, type and targets of the rows of a block.
+    """Statistics of a block: sizes, type of X, and sums over the targets.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class RowBlock:
     def problems(
         self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
     ) -> LinearProblems:
-        """Return the problems that the rows are a part of; forget the rows."""
+        """Return the problems with these rows, and release the rows."""
         rows = RowsOfBlock(self.rows(), shift, scales)
         args = rows, self._y, self._weights, names
         problems: LinearProblems = estimator._problems(*args)
@@ -241,12 +241,13 @@ class Collection:
         Representative rows of all rows, with their original weights.
     """
 
-    # Whether the loss depends on differences of scores only, so that columns may be
-    # shifted.
+    # Whether columns may be shifted without an intercept, because the loss depends on
+    # differences of scores only.
     _movable = False
     # Whether the loss is a sum over blocks.
     _is_whole = True
-    # Labels, and the factors of their row weights; without labels one factor.
+    # Labels, and for each label the factor on its row weights; one factor without
+    # labels.
     _labels: Any
     _factors: Any
 
@@ -396,7 +397,7 @@ def while_places_last(
 
 
 class KeepsBest:
-    """Watcher that never stops; with a watcher, runs store their best points.
+    """Watch that never stops a run; a run with a watch reports its best points.
 
     Parameters
     ----------
@@ -430,8 +431,8 @@ def copy_for_blocks(estimator: Any) -> Any:
 def without_callbacks(estimator: Any) -> Any:
     """Return a copy of a fitted estimator for other processes, without callbacks.
 
-    It has all pickled attributes except the dual points of the last fit, which only
-    another fit could use.
+    It has all pickled attributes except the dual points of the last fit, which are only
+    needed for a warm start.
     """
     copied = copy_for_blocks(estimator)
     left_out = {"_duals", *estimator.get_params(deep=False)}
@@ -441,7 +442,7 @@ def without_callbacks(estimator: Any) -> Any:
 
 
 def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
-    """Return all labels, and their total weights."""
+    """Return all labels with their total weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
     same = len({labels.dtype.kind for labels in parts}) == 1
     every: Any = [label for labels in parts for label in labels.tolist()]

@@ -32,8 +32,8 @@ _REPLACEMENT = 30.0
 # A waiting fit checks every 0.2 seconds whether blocks are available again.
 _INTERVAL = 0.2
 
-# All blocks are moved to one worker only if X takes at most an eighth of its memory:
-# the worker also needs a contiguous copy, and perhaps a copy in other units.
+# All blocks are moved to one worker only if X takes at most an eighth of its memory,
+# since the worker also needs a contiguous copy, and perhaps a copy with other units.
 _SHARE_OF_MEMORY = 0.125
 
 # Dense blocks of over 128 MiB are not moved to one worker, since products with them
@@ -42,7 +42,7 @@ _FEW_BYTES = 2**27
 
 
 class PlaceOfBlocks(Place):
-    """The non-empty blocks of a worker.
+    """Actor with the non-empty blocks of a worker.
 
     Parameters
     ----------
@@ -231,7 +231,8 @@ class BlocksOnWorkers:
         try:
             return bool(kind.result())
         except (OSError, *CANCELLED):
-            # Lost blocks are detected when actors are started on the workers.
+            # The error is ignored, since starting the actors detects lost blocks as
+            # well.
             return False
 
     def _computed(self) -> list[Any]:

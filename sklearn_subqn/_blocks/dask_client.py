@@ -28,8 +28,8 @@ def current_client() -> Any:
 def waiting_for(client: Any) -> Iterator[None]:
     """Let this thread wait for results of a client, if there is one.
 
-    A thread of a worker leaves the worker's thread pool while waiting, since the
-    results may need its slot.
+    A worker's thread leaves the thread pool while it waits, since the computation of
+    the results may need its slot.
 
     Raises
     ------

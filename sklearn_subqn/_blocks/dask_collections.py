@@ -107,7 +107,7 @@ def _with_queries(
 
 
 def _cut_anew(blocks: list[Any], sizes: list[int], wanted: list[int]) -> list[Any]:
-    """Return delayed blocks of the same rows and number, with other sizes."""
+    """Return the rows in as many delayed blocks, with other block sizes."""
     firsts, ends = (np.cumsum([0, *each]).tolist() for each in (sizes, wanted))
     cut = []
     for first, end in pairwise(ends):
@@ -199,7 +199,7 @@ class SplitCollection(SplitRows):
         super().__init__(X, y, np.concatenate(parts), weights)
 
     def close(self) -> None:
-        # Objects of a search may keep references for long.
+        # Other objects of the search may still have references to the futures.
         for future in distributed.futures_of([self._X, self._given]):
             future.release()
 

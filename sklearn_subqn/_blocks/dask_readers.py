@@ -1,4 +1,4 @@
-"""Blocks that Dask actors read anew for each use."""
+"""Blocks that Dask actors read again for each use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
 
 class PlaceOfReaders(Place):
-    """The non-empty blocks that a worker reads.
+    """Actor with the readers of the non-empty blocks of a worker.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ class PlaceOfReaders(Place):
         super().__init__(blocks)
 
     def __del__(self) -> None:
-        # glibc keeps the freed memory of small vectors. A worker that seems almost full
-        # would then never start another task.
+        # glibc does not return the freed memory of small vectors to the system. Dask
+        # would then count the worker as almost full, and never start another task on
+        # it.
         vars(self).clear()
         gc.collect()
         if sys.platform == "linux":
@@ -69,7 +70,7 @@ def _rows(reader: Reader, names: Any) -> Any:
 
 
 class ReadersOnWorkers(BlocksOnWorkers):
-    """A source of blocks, of which each worker reads its share for each use.
+    """A source of blocks that workers read for each use, each worker a share.
 
     Parameters
     ----------

@@ -133,8 +133,8 @@ def import_there(
     """Import a module on workers, in a thread of each worker, and wait.
 
     A worker that receives an object imports its module in the event loop, and sends no
-    heartbeat meanwhile. On a busy machine this may take half a minute, after which the
-    worker would count as lost. Paused workers start no tasks, and are skipped.
+    heartbeat meanwhile. On a busy machine this may take half a minute, and the worker
+    would be treated as lost. Paused workers start no tasks, and are skipped.
 
     Raises
     ------

@@ -94,7 +94,7 @@ class QueriesInBlocks(Collection):
         return np.ones(1)
 
     def _weigh(self) -> None:
-        # If a worker was lost, blocks may be on other workers, in another order.
+        # After the loss of a worker, the blocks may be in another order.
         numbers = self._blocks.results("targets")
         order = np.concatenate(numbers).astype(np.intp)
         queries = self._queries.take(order)

@@ -78,7 +78,7 @@ class RowBlocks:
     See Also
     --------
     dual_gap : Bound of a model's distance from the optimum, also over blocks.
-    OnlineLBFGSClassifier : Trained on batches that are seen once, without a bound.
+    OnlineLBFGSClassifier : Trained on batches that are used once, without a bound.
 
     Notes
     -----
@@ -432,7 +432,7 @@ class Reader:
         try:
             return self._source() if rows is None else self._source[rows]
         except StopIteration as error:
-            # In a generator that reads blocks, StopIteration would end it silently.
+            # A StopIteration would silently end the generator that reads the blocks.
             raise ValueError(
                 "Blocks are read several times, and a source of them raised "
                 "StopIteration. Functions must return the same block each time, which "

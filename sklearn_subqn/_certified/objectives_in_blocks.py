@@ -47,7 +47,7 @@ def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
     if isinstance(estimator, LinearSVC):
         if estimator.multi_class == "crammer_singer":
             return MulticlassHingeClassifier(1.0, **given), estimator.C
-        # With several classes, class weights differ between the binary problems.
+        # For several classes, class weights differ between the binary problems.
         if estimator.class_weight is None or not several:
             given |= {"loss": estimator.loss, "penalty": estimator.penalty}
             return BMRMClassifier(1.0, **given), estimator.C

@@ -84,7 +84,7 @@ def _same_parameters(kind: Any) -> Callable[..., Any]:
 
     def objective(model: Any, y: Any, sample_weight: Any) -> Any:
         known, given = kind().get_params(deep=False), model.get_params(deep=False)
-        # Parameters of the method do not change the objective.
+        # Parameters of the solver do not change the objective.
         without = {"max_iter", "verbose", *kind._without_effect}
         same = {name: given[name] for name in known if name in given.keys() - without}
         return kind(**same)

@@ -85,8 +85,8 @@ def chain_ascent(
     ------
     MemoryError
         If the dual variables take too much memory. The working set of labelings of the
-        hinge grows during the run; where it becomes too large and ``patience`` is
-        given, the run ends with "no room" instead.
+        hinge grows during the run; if it becomes too large and ``patience`` is given,
+        the run ends with "no room" instead.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def chain_ascent(
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
     wanted = float(np.sqrt(o.alpha * _curvature(o, design))) / _ROOT_SHARE
-    # Without features and with L1 alone, any positive strength is correct.
+    # Any positive strength is correct if there are no features and only an L1 penalty.
     strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
     threshold = l1 / strength
@@ -162,7 +162,7 @@ def chain_ascent(
 
 
 def _valued(objective: Objective, w: Floats) -> Point:
-    """Return the point at w with its value, without a smooth loss's gradient."""
+    """Return the point at w with its value; gradients of smooth losses are omitted."""
     point = objective.at(w)
     if objective.loss.smooth:
         point.risk = objective.risk.value(point.scores)

@@ -25,12 +25,11 @@ _PATIENCE = 60
 
 
 def chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    """Choose dual ascent, or not, and then a method for the primal.
+    """Return the iterates of dual ascent, if it is chosen, and of a primal method.
 
-    The second method is L-BFGS; with L1 it is OWL-QN, and for the hinge the bundle
-    method with line search, which begins with the last cut of the ascent. The second
-    method takes over where the marginals need too much memory, or the ascent converges
-    slowly.
+    The primal method is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method
+    with line search, which begins with the last cut of the ascent. Dual ascent is not
+    chosen if the marginals need too much memory, and ends if it converges slowly.
     """
     last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
     if not objective.loss.smooth:

@@ -1,4 +1,4 @@
-"""Chunks that labels of sequences mark, and their counts for precision and recall."""
+"""Chunks (entities) in label sequences, and their counts for precision and recall."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIXES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S"}
 
 
 def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
-    """Return the chunks that the labels of a sequence mark, as conlleval does.
+    """Return the chunks in the labels of a sequence, as conlleval does.
 
     The rules of conlleval read all common schemes, IOB1, IOB2 (BIO), IOBES and BILOU,
     and labels that violate the scheme. A chunk begins at "B", "S" and "U"; at "I", "E"

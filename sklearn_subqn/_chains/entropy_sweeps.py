@@ -52,8 +52,8 @@ class EntropySweeps(ChainSweeps):
         self._entropies, self._sizes, self._rates = np.zeros((3, n))
         second = followers(design.starts)
         labels = self._targets.astype(np.intp)
-        # ``_true_pairs`` has the index of each transition of the true labels that has a
-        # parameter, and ``_of_pairs`` the sequence in which it occurs.
+        # ``_true_pairs`` contains the indices of the transitions in the true labels
+        # that have a parameter. ``_of_pairs`` contains the sequence of each.
         self._true_pairs = self._numbers[labels[second - 1] * k + labels[second]]
         sequences = np.repeat(np.arange(n), np.diff(design.starts))
         self._of_pairs = sequences[second][self._true_pairs >= 0]
@@ -104,8 +104,8 @@ class EntropySweeps(ChainSweeps):
         shares = self._weights[self._of_pairs]
         pairs -= np.bincount(self._true_pairs, shares, len(pairs))
         dual[-k:][self._free] = pairs
-        # An entropy is a difference of two larger numbers and inherits their rounding
-        # error, which is added to the cost.
+        # An entropy is the difference of two larger numbers and has their rounding
+        # error. A bound on this error is added to the cost.
         lengths = np.diff(design.starts)
         lost = 8.0 * rounding(1.0) * (self._sizes + 8.0 * lengths)
         return ChainDual(dual, lost * (self._rates > 0.0) - self._entropies)

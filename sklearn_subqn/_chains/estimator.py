@@ -202,7 +202,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     Prediction ignores attributes that are not in the training data. Sequences may be
     empty in prediction, and then have no labels.
 
-    There is no intercept; an attribute that every token has acts as one.
+    There is no intercept. An attribute that occurs in every token has the effect of an
+    intercept.
 
     References
     ----------
@@ -445,7 +446,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         return of_sequences(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
+        """Raise for invalid parameters."""
         check_option("loss", self.loss, _LOSSES)
         check_option("rescaling", self.rescaling, ["margin", "slack"])
         if self.rescaling == "slack" and self.loss != "hinge":

@@ -79,7 +79,7 @@ class Lattice:
         return log_z
 
     def marginals(self, edges: Floats | None = None) -> Floats:
-        """Return probabilities of labels, (T, k); ``edges`` receives those of pairs."""
+        """Return label marginals, (T, k); pairwise marginals are put in ``edges``."""
         nodes, log_z = np.empty(self._shape), np.empty(self._n)
         self._each(
             lambda starts, own: chain.marginals(

@@ -12,8 +12,8 @@ from .design import ChainDesign
 from .loss import chain_scores
 from .sweeps_base import ChainDual, ChainSweeps, has_room
 
-# After each epoch with inference, five epochs only reweight the working sets.
-# docs/constants.md has the figures.
+# After each epoch with inference, five epochs only change the weights of labelings in
+# the working sets. docs/constants.md has the figures.
 _KEPT_EPOCHS = 5
 
 
@@ -42,7 +42,8 @@ class LabelingSweeps(ChainSweeps):
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
-        # Working sets begin with the true labels, which need no memory.
+        # Each working set initially contains only the true labels, which need no
+        # memory.
         return 0
 
     @property

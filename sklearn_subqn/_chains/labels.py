@@ -38,7 +38,7 @@ def flat_labels(y: Any, lengths: Indices) -> list[Any]:
 
 
 def distinct_labels(labels: list[Any]) -> Array:
-    """Return the different labels, sorted.
+    """Return the sorted distinct labels.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def distinct_labels(labels: list[Any]) -> Array:
 
 
 def several_classes(labels: list[Any]) -> Array:
-    """Return the sorted different labels, of which there must be two or more."""
+    """Return the sorted distinct labels; raise unless there are two or more."""
     classes = distinct_labels(labels)
     if len(classes) < 2:
         raise ValueError(

@@ -40,14 +40,14 @@ class LearnsFromStreams(ChainModel):
         The model is fitted to all sequences so far: the sequences of the last ``fit``
         and of all calls of ``partial_fit``. New sequences may have new attributes.
         Training is dual ascent on the sequences of the call, which needs no step size;
-        one large batch teaches more than several small ones. Earlier sequences,
-        including the ones of ``fit``, enter through the second derivatives of their
-        losses; with L1 the model may still move too far from them. With L1, weights
-        become zero, and zero weights become non-zero again, as sequences arrive.
-        Attributes are divided by their root mean squares, which the stream tracks, so
-        steps and the L1 penalty do not depend on the units of the attributes.
-        ``min_freq`` counts within each call: a pair gets its weight from the first call
-        in which it occurs often enough.
+        one large batch gives a better model than several small batches. Earlier
+        sequences, including the ones of ``fit``, enter through the second derivatives
+        of their losses; with L1 the model may still move too far from them. With L1,
+        weights become zero, and zero weights become non-zero again, as sequences
+        arrive. Attributes are divided by their root mean squares, which the stream
+        tracks, so steps and the L1 penalty do not depend on the units of the
+        attributes. ``min_freq`` counts within each call: a pair gets its weight from
+        the first call in which it occurs often enough.
 
         Parameters
         ----------
@@ -201,7 +201,8 @@ class LearnsFromStreams(ChainModel):
 
     def _strengths(self, seen: Seen) -> Strengths:
         """Return the strengths of the penalty against all losses so far."""
-        # A stream has no known number of sequences to derive alpha="auto" from.
+        # The usual alpha="auto" depends on the number of sequences, which is unknown
+        # here.
         alpha = self._chosen_alpha(1e-4)
         penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
         return seen.strengths(*penalty)

@@ -27,7 +27,7 @@ from .._core.rounding import rounding
 #: Labels of shape (T,), of any integer type.
 Targets = Array
 
-# A thread takes one block of sequences with about 4,096 tokens at a time.
+# Each task of a thread is one block of sequences with about 4,096 tokens.
 # docs/constants.md has the figures.
 _BLOCK = 4096
 

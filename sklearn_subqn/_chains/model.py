@@ -1,4 +1,4 @@
-"""The weights of a chain model: which exist, their objective, and their scores."""
+"""Weights of a linear-chain model, with their objective and scores."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ChainModel(ReadsSequences):
         else:
             transitions = observed_transitions(targets, data.starts, k)
         if self.min_freq > 0.0:
-            # Tolerate the rounding error of sums of weights at the threshold.
+            # The threshold is reduced by the rounding error of the sums of weights.
             minimum = float(self.min_freq) * (1.0 - CLOSE)
             weights = np.repeat(labeled.counts, data.lengths)
             pairs = frequent_pairs(pairs, X, targets, weights, minimum)
@@ -132,7 +132,7 @@ class ChainModel(ReadsSequences):
             )
 
     def _model(self) -> dict[str, Any]:
-        """Return the attributes that prediction needs beside the weights."""
+        """Return the attributes that prediction needs besides the weights."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         private = ("_columns", "_pairs", "_transitions", "_rules")
         known = vars(self)

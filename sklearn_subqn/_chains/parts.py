@@ -83,7 +83,7 @@ class BlockOfSequences:
     def read(self, estimator: Any) -> SequenceSummary:
         """Read the sequences, and return their summary."""
         X, y, weights = self._given
-        # The blocks of a process share the estimator, so each block copies it.
+        # Each block copies the estimator, which the blocks of a process share.
         self._estimator = own = copy(estimator)
         data = own._read_sequences(X, None, reset=True, learns=True)
         labels = own._labels(y, data)
@@ -266,7 +266,7 @@ class SequencesElsewhere:
         start: Start,
         run: Callable[[Objective, Start, KeepsBest], Floats],
     ) -> Seen:
-        """Run a solver, resumed from the best point where a worker is lost.
+        """Run a solver; after the loss of a worker, resume from the best point.
 
         ``run`` returns the parameters of its solution; ``solve`` returns the stream's
         statistics at these parameters.

@@ -96,7 +96,7 @@ class ReadsSequences(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If there are no sequences, or they are not acceptable.
+            If there are no sequences, or they are invalid.
         """
         name = type(self).__name__
         if lengths is not None and self._has_named_tokens(X, reset=reset):
@@ -123,7 +123,7 @@ class ReadsSequences(LinearEstimator):
         if isinstance(X, np.ndarray):
             check_unmasked("X", X)
         sequences = iter(X)
-        # The first non-empty sequence determines the kind of token of all sequences.
+        # The first non-empty sequence determines the kind of tokens in all sequences.
         first: list[Any] = []
         for sequence in sequences:
             first.append(sequence)

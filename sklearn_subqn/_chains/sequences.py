@@ -12,7 +12,7 @@ from .._core.arrays import Indices
 
 
 class EachSequence(list[Any]):
-    """List with one result a sequence, which NumPy converts to a one-dimensional array.
+    """List with a result for each sequence; NumPy converts it to a 1-D array.
 
     From plain lists NumPy makes a two-dimensional array if all lengths are equal, and
     refuses other lists. ``cross_val_predict`` of scikit-learn concatenates the
@@ -102,7 +102,7 @@ def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Indice
 
 
 def tokens_of(starts: Indices, sequences: Indices) -> tuple[Indices, Indices]:
-    """Return the tokens of the given sequences, and each sequence's first one."""
+    """Return the tokens of the given sequences, and the first token of each."""
     lengths = np.diff(starts)[sequences]
     new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     shifts = starts[:-1][sequences] - new_starts[:-1]

@@ -19,7 +19,7 @@ from .passes import CHAIN_STREAMS, chain_online, options_of_chains
 __all__ = ["CHAIN_SOLVERS", "CHAIN_STREAMS"]
 
 
-#: Solvers of chain estimators; "auto" accepts every loss of chains and every penalty.
+#: Solvers of chain estimators. "auto" supports all losses and penalties of chains.
 CHAIN_SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(chain_auto, proves=True, penalties=ANY, first_order=True),
     "dual-ascent": SolverSpec(

@@ -264,15 +264,15 @@ def learn(
     """
     chains = loss.chains(targets)
     l1, l2, scales, _ = strengths
-    # Parameters of the scaled design are multiples of w: by the scale for pairs, and by
-    # one for transitions, whose indicators in the design are not scaled.
+    # The parameters of the scaled design are ``units * w``. The unit of a pair is its
+    # scale. The unit of a transition is one, since its indicators are not scaled.
     units = np.ones(design.n_params)
     units[: design.n_pairs] = np.broadcast_to(scales, units.shape)[: design.n_pairs]
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
     start = sums / l2 / scales**2 * units
-    # The sweeps use one soft threshold for all parameters. It gives the same parameters
-    # as a threshold for each parameter if the start is shifted.
+    # The sweeps use one soft threshold for all parameters. A shift of the start makes
+    # it equivalent to a threshold for each parameter.
     start += np.sign(start) * (l1 - strengths.thresholds / scales * units) / l2
     sweeps.recenter(start)
     order = np.flatnonzero(weights)

@@ -15,7 +15,7 @@ def _kind(chains: Chains) -> type[ChainSweeps]:
 
 
 def marginals_fit(design: ChainDesign, chains: Chains) -> bool:
-    """Whether the marginals of all sequences take an acceptable amount of memory."""
+    """Whether the marginals of all sequences fit into the limit on memory."""
     return has_room(_kind(chains).n_bytes(design))
 
 

@@ -119,7 +119,7 @@ class ChainSweeps(ABC):
 
     @property
     def fits(self) -> bool:
-        """Whether the current dual variables take an acceptable amount of memory."""
+        """Whether the current dual variables fit into the limit on memory."""
         return True
 
     @abstractmethod
@@ -180,12 +180,12 @@ class ChainSweeps(ABC):
 
 
 def has_room(n_bytes: int) -> bool:
-    """Whether dual variables of ``n_bytes`` take an acceptable amount of memory."""
+    """Whether dual variables of ``n_bytes`` fit into the limit on memory."""
     return n_bytes <= _MOST_BYTES
 
 
 def _mask(design: ChainDesign) -> npt.NDArray[np.uint8]:
-    """Return one bit for each padded parameter, whether it exists, four in a byte."""
+    """Return the mask of existing parameters in the padded array, four in a byte."""
     if not design.stride:
         return np.zeros(0, dtype=np.uint8)
     exists = np.zeros(design.n_features * design.stride, dtype=np.uint8)

@@ -17,7 +17,7 @@ from .._core.memory import BLOCK_SIZE
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
 
-# Column of entries that are left out: attributes unknown to the model, and zeros.
+# Column number for omitted entries: attributes unknown to the model, and zeros.
 _LEFT_OUT = -1
 
 
@@ -80,8 +80,8 @@ class AttributeReader:
         self._inner: dict[Any, _Names] = {}
         self._starts = [0]
         self._ends = [0]
-        # Columns and weights of the entries other than one. Entry i of this list has
-        # the provisional column -2 - i.
+        # Columns and weights of the entries with weights other than one. Entry i of
+        # this list has the provisional column -2 - i.
         self._others: list[tuple[int, float]] = []
 
     def read(self, sequences: Iterable[Any]) -> Sequences:
@@ -168,7 +168,7 @@ class AttributeReader:
         return rows_of_table(sequence) if is_table(sequence) else sequence
 
     def _alone(self, token: Any) -> list[int]:
-        """Return the columns of a token that is a list, or a mapping but no dict."""
+        """Return the columns of a token that is a list or a mapping, but not a dict."""
         if isinstance(token, Mapping) or _is_named_series(token):
             return self._nested(dict(token.items()))
         if isinstance(token, (str, bytes)) or not isinstance(token, Iterable):

@@ -37,7 +37,7 @@ def as_numpy(values: Any) -> Any:
 def check_unmasked(name: str, data: Any) -> None:
     """Raise ValueError if an array, or an array in a list, has masked entries.
 
-    NumPy's conversions drop the mask, and so expose the masked numbers.
+    NumPy's conversions drop the mask, so masked entries would be used as data.
     """
     if sparse.issparse(data):
         data = getattr(data, "data", None)
@@ -86,9 +86,10 @@ def check_targets(y: Any) -> Floats:
     Raises
     ------
     TypeError
-        For times, whose numbers would depend on their unit, and for other objects.
+        For dates and times, since their numbers depend on a unit, and for other
+        objects.
     ValueError
-        If the targets are no numbers, or not finite.
+        If the targets are not numbers, or not finite.
     """
     check_no_times(y)
     try:
@@ -96,7 +97,8 @@ def check_targets(y: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must be numbers: {error}.") from error
     if not np.isfinite(targets).all():
-        # scikit-learn's check gives the message, but takes ten times as long.
+        # scikit-learn's check takes ten times as long, and is called for its message
+        # only.
         assert_all_finite(targets, input_name="y")
     return targets
 
@@ -216,7 +218,7 @@ def _real_numbers(name: str, values: Any) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If the values are no real numbers; texts of digits do not count as numbers.
+        If the values are not real numbers; strings of digits are not accepted.
     """
     check_unmasked(name, values)
     try:
@@ -237,7 +239,7 @@ def check_start(name: str, values: Any, shape: tuple[int, ...], axis: Axis) -> F
     Raises
     ------
     TypeError, ValueError
-        If the values are no finite numbers, or have another shape.
+        If the values are not finite numbers, or have another shape.
     """
     if sparse.issparse(values):
         values = values.toarray()

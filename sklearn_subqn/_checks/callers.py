@@ -17,9 +17,9 @@ def user_level() -> int:
 
 
 def in_search() -> bool:
-    """Whether this fit is one of a search by scikit-learn.
+    """Whether this fit is called by a search of scikit-learn.
 
-    The search fits the best parameters once more, which may then warn.
+    The result is false for the final refit with the best parameters, which may warn.
     """
     names = _of_model_selection()
     searching = any(module.startswith("_search") for module, _ in names)
@@ -27,7 +27,7 @@ def in_search() -> bool:
 
 
 def in_cross_validation() -> bool:
-    """Whether this fit is on the training part of a fold of scikit-learn."""
+    """Whether this fit is called by scikit-learn's cross-validation, for a fold."""
     return _FIT_OF_FOLD in _of_model_selection()
 
 

@@ -30,8 +30,8 @@ _PAGES: dict[str, str] = {
 }
 
 # Messages for unknown parameters without a migration page, or with a translation that
-# depends on the class. The first entry is used whose parameter the class has, or which
-# needs no parameter.
+# depends on the class. The message is the first entry that needs no parameter, or whose
+# parameter the class has.
 _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     "C": [
         (
@@ -99,7 +99,8 @@ _PARAMETERS |= {
     "n_iter": _PARAMETERS["num_iterations"],
 }
 
-# Names of losses in other packages. The first translation that the class has is used.
+# Translations of the names of losses in other packages. The first name that the class
+# has is used.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "mae": ("absolute_error", "quantile"),
     "l1": ("absolute_error",),
@@ -170,7 +171,7 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     return did_you_mean(name, known)
 
 
-# Messages for arguments with data that methods do not take.
+# Messages for data arguments that methods do not have.
 _DATA: dict[str, list[tuple[str | None, str]]] = {
     "exposure": [
         (

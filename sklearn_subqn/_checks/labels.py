@@ -101,7 +101,7 @@ def names_of_rows(
     if given.dtype == np.dtype(object):
         missing = any(map(is_missing, given))
     else:
-        # Only missing values, of any type, differ from themselves.
+        # A missing value, of any type, is not equal to itself.
         missing = bool(np.any(given != given))
     if missing or (given.dtype.kind == "f" and np.any(np.isinf(given))):
         raise ValueError(f"{name} must not contain NaN, None or infinity.")

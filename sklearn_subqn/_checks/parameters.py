@@ -34,7 +34,7 @@ def check_number(
     Raises
     ------
     TypeError
-        If the value is no number, or no integer where an integer is needed.
+        If the value is not a number, or not an integer where an integer is needed.
     ValueError
         If the value is too small or too large, infinite or NaN.
     """
@@ -47,7 +47,7 @@ def check_number(
     try:
         number = float(value)
     except OverflowError:
-        # Integers may exceed every float.
+        # A Python integer may be too large for a float.
         number = float(np.iinfo(np.int64).max) if integer else np.inf
     above = number >= low if low_included else number > low
     below = number <= high if high_included else number < high
@@ -188,7 +188,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
 
 
 def once(check: Callable[..., Any], *args: Any) -> Any:
-    """Return the result of a check, from memory for a plain value checked before.
+    """Return the result of a check, cached for plain values.
 
     Repeated fits, such as in a search, have the same parameters.
     """
@@ -212,7 +212,7 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
     ----------
     estimator : estimator instance
     but : collection of str
-        Names of parameters that have no effect, or that are checked elsewhere.
+        Names of parameters to skip: they have no effect, or have been checked before.
     """
     for name, value in vars(estimator).items():
         check = _PARAMETERS.get(name)
@@ -228,9 +228,9 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
 def warn_of_unused(
     estimator: Any, defaults: Mapping[str, tuple[Any, str, Collection[str]]]
 ) -> list[str]:
-    """Warn of parameters that were set, but belong to another choice than was made.
+    """Warn of parameters that have no effect with the chosen options.
 
-    Returns all that do.
+    Returns all parameters without an effect, set or not.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def checked_options(estimator: Any) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If the options are no dict, or a value has the wrong type.
+        If the options are not a dict, or a value has the wrong type.
     ValueError
         If the solver does not take an option, a value is out of range or has no effect,
         or a parameter contradicts an option.

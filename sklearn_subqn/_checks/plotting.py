@@ -50,7 +50,7 @@ def check_records(estimator: Any, attribute: str) -> None:
 def panels(
     display: Any, kind: Any, known: tuple[str, ...], ax: Any
 ) -> list[tuple[str, Any]]:
-    """Return each kind of a plot with its axes, given or new, and store these.
+    """Return each kind of plot with its axes, given or new, and store the axes.
 
     The kind may be "all".
     """

@@ -16,8 +16,8 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
     """Return the parameters of a function or a class by name.
 
     Python parses a signature at each call, which takes as long as many checks. The
-    parameters of a class are those of its constructor: early versions of Python 3.11
-    prefer an inherited ``__new__`` to an inherited ``__init__``.
+    parameters of a class are the parameters of its constructor: early versions of
+    Python 3.11 prefer an inherited ``__new__`` to an inherited ``__init__``.
     """
     if not isinstance(function, type):
         return inspect.signature(function).parameters
@@ -37,8 +37,8 @@ def takes_any(function: Callable[..., Any]) -> bool:
 def with_parameters(*, kw_only: bool = False) -> Callable[[_Kind], _Kind]:
     """Make the fields of an estimator's class its parameters, as in a data class.
 
-    Other packages see an ordinary class: Dask, for one, copies data classes by their
-    fields alone, and so without fitted attributes.
+    The result is an ordinary class for other packages. Dask, for example, copies only
+    the fields of data classes, and would drop fitted attributes.
     """
 
     def decorated(kind: Any) -> Any:

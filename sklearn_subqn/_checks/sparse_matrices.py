@@ -87,7 +87,7 @@ def _is_canonical(X: Any) -> bool:
         if not (array.flags.c_contiguous and array.flags.aligned):
             return False
     data, indices, indptr = arrays
-    # SciPy stores the indices of a small matrix, not of an array, in 32 bits.
+    # SciPy converts the indices of small matrices, but not of arrays, to 32 bits.
     types = (np.int32, np.int64) if type(X) is sparse.csr_array else (np.int32,)
     return (
         data.dtype.kind in NUMERIC
@@ -142,7 +142,7 @@ def check_range(X: Any, estimator_name: str, names: Any = None) -> None:
         Names of the columns.
     """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    # The sum of squares takes one pass, and suffices unless the sum is large.
+    # A small sum of squares proves in one pass that all entries are in the range.
     with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= LARGEST_VALUE:
             return

@@ -1,10 +1,10 @@
 """The state of estimators for files: plain types, which load without private classes.
 
-Files of skops name each class of stored objects, and load only the classes that the
-reader trusts. Records of this package (dataclasses and named tuples, such as histories
-or states of streams) are therefore stored as dicts of their fields. Long lists of
-numbers or of repeated words, and tables of names, are stored as arrays, which also need
-less space.
+A skops file contains the name of each class of stored objects, and only trusted classes
+are loaded. Records of this package (dataclasses and named tuples, such as histories or
+states of streams) are therefore stored as dicts of their fields. Long lists of numbers
+or of repeated words, and tables of names, are stored as arrays, which also need less
+space.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KIND = "sklearn_subqn kind"
 
 
 def plain(value: Any) -> Any:
-    """Return a value with dicts in place of this package's records, lists as arrays."""
+    """Return a value with records of this package as dicts, and lists as arrays."""
     kind = type(value)
     if kind is dict:
         if value and _is_enumeration(value):
@@ -92,7 +92,7 @@ def _record(name: str, fields: Any) -> Any:
         )
     if issubclass(kind, tuple):
         return kind(**fields)
-    # The constructor and its checks are not called, as in copies of any object.
+    # The constructor and its checks are not called, as in Python's ``copy``.
     record = kind.__new__(kind)
     if hasattr(record, "__setstate__"):
         record.__setstate__(fields)

@@ -12,10 +12,11 @@ import numpy as np
 
 from .._core.names import listed
 
-# Parts of the names of time types in pandas, polars and pyarrow.
+# Pattern in the names of date and time types of pandas, polars and pyarrow.
 _TIMES = re.compile("date|time|duration|period")
 
-# Types of times in arrays of objects and in lists; the types of pandas are subclasses.
+# Date and time types of entries in object arrays and in lists. The types of pandas are
+# subclasses.
 _OBJECTS = (
     np.datetime64,
     np.timedelta64,
@@ -27,7 +28,7 @@ _OBJECTS = (
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Name the columns with text, with advice, if the conversion to numbers fails.
+    """Raise an error that names the columns with text if a conversion to floats fails.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def naming_text(X: Any) -> Iterator[None]:
         In place of NumPy's error, whose message it contains. Also in place of the error
         of pandas, if columns are sparse with another fill value than zero.
     TypeError
-        In place of NumPy's error, for objects that are no numbers.
+        In place of NumPy's error, for objects that are not numbers.
     """
     try:
         yield
@@ -134,7 +135,7 @@ def has_times(X: Any) -> bool:
     if isinstance(X, (list, tuple)):
         try:
             X = np.asarray(X)
-        except ValueError:  # of rows of different lengths, which is said elsewhere
+        except ValueError:  # rows of different lengths; another check raises
             return False
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if kind == "O":
@@ -149,7 +150,7 @@ def _columns_of_others(X: Any) -> list[str]:
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether all values are real numbers, or texts of real numbers."""
+    """Whether all values are real numbers, or strings of real numbers."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         return False

@@ -60,7 +60,7 @@ def check_weights(
     Raises
     ------
     ValueError
-        If labels are no classes, or weights are negative, not finite, all zero, of the
+        If labels are not classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
     classes = distinct_classes(y) if classes is None else classes
@@ -238,8 +238,8 @@ def distinct_classes(y: Array) -> Array:
         check_classification_targets(y)
         return distinct(y)
     classes = distinct(y)
-    # scikit-learn's check takes longer. It rejects continuous labels, and warns if many
-    # of the labels are different, which is unnecessary up to twenty classes.
+    # scikit-learn's slower check rejects continuous labels, and warns of many different
+    # labels. It is not needed for up to twenty classes that are whole numbers.
     if len(classes) > 20 or np.any(classes != np.rint(classes)):
         check_classification_targets(y)
     return classes

@@ -1,1 +1,1 @@
-"""Estimators with the names and parameters of other packages: one import changes."""
+"""Drop-in estimators with the names and parameters of other packages."""

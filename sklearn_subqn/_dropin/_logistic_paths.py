@@ -44,7 +44,7 @@ def fold_path(
     if not weights[train].any():
         raise ValueError("A training part of cv has no samples of positive weight.")
     if scored is not None:
-        # Samples of weight zero count as absent, and so do their classes.
+        # Samples of weight zero are ignored, and so are classes without other samples.
         test = np.arange(len(y))[test]
         test = test[scored[test] > 0.0]
     keywords = _check_method_params(X, of_score, indices=test)

@@ -1,4 +1,4 @@
-"""Arguments of scripts for LightGBM's ranker other than data: names and callbacks."""
+"""Arguments of LightGBM's ranker other than data: parameter names and callbacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._checks import check_number
 from .._checks.foreign_names import instead_of
 from .._ranking.held_out import HeldOutMeasures, Patience
 
-# Parameters of trees, with their defaults.
+# Parameters that apply to trees only, with their defaults.
 OF_TREES: dict[str, Any] = {
     "boosting_type": "gbdt",
     "num_leaves": 31,
@@ -183,7 +183,7 @@ class ReportedMeasures(HeldOutMeasures):
     Parameters
     ----------
     ranker, sets, ranks, patience
-        As of ``HeldOutMeasures``.
+        See ``HeldOutMeasures``.
     callbacks : list of callable
     """
 

@@ -152,7 +152,7 @@ def without_penalty(
         Sum to one.
     fit_intercept : bool
     **reading
-        As of ``NoPenalty``.
+        See ``NoPenalty``.
     """
     return NoPenalty(units=_units(X, weights, centered=fit_intercept), **reading)
 
@@ -173,7 +173,7 @@ def _units(X: Any, weights: Floats, *, centered: bool) -> Floats:
         squares = np.einsum("i,ij,ij->j", weights, X, X)
         deviations = X - weights @ X
         spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
-    # Columns that are constant up to rounding are scaled by their mean square.
+    # A column that is constant up to rounding is scaled by its mean square.
     share = running_rounding(X.shape[0]) ** 2
     spread = np.where(spread > share * squares, spread, squares)
     moments = spread if centered else squares

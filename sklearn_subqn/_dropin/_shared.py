@@ -33,7 +33,8 @@ from .._estimators.linear_estimator import LinearEstimator
 from .._estimators.regressor import ScoringRegressor
 from .._solving.callbacks import with_callbacks
 
-# Warnings so far, by place: Python's own record is lost when filters change.
+# Places and texts of the warnings so far. Python clears its own registry when filters
+# change.
 _warned: set[tuple[str, int, str]] = set()
 
 

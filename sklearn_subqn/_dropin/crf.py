@@ -243,7 +243,7 @@ class CRF(Estimator):
         check_no_file("X", X, "a list of sequences")
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)
-        # Without sequences, ``fit`` of the model raises an error.
+        # If there are no sequences, the model's ``fit`` raises an error.
         model = self._model(max(n, 1)).fit(X, y).sparsify()
         self.model_ = model
         self.classes_ = model.classes_.tolist()

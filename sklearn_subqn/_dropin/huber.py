@@ -17,7 +17,7 @@ from ._shared import DropInRegressor
 
 
 class _Problem(LinearProblems):
-    """The problem of coefficients, whose loss has a scale."""
+    """Linear problem whose loss has a fitted scale."""
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes including scale and outliers."""
@@ -136,17 +136,18 @@ class HuberRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         model = self._linear_model()
-        # The median of y is subtracted and added to the intercept, which avoids
-        # cancellation if y is large beside its noise.
+        # The median of y is subtracted from y and added to the intercept. This avoids
+        # cancellation if y is large compared with its noise.
         level = float(np.median(y)) if model.fit_intercept else 0.0
         y = y - level
         deviation = y - (weights @ y if model.fit_intercept else 0.0)
         spread = float(np.sqrt(weights @ (deviation * deviation)))
-        # The scale is at least about the rounding error of y, and at least ten machine
-        # epsilons, as in scikit-learn.
+        # The lower bound of the scale is about the rounding error of y, and at least
+        # ten machine epsilons, as in scikit-learn.
         least = max(1e-13 * spread, 10.0 * EPS)
-        # Gaps below four times the smallest scale are rounding errors; if coefficients
-        # are rounded to float32, so are gaps below ROUNDED_32 times the spread of y.
+        # Gaps below four times the smallest scale are rounding errors. For coefficients
+        # in float32, gaps below ROUNDED_32 times the spread of y are rounding errors
+        # too.
         negligible = 4.0 * least
         if X.dtype == np.float32:
             negligible = max(negligible, ROUNDED_32 * spread)

@@ -86,11 +86,11 @@ class LogisticRegressionCV(BaseLogistic):
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     coef_, intercept_
-        As of :class:`LogisticRegression`, of the final model.
+        As in :class:`LogisticRegression`, for the final model.
     Cs_ : ndarray of shape (n_cs,)
         The values of C.
     l1_ratios_ : ndarray of shape (n_l1_ratios,)
-        The values of ``l1_ratios``; of None if these are None.
+        The values of ``l1_ratios``, or an array with None if it is None.
     C_, l1_ratio_ : float, or ndarray of shape (1,) or (n_classes,)
         The best values; repeated for each class with legacy attributes.
     scores_ : ndarray of shape (n_folds, n_l1_ratios, n_cs), or dict
@@ -99,14 +99,14 @@ class LogisticRegressionCV(BaseLogistic):
         ``l1_ratios`` is None.
     coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_cs, n_classes, n_dof), or \
             dict
-        Coefficients, and the intercept if there is one, on the folds; of two classes
-        one row. With legacy attributes a dict from classes, of two the second, to
-        arrays with an axis more than ``scores_``.
+        Coefficients, and the intercept if there is one, on the folds; one row for two
+        classes. With legacy attributes a dict from classes (for two classes, only the
+        second) to arrays with one more axis than ``scores_``.
     n_iter_ : ndarray of the shape of the scores
         Numbers of iterations on the folds; with a first axis of length one with legacy
         attributes.
     objective_, dual_gap_, history_, plan_
-        As of :class:`LogisticRegression`, of the refit, with the best C.
+        As in :class:`LogisticRegression`, for the refit with the best C.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -118,9 +118,9 @@ class LogisticRegressionCV(BaseLogistic):
 
     Notes
     -----
-    Differences from scikit-learn: those of :class:`LogisticRegression`; no warnings
-    about future defaults; and among several C with the best mean score the smallest is
-    chosen.
+    Differences from scikit-learn: the differences of :class:`LogisticRegression`; no
+    warnings about future defaults; and among several C with the best mean score the
+    smallest is chosen.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class LogisticRegressionCV(BaseLogistic):
 
     _original = "sklearn.linear_model", "LogisticRegressionCV"
 
-    # The splitter uses groups, ``fit`` does not.
+    # Only the splitter uses ``groups``.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     Cs: Any = 10

@@ -57,7 +57,7 @@ class MeanRegressor(DropInRegressor):
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         power, model = variance_power(self), self._linear_model()
         loss = loss_of(self)
-        # Half the deviance is zero at its least.
+        # The constant makes the minimum of half the deviance zero.
         constant = loss.oracle.conjugate(np.zeros_like(y), y, weights)
         reading: Reading = LessConstant(constant)
         if not self.alpha:

@@ -129,11 +129,11 @@ class Ranker(BaseRanker):
 
     Notes
     -----
-    Differences from LightGBM: the model is linear, so that features should be scaled
-    and missing values filled in; iterations are steps of an optimization method, and
-    end at the latest at a proven relative gap of 1e-3; ``objective_`` is a number.
-    Queries without relevant rows count as one in NDCG, as in LightGBM; ``BMRMRanker``
-    has a parameter for them.
+    Differences from LightGBM: the model is linear, so features should be scaled and
+    missing values imputed; iterations are steps of an optimization method, which stops
+    at a proven relative gap of 1e-3 or earlier; ``objective_`` is a number. Queries
+    without relevant rows count as one in NDCG, as in LightGBM; ``BMRMRanker`` has a
+    parameter for them.
 
     Examples
     --------
@@ -289,8 +289,8 @@ class Ranker(BaseRanker):
         init_score : default=None
             Without effect; a warning is raised if it is given.
         group : array-like of shape (n_queries,), default=None
-            Numbers of rows of the queries, one after the other. Without ``group`` all
-            rows belong to one query, with a warning.
+            Number of rows of each query, in the order of the rows. Without ``group``
+            all rows belong to one query, with a warning.
         eval_set : list of tuples (X, y), default=None
             Data for which NDCG is computed after each iteration, see ``evals_result_``.
         eval_names : list of str, default=None

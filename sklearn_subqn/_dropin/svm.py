@@ -80,7 +80,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
     objective_ : float or ndarray of shape (n_classes,)
-        Objective at the coefficients as above; with "ovr" one per class beyond two.
+        Objective at the coefficients as above; with "ovr" one for each class if there
+        are more than two.
     dual_gap_ : float or ndarray of shape (n_classes,)
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum, up to
         rounding in float64.

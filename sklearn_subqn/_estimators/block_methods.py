@@ -55,7 +55,7 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
 
 
 def blockwise(method: _Method) -> _Method:
-    """Make a method of rows also take data in blocks; Dask's blocks stay lazy."""
+    """Let a method of rows also take data in blocks; results for Dask are lazy."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +75,7 @@ def blockwise(method: _Method) -> _Method:
 
 
 def scored(method: _Method) -> _Method:
-    """Make a method that scores predictions also take data in blocks."""
+    """Let a method that scores predictions also take data in blocks."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:

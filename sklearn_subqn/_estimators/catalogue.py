@@ -64,7 +64,7 @@ class BundleEstimator(LinearEstimator):
     penalty_matrix: Any
     groups: Any = None
 
-    # Which features are zeros and ones only, for groups of categories.
+    # Mask of the binary features, for groups of categories.
     _indicators: Any = None
 
     # Defaults for estimators without these parameters.
@@ -107,11 +107,11 @@ class BundleEstimator(LinearEstimator):
         return checked_groups(*given, features_axis(self), self._indicators)
 
     def _group_penalty(self, groups: FeatureGroups, n_coef: int) -> GroupPenalty:
-        """Return the penalty of groups of features, with all of their scores."""
+        """Return the group penalty; groups have the coefficients of all scores."""
         labels, factors = groups
         share = float(self.l1_ratio)
         free = (factors == 0.0)[labels]
-        # While problems are solved, each feature without a penalty has a tiny one.
+        # Each feature without a penalty is a group with a tiny penalty in the solver.
         names = np.where(free, len(factors) + np.arange(len(labels)), labels)
         kept, labels = np.unique(names, return_inverse=True)
         f = np.append(factors, np.ones(len(names)))[kept]
@@ -139,8 +139,8 @@ class BundleEstimator(LinearEstimator):
     def _penalty_sizes(self) -> Floats | None:
         if self.penalty not in GROUPS:
             return super()._penalty_sizes()
-        # The units of features without a penalty are chosen so that their tiny penalty
-        # is negligible.
+        # Features without a penalty get units in which their tiny penalty is
+        # negligible.
         return None if self._free_features() is None else np.ones(self.n_features_in_)
 
     def _strength(self, problems: Any, y: Any, sample_weight: Any) -> Any:
@@ -165,7 +165,8 @@ class BundleEstimator(LinearEstimator):
         if self.penalty == "quadratic":
             axis = features_axis(self)
             if n_coef != self.n_features_in_:
-                # Models of several scores have more coefficients than feature names.
+                # A model with several scores has more coefficients than there are
+                # feature names.
                 axis = axis._replace(what="coefficients of several scores", labels=None)
             matrix = _checked_matrix(self.penalty_matrix, n_coef, axis, definite=True)
             return QuadraticForm(matrix)

@@ -42,7 +42,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def has_plain_labels(labels: Any, estimator: Any) -> bool:
-    """Whether labels are integers, as in the fit, and need no further checks.
+    """Whether labels are integers as in ``fit``, for which checks may be skipped.
 
     scikit-learn's check of the type of targets takes longer than a prediction.
     """
@@ -156,7 +156,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         Returns
         -------
         score : float
-            The fraction of the samples whose class is predicted.
+            The fraction of correctly classified samples.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         labels = exact_labels("y", y)
@@ -299,7 +299,7 @@ class LinearClassifier(ScoringClassifier):
         return rule_of_labels(getattr(self, "loss", "log_loss"))
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
-        # Classifiers of several labels have no ``class_weight``.
+        # Multilabel classifiers have no ``class_weight``.
         if getattr(self, "class_weight", None) is None:
             return super()._total_weight(problems, y, sample_weight)
         return self._total

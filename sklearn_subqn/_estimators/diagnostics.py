@@ -19,7 +19,8 @@ from .._inference.terms import one_score
 from .fit_statistics import degrees_of, rows_of, statistics_of
 from .fitted_model import FittedModel
 
-# Counts that are divided and multiplied by exposures are whole up to this error.
+# Dividing and multiplying counts by exposures changes them by rounding errors below
+# this.
 _WHOLE = 1e-9
 
 

@@ -9,10 +9,11 @@ from .._checks.foreign_names import SITE
 
 __all__ = ["PAGES", "name_of_page"]
 
-#: The addresses of the pages of classes, by their names.
+#: Address of the documentation page of a class, by its name.
 PAGES = f"{SITE}api/generated/{{name}}.html"
 
-# Modules with public classes; a class of several modules has the page of the first.
+# Modules with public classes. If several modules have a class, its page is under the
+# first one.
 _PUBLIC = ("", ".svm", ".linear_model", ".crf", ".ranking")
 
 

@@ -44,7 +44,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: The solvers, by the values of ``solver``.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
 
-    #: Advice to make more use of the features.
+    #: Advice for models that do not use the features.
     _weaker: ClassVar[str] = "decrease alpha or tol"
 
     #: Advice for unknown parameters that differs from the general rule.
@@ -107,7 +107,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return known.get(self.solver, next(iter(known.values()))).options
 
     def _settings_of_solver(self, options: dict[str, Any] | None = None) -> Settings:
-        """Return how problems are solved, by the parameters or with other options."""
+        """Return the settings of the solver, with the parameters or other options."""
         given = getattr(self, "solver_options", None) or {}
         known, solver = self._solvers, self.solver
         if options is None:
@@ -116,13 +116,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 if hasattr(self, name):
                     options[name] = getattr(self, name)
             options |= checked_options(self)
-            # More pairs than iterations would only use memory.
+            # The method has at most one curvature pair for each iteration.
             memory = options.get("memory", Options.memory)
             options["memory"] = min(memory, self.max_iter)
         own: Any = type(self)
         return Settings(
             known,
-            # Drop-ins take names of solvers that they leave unused.
+            # Drop-ins accept scikit-learn's names of solvers, and ignore them.
             solver if solver in known else next(iter(known)),
             self.tol,
             self.max_iter,
@@ -188,14 +188,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 rows.close()
         self._duals = None
         if self.warm_start and rows is None:
-            # Dual points are kept only for a warm start, since they take memory.
+            # Dual points take memory, and are kept only for a warm start.
             self._duals = [solution.dual for solution in solutions]
         if task.is_set:
             task.end()
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
-        """Return the rows of data in blocks for a fit, which closes them at its end."""
+        """Return the rows of data in blocks for a fit; the fit closes them."""
         raise refusal(self, X)
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -245,7 +245,7 @@ def store_solutions(
 def counted(estimator: Any, n_iters: Sequence[int]) -> int:
     """Return ``n_iter_``: the largest number of iterations of the problems.
 
-    As in scikit-learn, a fit counts at least one iteration if it may have any.
+    As in scikit-learn, the number is at least one unless ``max_iter`` is zero.
     """
     return max(min(1, estimator.max_iter), *n_iters, 0)
 

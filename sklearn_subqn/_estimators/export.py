@@ -170,7 +170,7 @@ def coef_table(
     if X is not None:
         if scale is not None:
             raise ValueError("scale is for tables without X; leave it out.")
-        # This module imports the losses of regressors, which need this module.
+        # The import is local because these modules import this one.
         from .error_options import ErrorOptions
         from .fitted_model import fitted_attributes
         from .inferred import coefficient_errors

@@ -30,8 +30,8 @@ class FitStatistics(NamedTuple):
     Attributes
     ----------
     log_likelihood, null_log_likelihood : float
-        Sums over the samples with all constants, of the model and of a model with
-        nothing but an intercept and the offset; NaN for quantiles. The dispersion is
+        Sums over the samples with all constants, for the model and for the null model,
+        which has only an intercept and the offset; NaN for quantiles. The dispersion is
         the mean squared residual for squared errors, and ``dispersion`` otherwise.
     deviance, null_deviance : float
         Sums of the deviances of the samples, which do not contain the dispersion; for
@@ -41,8 +41,8 @@ class FitStatistics(NamedTuple):
         squared errors, McFadden's for the log loss, Koenker's and Machado's R¹ for
         quantiles.
     df : float
-        Degrees of freedom of the model with its intercept; with a penalty of squares
-        the effective ones, except for quantiles.
+        Degrees of freedom of the model with its intercept; with a squared penalty the
+        effective degrees of freedom, except for quantiles.
     df_resid : float
         Number of samples less ``df``.
     dispersion : float
@@ -77,7 +77,7 @@ class LikelihoodRatioTest(NamedTuple):
     df : int
         Number of parameters that the larger model has in addition.
     p_value : float
-        Probability of a statistic at least as large if the smaller model holds.
+        P-value: probability of a statistic at least as large under the smaller model.
     """
 
     statistic: float
@@ -100,7 +100,7 @@ def _rows(block: TargetedRows, spec: Spec) -> tuple[Floats, ...]:
 def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
     """Return the terms of the degrees of freedom of each problem."""
     spec = model.spec
-    # With fewer rows than parameters, matrices of products of rows are smaller.
+    # If there are fewer rows than parameters, the Gram matrix of the rows is smaller.
     n_params = spec.coef.shape[1] + spec.fit_intercept
     n_params *= len(spec.coef) - 1 if spec.joint else 1
     wide = n_params >= n_rows

@@ -1,11 +1,11 @@
 """The strength of ``alpha="auto"`` for classifiers, chosen on held-out rows.
 
-The best strength depends on how well the features predict, which the shape of the data
-does not show. Multiples of the strength by rule are therefore fitted to two thirds of a
-sample of the rows, each fit starting at the previous solution, and scored on the last
-third. Sparse features are tried with scales and in their own units. A strength is
-preferred to another strength if its mean loss is smaller by a hundredth, and by a
-standard error.
+The best strength depends on how well the features predict, and cannot be computed from
+the shape of the data. Models with multiples of the strength by rule are therefore
+fitted to two thirds of a sample of the rows, and evaluated on the last third. Each fit
+starts at the previous solution. Sparse features are tried with scales and in their own
+units. A strength is preferred to another strength if its mean loss is smaller by a
+hundredth, and by a standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .._core.records import stored
 from .._solving.callbacks import FitTask
 from .._solving.process import ignoring_errors
 
-# With fewer rows and entries the rule decides, so that small fits stay fast.
+# With fewer rows and entries, only the strength by rule is used, so that small fits are
+# fast.
 _LEAST_ROWS, _LEAST_ENTRIES = 200, 100_000
 
 # The sample has 3000 rows, or a tenth of all rows if that is more. docs/constants.md
@@ -32,11 +33,12 @@ _SHARE = 10
 _STEP = 10.0**0.5
 _MOST_STEPS = 4
 
-# A step has to reduce the mean loss by a hundredth, and by a standard error of the
-# difference. docs/constants.md has the figures.
+# A step is accepted if it reduces the mean loss by a hundredth, and by a standard error
+# of the difference. docs/constants.md has the figures.
 _GAIN = 0.01
 
-# Held-out losses of neighboring strengths differ by more than this relative gap.
+# This relative gap is small compared with the differences of held-out losses between
+# neighboring strengths.
 _TOL = 1e-2
 
 
@@ -49,7 +51,7 @@ class Choice(NamedTuple):
     multiple : float
         Factor of the strength by rule.
     scaled : bool
-        Whether the penalty measures features in their own scales.
+        Whether the penalty applies to features divided by their scales.
     """
 
     multiple: float = 1.0
@@ -92,7 +94,7 @@ def choose(
     n = len(used)
     # Rows with weight zero have no effect, as if they were removed.
     entries = np.diff(X.indptr)[used].sum() if sparse.issparse(X) else n * X.shape[1]
-    # If the sum of the weights is out of range, no strength exists.
+    # The rule has no strength if the sum of the weights is out of range.
     if (n < _LEAST_ROWS and entries < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
         return Choice(), []
     size = min(n, max(_SAMPLE, n // _SHARE))
@@ -116,15 +118,16 @@ def choose(
         gain = old.losses - new.losses
         mean = float(of_held @ gain)
         error = float(np.linalg.norm(of_held * (gain - mean)))
-        # A single row must not decide, and if all rows are predicted well, differences
-        # of losses are random.
+        # The mean gain has to exceed the largest term, so that no single row decides.
+        # ``least`` is positive, because differences of losses are random if all rows
+        # are predicted well.
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least, float((of_held * gain).max())))
 
     def best(start: Choice) -> Tried:
         """Return the best multiple, in a search that starts at a choice."""
         model = estimator._for_fold()
-        # The choice must not depend on the solver.
+        # Every ``solver`` gives the same choice.
         model.set_params(solver="auto", solver_options=None)
         model.tol, model._choice = max(float(model.tol), _TOL), start
         problems = model._problems(*rows)

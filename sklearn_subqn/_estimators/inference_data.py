@@ -27,8 +27,8 @@ class FittedData:
         Estimator whose parameters define the objective of the model.
     coef : ndarray of shape (k, d)
     given : dict
-        The attributes of the model: classes, of an ordinal model those from the lowest
-        to the highest, and names of features.
+        The attributes of the model: classes, for an ordinal model from the lowest to
+        the highest, and names of features.
     counts : bool
         Whether weights are frequencies of equal rows.
 
@@ -199,7 +199,7 @@ def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
 
 
 def _clusters(groups: Any, n: int) -> Indices:
-    """Return numbers of clusters, one column or two and one of their pairs."""
+    """Return cluster numbers; two columns are followed by a column for pairs."""
     given = np.asarray(groups) if np.ndim(groups) == 2 else groups
     if np.ndim(given) != 2 or given.shape[1] != 2:
         return names_of_rows("groups", given, n)[1][:, None]

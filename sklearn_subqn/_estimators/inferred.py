@@ -132,7 +132,8 @@ def _widths(blocks: Blocks, spec: Spec, kind: str) -> tuple[float, ...]:
     Raises
     ------
     ValueError
-        If residuals have no density, unless ``kind`` is "bootstrap".
+        If the density of the residuals cannot be estimated, unless ``kind`` is
+        "bootstrap".
     """
     parts = blocks.each(partial(_residuals, spec=spec))
     residuals, targets, weights = map(np.concatenate, zip(*parts, strict=True))
@@ -201,15 +202,15 @@ def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -
 
 
 def _endless(spec: Spec, ends: list[Any], *, alone: bool) -> Mask:
-    """Return the features along which the loss of each problem decreases forever.
+    """Return the features along which the loss of each problem has no minimum.
 
-    Without a penalty on any feature, these are all features if a combination of them
-    separates the rows.
+    If no feature has a penalty and a combination of features separates the rows, all
+    features are returned.
     """
     least = np.minimum.reduce(ends)
     if not len(least):
         return np.zeros((spec.n_problems, spec.coef.shape[1]), dtype=bool)
-    # All thresholds of ordered classes have the same coefficients.
+    # The coefficients of ordered classes are the same for all thresholds.
     parts = [least] if spec.ordinal else least
     masks = np.array([separating(each, centered=spec.fit_intercept) for each in parts])
     if spec.joint:
@@ -230,7 +231,7 @@ def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
 
 
 def check_fitted(found: list[Covariance], tol: float) -> None:
-    """Warn of a model far from its optimum in units of its standard errors."""
+    """Warn if a model is far from its optimum, measured in standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         distances = [
             np.abs(each.newton) / np.sqrt(np.diag(each.covariance)) for each in found

@@ -11,7 +11,7 @@ from .._core.losses import BINARY_LOSSES, AnyLoss, DualLoss, regression_losses
 from .classification_losses import LOSSES, SMOOTH
 from .regression_losses import loss_of
 
-# Losses with standard errors are the smooth ones, and two with quantiles.
+# Standard errors are available for smooth losses, and for two losses of quantiles.
 ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold")
 QUANTILES = ("quantile", "absolute_error")
 _OF_LABELS = (*SMOOTH, *ORDINAL)

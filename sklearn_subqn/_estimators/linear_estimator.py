@@ -43,7 +43,7 @@ from .estimator import Estimator, forget, loss_name
 from .held_out_strength import Choice
 from .predictions import is_narrow, rounded_scores, variance_power
 
-#: Types of X that are kept; all other types become float64.
+#: Dtypes of X that are kept; other dtypes are converted to float64.
 DTYPES = (np.float64, np.float32)
 
 
@@ -70,7 +70,7 @@ class LinearEstimator(Estimator):
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
-    #: What ``fit`` takes that says which rows are compared.
+    #: Names of the arguments of ``fit`` for queries.
     _by_query: ClassVar[tuple[str, ...]] = ()
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
@@ -148,7 +148,7 @@ class LinearEstimator(Estimator):
     def _linear_model(self) -> LinearModel:
         """Return the parameters of the model in the form that problems use."""
         auto = getattr(self, "alpha", None) == AUTO
-        # The order of these checks determines which error is raised first.
+        # The order of these calls is the order in which their errors are raised.
         free, sizes, bounds, constraints = (
             self._free_features(),
             self._penalty_sizes(),
@@ -175,7 +175,7 @@ class LinearEstimator(Estimator):
         )
 
     def _form(self) -> Callable[[], Floats] | None:
-        """Return what returns the matrix of a quadratic penalty, if it is one."""
+        """Return a function that returns the matrix of a quadratic penalty, or None."""
         return None
 
     def _regularizer(self, n_coef: int) -> Regularizer:
@@ -191,7 +191,7 @@ class LinearEstimator(Estimator):
             self._warn_of_separation(problems)
 
     def _warn_of_separation(self, problems: Any) -> None:
-        """Warn of unpenalized features along which the loss decreases forever."""
+        """Warn of unpenalized features along which the loss has no minimum."""
         only = "log_loss" if hasattr(self, "predict_proba") else None
         loss, n_scores = getattr(self, "loss", only), problems.design.n_outputs or 1
         # Offsets are in a second column of the targets.
@@ -226,7 +226,7 @@ class LinearEstimator(Estimator):
             warn_of_separation(type(self).__name__, known, together=together)
 
     def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
-        """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
+        """Return ``alpha``, or the automatic strengths, and set ``alpha_``."""
         sizes, free = self._penalty_sizes(), self._free_features()
         sizes = np.ones(self.n_features_in_) if sizes is None else sizes
         if problems.sizes is not None:
@@ -260,7 +260,7 @@ class LinearEstimator(Estimator):
         return total_of(sample_weight, problems.design.n_rows)
 
     def _has_scales(self) -> bool:
-        """Whether the penalty may measure features in scaled units."""
+        """Whether the penalty may apply to scaled features."""
         return True
 
     def _has_squares(self) -> bool:

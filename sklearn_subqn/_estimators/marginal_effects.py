@@ -33,7 +33,7 @@ def effects_of(
     k, d = spec.coef.shape
     beta = errors.estimates.reshape(k, -1)
     free = beta.shape[1] - d
-    # Estimates of features that are combinations of others are zero.
+    # Features that are combinations of other features have estimates of zero.
     spec = replace(
         spec,
         coef=np.nan_to_num(beta[:, free:]),

@@ -31,7 +31,7 @@ from .error_options import ErrorOptions
 from .fitted_model import FittedModel
 from .inferred_losses import ORDINAL
 
-# Inequalities with a slack below a billionth of their terms count as equalities.
+# An inequality is treated as active if its slack is below a billionth of its terms.
 _TOUCHING = 1e-9
 
 # Penalties that are not a weighted sum of squares and absolute values of coefficients.
@@ -56,10 +56,10 @@ def is_penalized(model: FittedModel) -> bool:
 
 
 def likelihood_terms(model: FittedModel) -> list[Covariance]:
-    """Return covariances by expected derivatives, for degrees of freedom.
+    """Return covariances with expected second derivatives, for degrees of freedom.
 
-    Coefficients that an L1 norm made zero are no parameters. Quantiles have one
-    parameter for each independent feature.
+    Coefficients that are zero because of an L1 norm do not count as parameters.
+    Quantiles have one parameter for each independent feature.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
     Raises
     ------
     ValueError
-        As ``likelihood_terms``; and if the model fits as many samples as it has.
+        See ``likelihood_terms``. Also if there are no residual degrees of freedom.
     """
     spec = replace(model.spec, expected=True)
     zeros, found = _zeros(model), []
@@ -106,7 +106,7 @@ def dual_terms(model: FittedModel) -> list[DualTerms]:
             between_classes(spec),
         )
         copies = weights if spec.counts else 1.0
-        # The multinomial log loss has as many scores in a row as classes, less one.
+        # The multinomial log loss of k classes has k - 1 free scores per row.
         n_scores = terms.curvatures.shape[1]
         if not df < n * n_scores * (1.0 - _TOUCHING):
             times = f" times {n_scores} differences of scores" if n_scores > 1 else ""
@@ -131,7 +131,7 @@ def _whole(block: TargetedRows, spec: Spec) -> tuple[Any, ...]:
 
 
 def _zeros(model: FittedModel) -> Mask:
-    """Return the coefficients of each problem that an L1 norm made zero.
+    """Return the coefficients of each problem that are zero because of an L1 norm.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def strengths_of(own: Any, given: dict[str, Any], total: float) -> Floats:
         factors = own._penalty_factors()
     factors = np.ones(1) if factors is None else np.asarray(factors)
     if not own._has_squares():
-        # The squares of an elastic net contain the squares of penalty factors.
+        # The quadratic part of an elastic net has the squares of the penalty factors.
         factors = factors**2
     return np.asarray(total * np.atleast_1d(alpha)[:, None] * factors)
 

@@ -199,7 +199,7 @@ class OffsetClassifier(LinearClassifier):
         Returns
         -------
         score : float
-            The share of the samples whose class is predicted.
+            The fraction of correctly classified samples.
         """
         check_same_rows(X, y=y, sample_weight=sample_weight)
         labels, weights = exact_labels("y", y), as_numpy(sample_weight)

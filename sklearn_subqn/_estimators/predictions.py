@@ -41,10 +41,9 @@ def is_narrow(X: Any) -> bool:
 def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     """Return X @ coef.T + intercept, in float64 without the last digits.
 
-    Exact solutions put samples exactly on the margins of several classes. Rounding
-    keeps such ties, which otherwise would depend on the order in which BLAS sums
-    batches. The rounding is small relative to the terms of the scores, for any scales
-    of features.
+    At exact solutions, the scores of several classes may be tied. Rounding keeps such
+    ties, which would otherwise depend on the order of summation in BLAS. The rounding
+    is small relative to the terms of the scores, for any scales of features.
     """
     if isinstance(X, np.ndarray) and isinstance(coef, np.ndarray):
         X, coef = _used_columns(X, coef)
@@ -60,7 +59,8 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     several, is_sparse = len(dense) > 1, sparse.issparse(X)
     scores, step = np.empty((n, len(dense))), max(n, 1)
     if not is_sparse:
-        # Blocks of rows, or of scores, are still in the cache when they are read again.
+        # Each block of rows, or of scores, is small enough for the cache, since it is
+        # read twice.
         copied = not X.flags.c_contiguous or X.dtype != np.float64
         step = max(1, BLOCK_SIZE // (max(d, 1) if several or copied else 16))
     for i in range(0, n, step):
@@ -121,7 +121,7 @@ def probabilities(scores: Array) -> Array:
 
 
 def _of_both(function: Any, scores: Array) -> Array:
-    """Return a function of minus the scores, and of the scores, in two columns."""
+    """Return two columns: a function of the negated scores, and of the scores."""
     found = np.empty((len(scores), 2), scores.dtype)
     function(-scores, out=found[:, 0])
     function(scores, out=found[:, 1])

@@ -28,7 +28,7 @@ EPSILON = {
 
 
 def loss_of(estimator: Any) -> DualLoss:
-    """Return the loss that an estimator names."""
+    """Return the loss of an estimator by its name."""
     name, parameters = estimator.loss, {}
     if name == "quantile":
         return pinball_loss(estimator.quantile)

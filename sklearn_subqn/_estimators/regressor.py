@@ -67,7 +67,7 @@ class ScoringRegressor(RegressorMixin):
         y, weights = y[used], weights[used]
         means = np.average(y, axis=0, weights=weights)
         of_means = mean_deviances(y, np.broadcast_to(means, y.shape), weights, power)
-        # The computed mean of equal numbers has a rounding error.
+        # The deviance of equal numbers is zero, but their computed mean may be rounded.
         of_means[np.ptp(y, axis=0) == 0.0] = 0.0
         expected = expected[used].reshape(y.shape)
         unexplained = mean_deviances(y, expected, weights, power)
@@ -75,9 +75,9 @@ class ScoringRegressor(RegressorMixin):
 
 
 def _r_squared(y: Any, expected: Any, sample_weight: Any) -> float:
-    """Return ``r2_score``, whose checks take longer than its sums, without them.
+    """Return ``r2_score`` without its checks, which take longer than its sums.
 
-    For one column of numbers of equal weights, if their R² is defined.
+    The checks are omitted for one column of targets without weights, if R² is defined.
     """
     plain = type(y) is np.ndarray and y.dtype == np.float64 == expected.dtype
     if plain and sample_weight is None and y.ndim == 1 and y.shape == expected.shape:

@@ -48,7 +48,8 @@ def _rows(
     given = non_negative_weights(sample_weight, n)
     sums = loss.at(np.asarray(X @ coef, dtype=np.float64), weights)
     dense = X.toarray() if sparse.issparse(X) else X
-    # Only differences count, and small numbers round less.
+    # The likelihood depends on differences of rows only, and centered rows have smaller
+    # rounding errors.
     dense = np.asarray(dense - weights @ dense, dtype=np.float64)
     return _Rows(
         sums, DualLoss(loss), dense[sums.times.order], float(given.sum()), given
@@ -122,15 +123,15 @@ class ProportionalityTest(NamedTuple):
     features : ndarray of shape (n_features,)
         Names of the features.
     statistics : ndarray of shape (n_features,)
-        Statistic of each feature, chi-square of one degree of freedom if its
-        coefficient does not change with time.
+        Statistic of each feature. It has a chi-square distribution with one degree of
+        freedom if the coefficient does not change with time.
     p_values : ndarray of shape (n_features,)
-        Probabilities of statistics at least as large.
+        P-values: probabilities of statistics at least as large.
     statistic, p_value : float
         The test of all features together.
     residuals : ndarray of shape (n_events, n_features)
-        Schoenfeld's residuals (1982): features of samples with an event, less the means
-        over the samples at risk.
+        Schoenfeld's residuals (1982): features of samples with an event, minus the
+        means over the samples at risk.
     times : ndarray of shape (n_events,)
         Times of the events.
     """

@@ -1,4 +1,4 @@
-"""Times and events of survival models, in all the forms that users have them."""
+"""Times and events of survival models, converted from all accepted forms."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Survival(NamedTuple):
     Attributes
     ----------
     time : ndarray of shape (n,)
-        When a sample had its event, or was last seen; not negative.
+        Time of the event or of censoring of each sample; not negative.
     event : ndarray of bool, of shape (n,)
     entry : ndarray of shape (n,) or None
-        When a sample came under observation, before its ``time``.
+        Time from which a sample is under observation, before ``time``.
     """
 
     time: Floats

@@ -28,7 +28,7 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
     Raises
     ------
     TypeError
-        If the values are no numbers.
+        If the values are not numbers.
     ValueError
         If there is not one value for each feature, a value is NaN, or names do not
         match.
@@ -120,7 +120,7 @@ def coefficient_constraints(
     Raises
     ------
     ValueError
-        If ``given`` is no pair, has infinite entries or other shapes, names do not
+        If ``given`` is not a pair, has infinite entries or other shapes, names do not
         match, or zero does not satisfy the inequalities.
     """
     name = "coef_constraints"

@@ -34,14 +34,14 @@ class FeatureGroups(NamedTuple):
 def checked_groups(
     given: Any, factors: Any, n_features: int, axis: Axis, indicators: Any
 ) -> FeatureGroups:
-    """Return groups of features, with the root of their sizes as default factors.
+    """Return the groups; by default, a factor is the square root of the group's size.
 
     Parameters
     ----------
     given : array-like, list, dict, "categories" or None
-        Labels of the features; lists of names or numbers of features, perhaps by the
-        names of groups, without features that are groups of their own; or None, for
-        groups of one feature.
+        Labels of the features; or lists of names or numbers of features, or a dict of
+        lists by the names of groups, where each feature without a list is a group; or
+        None, for groups of one feature.
     factors : array-like, dict, Series or None
         In the order of the groups, which is ascending for labels, or by their names.
     n_features : int
@@ -112,7 +112,7 @@ def _of_labels(given: Any, n_features: int, axis: Axis) -> tuple[list[Any], Indi
             "lists of features, a dict of such lists, or 'categories'; got "
             f"an array of shape {array.shape}."
         )
-    # Missing labels do not equal themselves, or are None.
+    # A missing label is None, or is not equal to itself.
     missing = np.array([x is None or bool(x != x) for x in array.tolist()], dtype=bool)
     if missing.any() or (array.dtype.kind == "f" and np.isinf(array).any()):
         raise ValueError("labels in groups must be finite numbers or names.")
@@ -126,7 +126,7 @@ def _of_labels(given: Any, n_features: int, axis: Axis) -> tuple[list[Any], Indi
 
 
 def _of_lists(given: Any, n_features: int, axis: Axis) -> tuple[list[Any], Indices]:
-    """Return names and labels of lists of features; the others are by themselves."""
+    """Return names and labels of groups; each feature without a list is a group."""
     lists = given if isinstance(given, Mapping) else dict(enumerate(given))
     known = {} if axis.labels is None else {n: j for j, n in enumerate(axis.labels)}
     labels = np.full(n_features, -1, dtype=np.intp)
@@ -165,7 +165,7 @@ def _of_categories(axis: Axis, indicators: Any) -> tuple[list[Any], Indices]:
             "lists of features or a dict."
         )
     parts = [str(name).rpartition("_") for name in axis.labels]
-    # Features by themselves have keys that no prefix equals.
+    # The keys of single features differ from the keys of prefixes.
     keys = [
         (1, prefix) if is_dummy and separator and prefix else (0, str(name))
         for (prefix, separator, _), is_dummy, name in zip(

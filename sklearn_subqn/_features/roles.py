@@ -12,7 +12,7 @@ from .._checks import is_missing
 from .._checks.callers import user_level
 from .._core.arrays import Array, Indices
 
-# Two classes with these labels: by convention the greater label is positive.
+# Labels of two classes for which the greater label is positive by convention.
 _BINARY = ({0, 1}, {-1, 1})
 
 

@@ -1,4 +1,4 @@
-"""Separation: features along which a loss decreases forever, so no optimum exists.
+"""Separation: features along which a loss has no minimum, so no optimum exists.
 
 Such a feature separates two classes, or the samples with target zero from all others
 (Albert and Anderson 1984, Biometrika 71; Correia, Guimaraes and Zylkin 2019).
@@ -22,15 +22,15 @@ _ENDLESS = [name for name, loss in BINARY_LOSSES.items() if loss.analytic]
 #: Side of a row: its score may decrease, has to stay, or may increase.
 _SIDES = (-1, 0, 1)
 
-# At most 100 rows of each side show that most features separate nothing.
-# docs/constants.md has the figures.
+# A sample of up to 100 rows of each side is enough to prove for most features that they
+# do not separate the sides. docs/constants.md has the figures.
 _SAMPLED = 100
 
 
 def sides_of_rows(
     loss: Any, power: float | None, targets: Floats, n_scores: int
 ) -> list[Array]:
-    """Return each row's side, for each problem; nothing if optima always exist.
+    """Return each row's side for each problem, or an empty list if optima always exist.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def sides_of_levels(
         Numbers of the classes in their order.
     n_thresholds : int
     neighbors : bool
-        Whether a threshold has only the rows of the two classes beside it.
+        Whether a threshold compares only the two neighboring classes.
     """
     above = levels - np.arange(n_thresholds)[:, np.newaxis] - 0.5
     used = (np.abs(above) < 1.0) | (not neighbors)
@@ -111,8 +111,8 @@ def separating_rows(
 ) -> Mask:
     """Return which features alone, or scores, separate rows: shape (d + 1,).
 
-    Whatever separates the sides also separates samples of their rows, so that all rows
-    are asked only about what a sample leaves.
+    A feature that separates the sides also separates every sample of their rows. All
+    rows are therefore checked only for the features that separate a sample.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def separating(ends: Floats, *, centered: bool) -> Mask:
     Parameters
     ----------
     ends : ndarray of shape (3, 2, d + 1) or (m, 3, 2, d + 1)
-        Result of ``extremes``; or m of them, which have to be separated in the same
-        direction, each by a threshold of its own.
+        Result of ``extremes``; or m results, which have to be separated in the same
+        direction, each with its own threshold.
     centered : bool
         Whether there is an intercept, so that features may be shifted by any number.
     """
@@ -157,9 +157,9 @@ def separating(ends: Floats, *, centered: bool) -> Mask:
 
 
 def _apart(ends: Floats, centered: bool) -> tuple[Mask, ...]:
-    """Return which features rise with the sides, fall with them, and are not constant.
+    """Return masks of features that rise with the sides, that fall, and that vary.
 
-    Constant features rise and fall.
+    Constant features are in both of the first two masks.
     """
     low, fixed, high = ends
     # Without an intercept, features are compared with zero.

@@ -1,9 +1,9 @@
-"""Columns far from zero, such as times: shifted to zero where an intercept compensates.
+"""Shift of columns far from zero, such as times, where an intercept compensates it.
 
-With entries of mean m and deviation s, a second derivative of size s² is lost to
-rounding where (m / s)² approaches the inverse of the machine epsilon, and the penalty
-even earlier. With a free intercept, and for losses of differences of scores, J(w) is
-the same for X - 1 mᵀ.
+Let the entries of a column have mean m and standard deviation s. A second derivative of
+size s² is smaller than rounding errors if (m / s)² approaches the inverse of the
+machine epsilon, and the penalty even earlier. With a free intercept, and for losses of
+differences of scores, J(w) is the same for X - 1 mᵀ.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scipy import sparse
 from .._core.arrays import Floats, Indices
 from .._core.memory import BLOCK_SIZE
 
-# A column is read in all rows only if its mean in a sample of the rows is at least 30
-# times its mean deviation there.
+# A column is read in all rows only if in a sample of the rows its mean is at least 30
+# times its mean absolute deviation.
 _SUSPECT = 30.0
 
 # Mask of the upper half of the digits of a float64.
@@ -72,7 +72,7 @@ class Shift(NamedTuple):
         # The sums are over columns / about - 1, so the mean is about * (1 + mean).
         mean, square = sums
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        # A mean of 100 standard deviations would cost two digits without a shift.
+        # Without a shift, a mean of 100 standard deviations would cost two digits.
         far = 1.0 + mean > 100.0 * deviation
         by = (about * (1.0 + mean)).astype(dtype)
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None

@@ -5,9 +5,9 @@ Each feature is measured in a scale s_j, so that J does not depend on units of f
     s_j² = variance of feature j / share of its entries that are not zero.
 
 For features without zeros the scale is the standard deviation. For a word that is in
-few texts the scale is about the size of the nonzero entries: measured in standard
-deviations, rare words would be almost free of a penalty. With d the mean number of
-nonzero entries of a row and n the sum of the weights,
+few texts, the scale is about the size of the nonzero entries. With standard deviations
+as scales, rare words would have almost no penalty. With d the mean number of nonzero
+entries of a row and n the sum of the weights,
 
     alpha = k u d / n for squares,    alpha = k u sqrt(ln d' / n) for the L1 norm,
 
@@ -28,13 +28,13 @@ from .._core.arrays import Floats, Mask
 from .._core.memory import BLOCK_SIZE
 from .._core.rounding import ROUNDED
 
-# Factors k of squares and of the L1 norm. Losses of labels have factors by name, losses
-# of numbers by their slopes: unbounded, bounded, or with jumps at kinks. Each is the
-# value on the grid .01, .02, .05, ..., 5 with the smallest mean regret of the cross-
-# validated score (D² or accuracy) against the best value of the grid, on 20 data sets
-# with classes (72 to 10,000 rows, some of them text) and 15 with numbers. Regrets: log
-# loss .036, with L1 .032, hinge .007, squared hinge .005, squares .003, absolute .003,
-# quantile .9 .012.
+# Factors k for the L2 and the L1 penalty. Losses of classifiers have factors by name,
+# losses of regressors by their slopes: unbounded, bounded, or with jumps at kinks. Each
+# factor is the value on the grid .01, .02, .05, ..., 5 with the smallest mean regret of
+# the cross-validated score (D² or accuracy) against the best value of the grid, on 20
+# data sets with classes (72 to 10,000 rows, some of them text) and 15 with numbers.
+# Regrets: log loss .036, with L1 .032, hinge .007, squared hinge .005, squares .003,
+# absolute .003, quantile .9 .012.
 _K = {
     "log_loss": (0.03, 0.04),
     "hinge": (0.2, 0.05),
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Units in which the penalty measures the features.
+    """Scales of the features in the penalty.
 
     Attributes
     ----------
@@ -123,11 +123,11 @@ class Scales(NamedTuple):
         return self._replace(sizes=np.ones_like(self.sizes), unit=float(unit))
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:
-        """Return alpha such that neither part of the penalty is stronger than alone.
+        """Return alpha for an elastic net, given the rule for each of its two parts.
 
         The L1 norm and squares have different units: where alpha is right for one part,
-        the other part may be far too strong. As fractions of their own strengths, the
-        strengths of both parts sum to one.
+        the other part may be far too strong. The strength of a part relative to the
+        strength it would have alone is a fraction, and both fractions sum to one.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ def column_sums(X: Any, weights: Floats) -> Floats:
             stored += np.bincount(block.indices, minlength=X.shape[1])
         else:
             values = block.astype(np.float64, copy=False)
-            # Most often all entries are nonzero.
+            # The comparison is skipped in the usual case that all entries are nonzero.
             full = np.count_nonzero(values) == values.size
             share += row_weights.sum() if full else row_weights @ (values != 0.0)
             mean += row_weights @ values
@@ -194,7 +194,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
 
 def target_deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
-    # After subtraction of one target, equal targets have deviations of exactly zero.
+    # One target is subtracted from all, so that equal targets give exactly zero.
     deviation = y - y[np.argmax(weights)]
     deviation -= weights @ deviation
     return float(np.sqrt(weights @ (deviation * deviation))) or 1.0
@@ -250,7 +250,7 @@ def rule_of_numbers(
         return Rule(squares, norm * unit)
     if loss.smooth:
         squares, norm = _K["bounded"]
-        # The loss resembles the absolute error times the largest slope.
+        # The loss is approximately the absolute error times the largest slope.
         return Rule(squares * min(1.0, steepest / unit), norm * min(unit, steepest))
     squares, norm = _K["kinks"]
     steepest = 1.0 if has_name else steepest

@@ -14,7 +14,7 @@ from .covariances import Covariance
 from .estimates import CoefficientErrors
 from .moments import Spec
 
-# Sums of zeros and ones are whole multiples of weights, up to rounding.
+# Relative tolerance for the rounding errors of weighted sums of zeros and ones.
 _ROUNDED = 1e-9
 
 
@@ -82,8 +82,8 @@ def by_feature(spec: Spec, names: Names) -> Floats:
     if not spec.joint:
         return matrix
     k = len(spec.coef)
-    # Differences from the first class become differences from the mean or the
-    # reference.
+    # Differences from the first class are converted to differences from the mean, or
+    # from the reference class.
     whole: Floats = np.vstack([np.zeros(k - 1), np.eye(k - 1)])
     if names.reference is None:
         whole = whole - 1.0 / k
@@ -103,7 +103,7 @@ def estimated(spec: Spec, names: Names, found: list[Covariance]) -> Floats:
 def left_out(spec: Spec, names: Names, found: list[Covariance]) -> Array:
     """Return the mask of estimates that are not determined."""
     matrix = by_feature(spec, names) != 0.0
-    # Intercepts come first in the order of columns, so they are determined.
+    # Intercepts precede all features in the elimination, so they are determined.
     n = spec.n_intercepts
     matrix[np.arange(len(matrix)) % (spec.coef.shape[1] + n) < n] = False
     return np.concatenate(
@@ -119,7 +119,8 @@ def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array
         for each in found
     ]
     if spec.joint and names.outputs is not None:
-        # Estimates are differences between estimates of all classes.
+        # An estimate is a difference between classes, so all classes have the same
+        # mask.
         masks = [np.tile(masks[0].any(axis=0), (len(names.outputs), 1))]
     return np.concatenate(masks).ravel()
 
@@ -127,17 +128,17 @@ def without_variance(spec: Spec, names: Names, found: list[Covariance]) -> Array
 def factors_of(spec: Spec, names: Names, gram: Floats) -> dict[str, list[Any]]:
     """Return the dummies of each factor by its name, which precedes an underscore.
 
-    Names are taken with and without the prefix of a ColumnTransformer. The dummies are
-    all features whose names start with the factor's name. Their sums and products must
-    agree with features of zeros and ones, at most one of them in a row; sums are only
-    known with an intercept.
+    Names are matched with and without the prefix of a ColumnTransformer. The dummies
+    are all features whose names start with the factor's name. Their sums and products
+    must be the sums and products of features of zeros and ones with at most one 1 in a
+    row. Sums are only available with an intercept.
     """
     d, shift, n = spec.coef.shape[1], spec.shift, spec.n_intercepts
     if not n:
         return {}
     centered = gram[d, :d]
     sums = centered + gram[d, d] * shift
-    # Rows of ordered classes count once for each threshold in products of features.
+    # The Gram matrix of ordered classes counts each row once for each threshold.
     products = gram[:d, :d] / n + np.outer(shift, sums) + np.outer(centered, shift)
     sizes = np.sqrt(np.maximum(sums, 0.0))
     wrong = np.abs(products - np.diag(sums)) > _ROUNDED * np.outer(sizes, sizes)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._core.arrays import Floats
 
-# Each task makes ten refits with warm starts, which share one copy of the data.
+# Each parallel task makes ten refits with warm starts, on one copy of the data.
 _REFITS = 10
 
 

@@ -17,8 +17,9 @@ from .._core import lapack
 from .._core.arrays import Array, Floats, Indices, Mask
 from .moments import RowMoments
 
-# A column within 1e-5 of its size from a combination of other columns counts as
-# dependent: products of columns in float64 have errors of about 1e-7 in this distance.
+# A column is treated as linearly dependent if its distance from the span of other
+# columns is below 1e-5 of its size. From products of columns in float64, this distance
+# has an error of about 1e-7.
 _DEPENDENT = 1e-10
 
 
@@ -36,11 +37,11 @@ class Covariance(NamedTuple):
     determined : ndarray of bool of shape (p,)
         Mask of the columns that are not linear combinations of earlier columns.
     fixed : ndarray of bool of shape (p,)
-        Mask of the determined estimates without a variance: the loss does not bound
-        them.
+        Mask of the determined estimates without a variance, along which the loss is
+        flat.
     dispersion : float
     df_resid : float
-        Number of rows less the number of estimates with a variance.
+        Number of rows minus the number of estimates with a variance.
     newton : ndarray of shape (p,)
         Newton's step to the optimum, from the same derivatives.
     inverse : ndarray of shape (p, p)
@@ -77,10 +78,10 @@ def dual_leverages(
 ) -> tuple[Floats, float]:
     """Return leverages of n rows by products of these, for many features.
 
-    Also their sum, the trace of (H + P)^-1 H. With the square root S of curvatures and
-    the projection Q from the scores of features without a penalty, the leverages are
-    the diagonal of I - Q + A (I + A)^-1, where A = Q S X P^-1 Xᵀ S Q (the dual form of
-    ridge regression).
+    The second result is their sum, the trace of (H + P)^-1 H. With the square root S of
+    curvatures and the projection Q from the scores of features without a penalty, the
+    leverages are the diagonal of I - Q + A (I + A)^-1, where A = Q S X P^-1 Xᵀ S Q (the
+    dual form of ridge regression).
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def covariances(
     """
     whole = moments.hessian + penalty
     p = len(whole)
-    # Linear dependence is a property of the features, independent of the loss.
+    # Linear dependence is determined from the features alone, without the loss.
     m = p // len(moments.gram)
     values, sizes = _in_units(np.kron(np.eye(m), moments.gram) + penalty)
     determined = np.zeros(p, dtype=bool)

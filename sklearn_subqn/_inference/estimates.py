@@ -32,7 +32,7 @@ class WaldTest(NamedTuple):
     df_resid : float
         Degrees of freedom of the denominator of F, infinite for chi-square.
     p_value : float
-        Probability of a statistic at least as large if the hypotheses hold.
+        P-value: probability of a statistic at least as large under the hypotheses.
     """
 
     statistic: float
@@ -46,7 +46,7 @@ class CoefficientErrors:
     """Standard errors of the coefficients of a linear model.
 
     Result of :func:`standard_errors`: the estimates with names of features, their
-    covariance, and everything that follows from both.
+    covariance, and statistics that are computed from both.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CoefficientErrors:
     dispersion : float or ndarray
         Factor of the variances, one for each of several problems.
     df_resid : float
-        Number of rows less the number of estimates of a problem.
+        Number of rows minus the number of estimates of a problem.
     uses_t : bool
         Whether statistics have Student's distribution rather than the normal one.
     dropped : list of str
@@ -253,11 +253,11 @@ class CoefficientErrors:
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
             name is a tuple (feature, output). A name that ends with a star stands for
-            all features whose names start so, except those that are combinations of
-            other features. "region" stands for "region_*" if no feature has this name
-            and all features of "region_*" are dummies of one factor, zeros and ones
-            with at most one in a row, in a model with an intercept; also for
-            "cat__region_*", as a ``ColumnTransformer`` names them.
+            all features with this prefix, except for combinations of other features.
+            "region" stands for "region_*" if no feature has this name and all features
+            of "region_*" are dummies of one factor, zeros and ones with at most one in
+            a row, in a model with an intercept; also for "cat__region_*", as a
+            ``ColumnTransformer`` names them.
         values : float or array-like of shape (m,), default=0.0
             The values of the functions under the hypotheses.
 
@@ -353,7 +353,7 @@ class CoefficientErrors:
         return list(zip(features, self.outputs.tolist(), strict=True))
 
     def _parts(self, name: Any) -> list[Any]:
-        """Return the coefficients of a name with a star; other names as they are."""
+        """Return the coefficients that a starred name matches, or the name itself."""
         known = self._known
         if isinstance(name, Mapping) or name in known:
             return [name]

@@ -108,7 +108,7 @@ def null_scores(
         return np.asarray(offset + mean)
     if power == 0.0:
         return np.asarray(offset + np.average(targets - offset, weights=weights))
-    # A shift of the offset cancels, and prevents overflow.
+    # Subtracting the largest offset prevents overflow, and cancels in the result.
     centered = offset - offset.max()
     observed = weights @ (targets * np.exp((1.0 - power) * centered))
     expected = weights @ np.exp((2.0 - power) * centered)

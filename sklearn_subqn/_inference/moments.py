@@ -15,8 +15,8 @@ from .._core.memory import COPY_SIZE
 from .._core.rows.second_moments import SecondMoments
 from . import terms
 
-# A row with a leverage of one is fitted exactly and has a residual of zero; the
-# smallest allowed difference avoids 0 / 0.
+# Lower limit of one minus the leverage. A row with a leverage of one is fitted exactly
+# and has a residual of zero, so the limit avoids 0 / 0.
 _FREE = 1e-12
 
 
@@ -29,8 +29,8 @@ class Spec:
     coef : ndarray of shape (k, d)
     intercept : ndarray of shape (k,)
     loss : DualLoss or None
-        The loss of one score per row, or of one score less each of k thresholds for
-        ordered classes; None for the multinomial log loss of k scores.
+        The loss of one score per row, or for ordered classes of one score minus each of
+        k thresholds; None for the multinomial log loss of k scores.
     fit_intercept : bool
     power : float or None
         Variances are proportional to this power of the mean, see ``terms.one_score``.
@@ -45,8 +45,8 @@ class Spec:
     counts : bool
         Whether weights are frequencies of equal rows.
     shift : ndarray of shape (d,)
-        Numbers subtracted from the features, which avoids cancellation in products;
-        zeros without an intercept.
+        Numbers that are subtracted from the features, to avoid cancellation in
+        products; zeros without an intercept.
     inverses : tuple of ndarray of shape (q, q)
         Inverse second derivatives for each problem, from which leverages h of the rows
         follow; empty without leverages.
@@ -99,7 +99,8 @@ class TargetedRows(NamedTuple):
     weights : ndarray of shape (n,)
     offset : ndarray of shape (n,) or None
     groups : ndarray of shape (n, 1) or (n, 3), or None
-        Numbers of the clusters of rows; with two ways to group, also those of pairs.
+        Numbers of the clusters of rows; with two-way clusters also the numbers of
+        pairs.
     """
 
     X: Any
@@ -209,8 +210,8 @@ def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     found = terms.quantile(targets - scores, level, width)
     if not spec.common_density:
         return found
-    # With a common density of the residuals, second derivatives are multiplied by it
-    # later, when it is known from all rows.
+    # If the residuals have a common density, second derivatives are multiplied by it
+    # later, after it has been computed from all rows.
     return found._replace(
         curvatures=np.ones_like(found.curvatures),
         chi_squares=found.curvatures[:, 0, 0],

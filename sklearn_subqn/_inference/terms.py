@@ -10,8 +10,8 @@ from scipy import special
 from .._core.arrays import Floats
 from .._core.losses import DualLoss
 
-# Residuals below a millionth of the kernel's width count as zero: such residuals are
-# due to rounding, or to a fit with a relative gap of 1e-8.
+# Residuals below a millionth of the kernel's width are treated as zero: such residuals
+# are due to rounding, or to a fit with a relative gap of 1e-8.
 TIES = 1e-6
 
 
@@ -76,7 +76,7 @@ def softmax(scores: Floats, classes: Floats) -> RowTerms:
 
 
 def thresholds(loss: DualLoss, scores: Floats, levels: Floats) -> RowTerms:
-    """Return the terms of a sum of losses of scores, such as of several thresholds.
+    """Return the terms of a loss that is a sum over scores, as for several thresholds.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def quantile(residuals: Floats, level: float, width: float) -> RowTerms:
         Half-width of the kernel in units of the targets, positive.
     """
     slopes = np.where(residuals > 0.0, -level, 1.0 - level)
-    # Residuals that are zero up to rounding have arbitrary signs: their slope is set to
-    # its root mean square.
+    # A residual that is zero up to rounding has an arbitrary sign. Its slope is set to
+    # the root mean square of the slopes.
     slopes[np.abs(residuals) <= TIES * width] = np.sqrt(level * (1.0 - level))
     u = residuals / width
     densities = 0.75 * np.maximum(1.0 - u * u, 0.0) / width
@@ -145,7 +145,8 @@ def bandwidth(residuals: Floats, targets: Floats, level: float) -> float:
     low, high = np.quantile(residuals, [0.25, 0.75])
     spread = min(deviation, float(high - low) / 1.34)
     if spread <= TIES * deviation:
-        # Half of the residuals are equal, but not at this quantile.
+        # Half of the residuals are equal, so their spread is zero, but not at this
+        # quantile.
         spread = deviation
     # In small samples, the interval of levels may exceed (0, 1).
     edge = 0.5 / n

@@ -23,7 +23,7 @@ from .._core.steps.quasi_newton import (
     LimitedMemoryInverseHessian,
 )
 
-#: Options that estimators call by these names; solvers read the same settings.
+#: Options with these names in estimators; the solvers use the same settings.
 _RELATIVE = {
     "direction_tol": Option("tolerance of Alg. 3.2, relative to F", 1e-5, low=0.0),
     "direction_max_iter": Option("k_max by another name", 100, low=1, integer=True),

@@ -126,13 +126,12 @@ def exact_line_search(function: PiecewiseQuadratic) -> float:
     Returns
     -------
     step : float
-        The smallest non-negative minimizer; ``inf`` if the function decreases
-        forever.
+        The smallest non-negative minimizer; ``inf`` if there is none.
 
     Raises
     ------
     TypeError
-        If the function is no :class:`sklearn_subqn.losses.PiecewiseQuadratic`.
+        If the function is not a :class:`sklearn_subqn.losses.PiecewiseQuadratic`.
 
     See Also
     --------
@@ -247,8 +246,7 @@ def exact_line_search_of_maxima(
     Returns
     -------
     step : float
-        The smallest non-negative minimizer; ``inf`` if the function decreases
-        forever.
+        The smallest non-negative minimizer; ``inf`` if there is none.
 
     Raises
     ------

@@ -18,13 +18,13 @@ from .._core.online.batch import Penalty
 from .minimizers import check_options
 from .own_function import DIFFERENCE, checked_start, reporter
 
-# Each of the user's samples counts as five rows, so blocks of "auto" have ten samples.
+# One sample of the user counts as five rows, so the blocks of "auto" have ten samples.
 # docs/constants.md has the figures.
 _ROWS = 5
 
 
 class OwnBatch:
-    """One sample of a user's function, with the members of a batch of a linear model.
+    """One sample of a user's function, with the interface of a batch of a linear model.
 
     The scores are the parameters. Products with the Hessian are differences of
     gradients on the same sample.
@@ -83,7 +83,7 @@ class OwnBatch:
         product: Floats = (self.gradient(w + t * v) - self.gradient(w)) / t
         return product
 
-    # Members that "auto" needs from batches of linear models.
+    # Methods of batches of linear models that "auto" needs.
 
     def scores(self, w: Floats) -> Floats:
         """Return the parameters."""
@@ -126,7 +126,7 @@ def stochastic_steps(
     Parameters
     ----------
     sample_gradient : callable
-        See :func:`minimize_stochastic`, as for all parameters.
+        See :func:`minimize_stochastic`; this applies to all parameters.
     x0 : array-like of shape (d,)
         Starting point.
     samples : iterable, optional
@@ -145,7 +145,7 @@ def stochastic_steps(
     Raises
     ------
     TypeError, ValueError
-        If arguments or what the function returns are not acceptable.
+        If arguments, or values that the function returns, are invalid.
     FloatingPointError
         If the iterates diverge.
 
@@ -252,7 +252,7 @@ def minimize_stochastic(
     Raises
     ------
     TypeError, ValueError
-        If arguments or what the function returns are not acceptable.
+        If arguments, or values that the function returns, are invalid.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Classifiers with a large F-beta, from class weights and thresholds of the scores.
+"""Maximization of F-beta by a search over class weights and thresholds of the scores.
 
 Some cost-sensitive classifier with a threshold attains the largest F-beta (Parambath,
 Usunier, Grandvalet 2014), since one minus F-beta is a quotient of linear functions of
@@ -28,8 +28,8 @@ F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
 # Weights of the positive class, in the order in which they are tried. Each fit starts
 # at the previous solution, and the first of equally good weights is chosen. Small
-# weights are best on rcv1 topics of less than 1 % of the rows, large weights on
-# covtype's class 5.
+# weights are best for rcv1 topics with less than 1 % of the rows, and large weights for
+# class 5 of covtype.
 _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
 
 
@@ -69,8 +69,7 @@ def folds_of_rows(design: Design, positive: Mask, n_folds: int) -> Indices:
 
     Folds are assigned by the position of rows along a random direction, which depends
     on the features alone: equal rows of a class are in the same fold, whatever the
-    order of rows. A class with fewer distinct rows than folds reduces the number of
-    folds.
+    order of rows. If a class has fewer distinct rows than folds, there are fewer folds.
     """
     direction = np.random.default_rng(0).standard_normal(design.n_params)
     places = design.forward(direction)
@@ -114,7 +113,7 @@ class FBetaProblems(LinearProblems):
         known = of_classes(classes, positive)
         super().__init__(*data, outputs=classes, known=known, opposite=positive == 0)
         self._beta = beta
-        # A gap of 1 % suffices to compare the weights.
+        # A relative gap of 1 % is small enough to compare the class weights.
         tol = max(self.settings.tol, 1e-2)
         self._quiet = self.settings._replace(tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))

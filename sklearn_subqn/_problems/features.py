@@ -23,7 +23,7 @@ ALL_COLUMNS = slice(None)
 
 
 class Rows:
-    """Rows of features, and rules for the scales of their columns.
+    """Feature matrix, with rules for the scales of its columns.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ class Rows:
             return ALL_COLUMNS, self
         n_columns = self.X.shape[1]
         used = np.zeros(n_columns, dtype=bool)
-        # An eighth of the entries usually shows that half of the columns are used.
+        # The first eighth of the entries usually suffices to find half of the columns
+        # used.
         used[self.X.indices[: self.X.nnz // 8]] = True
         if 2 * np.count_nonzero(used) > n_columns:
             return ALL_COLUMNS, self
@@ -62,7 +63,7 @@ class Rows:
 
 
 class RowsOfBlock(Rows):
-    """A block of the rows, with a shift and scales computed from all rows.
+    """Block of the feature matrix, with a shift and scales computed from all rows.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class RowsOfBlock(Rows):
         self._shift, self._scales = shift, scales
 
     def of_own_columns(self) -> tuple[Columns, Rows]:
-        # Other blocks may have entries in further columns.
+        # Columns without entries in this block may have entries in other blocks.
         return ALL_COLUMNS, self
 
     def shift(self, weights: Floats) -> Shift | None:
@@ -96,7 +97,7 @@ class InputFeatures(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Any) -> InputFeatures:
-        """Return the features of an estimator whose ``fit`` has read X."""
+        """Return the features of an estimator whose ``fit`` has validated X."""
         names = getattr(estimator, "feature_names_in_", ())
         return cls(estimator.n_features_in_, names)
 

@@ -59,7 +59,7 @@ from .without_penalty import FreeFeatures
 _NEAR = 16.0
 
 # For a quadratic penalty, X is replaced by a dense matrix of linear combinations of
-# features if it has at most 2^26 entries, or half a gigabyte.
+# features if this matrix has at most 2^26 entries (half a gigabyte).
 _MOST_TURNED = 1 << 26
 
 
@@ -184,8 +184,8 @@ class LinearProblems(Problems):
         self.regularizer = self._penalty(model, bounds)
         if model.constraints is not None:
             self.regularizer = self._polyhedron(*model.constraints, bounds, opposite)
-        # Without intercepts only differences of scores matter, which a shift leaves
-        # unchanged.
+        # Without intercepts, the loss depends on differences of scores only, and a
+        # shift of the features does not change them.
         moved = None
         if shift is not None and intercept:
             shares = isinstance(self.regularizer, NormalizedEntropy)
@@ -230,7 +230,7 @@ class LinearProblems(Problems):
     def _in_units(
         self, model: LinearModel, X: Any, units: Floats | None, *, centered: bool
     ) -> tuple[Any, float]:
-        """Return X in the solver's units, and the common unit if none is penalized.
+        """Return X in the solver's units, and the common unit of unpenalized features.
 
         In these units the solver's penalty is the user's penalty.
         """
@@ -242,8 +242,8 @@ class LinearProblems(Problems):
         if free is not None:
             own = self._own_rows.scales(X, self.weights, centered=centered).sizes
             others = own if self.sizes is None else self.sizes
-            # Large features make the penalty negligible: an L1 penalty is divided by
-            # the factor, an L2 penalty by its square.
+            # Features multiplied by a large factor have a negligible penalty: the
+            # factor divides an L1 penalty, and its square divides an L2 penalty.
             large = 1e5 if model.has_squares else 1e6
             large = 1.0 if free.all() else large
             self.sizes = np.where(free, own / large, others)
@@ -342,7 +342,8 @@ class LinearProblems(Problems):
     def stored(self, w: Floats) -> Floats:
         if self._coordinates.is_plain:
             return np.asarray(w.astype(self._dtype))
-        # Differences of rounded sums of thresholds have to be rounded again.
+        # Stored intercepts are rounded sums of thresholds. Recovering the thresholds
+        # takes differences of the sums, which are rounded again.
         for _ in range(getattr(self.design, "n_thresholds", 1)):
             w = self._parameters(*self._coordinates.rounded(*self._rows(w)))
         return w

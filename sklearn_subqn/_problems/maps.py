@@ -108,7 +108,7 @@ class Turned(NamedTuple):
             if centered:
                 Z -= weights @ Z
             variances, own = lapack.eigh(Z.T @ (Z * weights[:, np.newaxis]))
-            # In these units their tiny penalty is negligible.
+            # The factor of 1e5 makes the tiny penalty on these combinations negligible.
             scales = np.sqrt(np.maximum(variances, 0.0)) / 1e5
             vectors[:, free] = vectors[:, free] @ own
             constant = variances <= ROUNDED * squares.sum()

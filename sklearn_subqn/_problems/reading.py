@@ -10,12 +10,12 @@ from .._core.objectives.objective import Objective, Point
 from .._solving.solution import Settings, Solution
 
 #: Strength of the tiny penalty on unpenalized features, in units of the curvature of
-#: the loss, if no feature has a penalty. Otherwise such features are made 1e5 times
-#: larger by their units, to the same effect. Lower bounds are for the objective without
-#: this penalty.
+#: the loss, if no feature has a penalty. Otherwise, unpenalized features are multiplied
+#: by 1e5, which has the same effect. Lower bounds are for the objective without this
+#: penalty.
 NO_PENALTY = 1e-10
 
-#: Solves a problem with the solver's objective, given settings.
+#: A function that solves a problem with the solver's objective, given settings.
 Run = Callable[..., Solution]
 
 

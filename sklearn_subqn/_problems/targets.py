@@ -27,7 +27,7 @@ def signs(y: Array, classes: Array, positive: int | None = None) -> list[Floats]
 
 
 def codes(y: Array, classes: Array) -> Indices:
-    """Return class numbers; any number for other labels, whose rows have no weight."""
+    """Return class numbers; other labels get any number, since they have no weight."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
 
 
@@ -57,7 +57,7 @@ def class_problems(
 
 
 def of_classes(classes: Array, positive: int | None = None) -> dict[str, Any]:
-    """Return the attributes of the classes, of which one may be the positive class."""
+    """Return the attributes of the classes, and of the positive class if given."""
     known: dict[str, Any] = {"classes_": classes}
     if positive is not None:
         known["pos_label_"] = classes.tolist()[positive]

@@ -30,7 +30,7 @@ class OpenIntercepts:
     weights : ndarray of shape (n,)
     n_threads : int
     n_thresholds : int, optional
-        Number of thresholds between classes, whose numbers are the targets.
+        Number of thresholds between classes; the targets are class numbers.
     """
 
     design: Design

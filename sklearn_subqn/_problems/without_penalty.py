@@ -82,7 +82,7 @@ class FreeFeatures(Reading):
         rule = Stopping(
             settings.tol,
             infimum=Scale(objective).infimum,
-            # Gaps below this size need no proof.
+            # The gap is relative to at least this size.
             least_size=1e-6 * abs(real.origin().value),
         )
         proofs = _Proofs(rule, real.least)
@@ -99,7 +99,7 @@ class FreeFeatures(Reading):
         advice = "Decrease tol, or"
         for more in (1.0, 1e-2, 1e-4):
             closer = settings._replace(tol=more * settings.tol)
-            # The user is not warned if a more accurate run misses its tolerance.
+            # Only the first run warns if it misses its tolerance.
             others = {} if more == 1.0 else {"task": FitTask.silent()}
             solution = run(closer, prove=during, **others)
             start = solution.start
@@ -109,7 +109,7 @@ class FreeFeatures(Reading):
             proven = solution.with_proof(point.value, bound, 1.0)
             if rule.is_reached(proven.dual_gap, proven.objective):
                 return proven
-            # A run that missed its tolerance would miss a smaller tolerance, too.
+            # If a run missed its tolerance, it would miss a smaller one as well.
             if more == 1.0 and not solution.proven:
                 return proven
             # For losses of several scores, the only known lower bound is their infimum.
@@ -141,7 +141,7 @@ class _Proofs:
     Attributes
     ----------
     rounded : bool
-        Whether further bounds would gain nothing: since the last point, the objective
+        Whether further bounds would be no better: since the last point, the objective
         changed by less than a tenth of the gap, and the gap, at most a millionth of the
         objective, did not halve. Bounds found before remain valid.
     """

@@ -149,8 +149,8 @@ class BaseRanker(BundleEstimator):
         Raises
         ------
         TypeError, ValueError
-            If ``k``, relevances or queries are not acceptable, if queries are missing
-            after a fit to several queries, or if no query enters the mean.
+            If ``k``, relevances or queries are invalid, if queries are missing after a
+            fit to several queries, or if no query is part of the mean.
         """
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)

@@ -99,8 +99,8 @@ class Patience(NamedTuple):
     Attributes
     ----------
     n_iter : int or None
-        A fit stops once one of the measures has not risen for this many iterations;
-        None never stops.
+        A fit stops if one of the measures has not increased for this number of
+        iterations. None disables early stopping.
     least_rise : float
         Smallest increase that counts as a rise.
     first_only : bool

@@ -13,20 +13,21 @@ from .._core.rounding import TINY
 from .._problems.quantiles import mean_loss
 from .._solving.deviances import half_deviances
 
-# Positive means are numbers of float64, as in the scores of estimators.
+# Limits of scores whose exponential is a positive, finite float64. Predicted means are
+# clipped to this range, as in ``score`` of the estimators.
 _LEAST_LOG, _LARGEST_LOG = np.log([np.finfo(float).tiny, np.finfo(float).max])
 
-#: Returns the score of each row, from predictions and targets.
+#: A function from predictions and targets to the score of each row.
 RowScore = Callable[[Floats, Floats], Floats]
 
 
 def accuracy(scores: Floats, signs: Floats) -> Floats:
-    """Return one where a score has the sign of its class; zero is negative."""
+    """Return one where the sign of a score is right; a score of zero is negative."""
     return ((scores > 0.0) == (signs > 0.0)).astype(np.float64)
 
 
 def log_loss(dtype: Any) -> RowScore:
-    """Return the score by log probabilities that have been computed in a dtype.
+    """Return the log-likelihood score, for probabilities computed in a dtype.
 
     As in scikit-learn, probabilities are clipped to [eps, 1 - eps] of the dtype.
     """

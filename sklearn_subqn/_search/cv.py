@@ -230,15 +230,15 @@ class SearchCV(WarmPaths):
     ) -> FoldPath:
         """Fit the path on one training part of data in blocks, and score it."""
         n = len(weights)
-        # Samples that a splitter draws several times get a multiple of their weight.
+        # The weight of a sample is multiplied by the number of times the splitter draws
+        # it.
         weights = weights * np.bincount(np.arange(n)[train], minlength=n)
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
         test = rows_with_weight(test, n, rows.weights)
         model = self._for_fold()
         if classes is not None:
-            # The weights include the class weights of all samples, the same on each
-            # fold.
+            # The weights already include class weights, computed once from all samples.
             model.set_params(class_weight=None)
             model._fold_classes = classes
         opened = rows.opened(model, weights)
@@ -263,7 +263,7 @@ class SearchCV(WarmPaths):
         return check_cv(self.cv, y, classifier=is_classifier(self))
 
     def _scored_by(self) -> Any:
-        """Return ``scoring``, or the score that takes its place."""
+        """Return ``scoring``, or another score in subclasses with a default score."""
         return self.scoring
 
     def _scorer(self, classes: Array | None) -> Any:

@@ -17,7 +17,7 @@ from .warm_paths import FoldPath, plain_objectives
 
 Split = tuple[Indices, Indices]
 
-#: Scores of one row, as functions of its error.
+#: Scores of a single row, as functions of its residual.
 SCORES_OF_A_ROW = {
     "neg_mean_squared_error": np.square,
     "neg_mean_absolute_error": np.abs,
@@ -28,8 +28,8 @@ SCORES_OF_A_ROW = {
 class EachRow(Sequence[Split]):
     """The folds that hold out one row each.
 
-    A fold is made when it is asked for: all of them have as many numbers as rows times
-    rows.
+    Each fold is created on access, because the row indices of all folds together take
+    memory for n² integers.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def ridge_paths(
     report: SearchReport,
     note: str,
 ) -> list[FoldPath]:
-    """Return the path of each fold by one factorization, or none without a proof.
+    """Return all folds' paths by one factorization, or [] if a gap exceeds ``tol``.
 
     ``scoring`` is one of ``SCORES_OF_A_ROW``, averaged over several columns of targets.
     """

@@ -3,10 +3,10 @@
 A set of alphas is solved on all folds; between neighbors, the mean held-out score has
 bounds (``score_bounds``). An interval whose upper bound is too high is halved, or, if
 the bound at its middle alone is too high, an alpha between the two solved alphas is
-solved. The search ends where halving the interval with the highest bound gains nothing,
-since the other intervals cannot improve the proof. This happens for losses with many
-optima, such as a hinge with a set of optimal intercepts. The search also ends at the
-limit of work.
+solved. The search ends if halving the interval with the highest bound does not reduce
+this bound, since the other intervals cannot improve the proof. This happens for losses
+with many optima, such as a hinge with a set of optimal intercepts. The search also ends
+at the limit of work.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .._core.rounding import ROUNDED
 #: The search begins with 13 alphas, from the lowest to the highest.
 FIRST = 13
 
-# Solutions are accurate enough to bound alphas at a fourth of the present distance in
-# log(alpha). Then few alphas are solved again: on a9a one in five.
+# Each solution is accurate enough for bounds between alphas that are four times closer
+# in log(alpha). Few alphas then have to be solved again: on a9a one in five.
 _AHEAD = 0.25
 
 # An interval is halved if the radius of coefficients in its middle is less than 0.7
@@ -43,7 +43,7 @@ _LEAST_GAIN = 0.05
 
 
 class Fold(Protocol):
-    """A fold, as the search uses it.
+    """Interface of a fold in the search.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class ProvenSearch:
         apart = (high / low) ** (1.0 / (FIRST - 1))
         for i, alpha in enumerate(np.geomspace(high, low, FIRST)):
             self._solve(float(alpha), apart, i - 1 if i else None)
-        # Among equal bounds, the latest interval is refined first.
+        # Ties between bounds are broken in favor of the latest interval.
         serial = count(0, -1)
         queue: list[tuple[float, int, AlphaInterval]] = []
         for i in range(FIRST - 1):
@@ -189,7 +189,7 @@ class ProvenSearch:
         bounds = np.array(sorted(each[:4] for each in ends))
         gap = max(float(bounds[:, 3].max()) - self._best(), 0.0)
         if gap <= tol * (1.0 + ROUNDED):
-            # The difference of scores has a rounding error.
+            # The difference of scores may exceed ``tol`` by rounding only.
             gap = min(gap, tol)
         scores = np.array(self._scores)[order].T
         return Search(np.array(self._alphas)[order], scores, bounds, gap, cut)
@@ -206,8 +206,8 @@ class ProvenSearch:
         """Solve an alpha on all folds; return its number.
 
         ``apart`` is the ratio to the neighboring alpha, and ``near`` the number of the
-        alpha whose solutions are the starts of the fits. An alpha that has been solved
-        is solved more accurately.
+        alpha whose solutions are the starts of the fits. An alpha that has already been
+        solved is solved again, more accurately.
         """
         ratio = apart**_AHEAD
         starts = [None] * len(self._folds) if near is None else self._solved[near]
@@ -238,13 +238,13 @@ class ProvenSearch:
         return AlphaInterval(first, last, lower, upper, spread, pair)
 
     def _share(self, alpha: float, pair: tuple[int, int]) -> float:
-        """Return the weight of a pair's second solution at an alpha between both."""
+        """Return the second solution's weight in the convex combination at an alpha."""
         a, b = (math.log(self._alphas[i]) for i in pair)
         share = (math.log(alpha) - a) / (b - a) if a != b else 0.5
         return min(max(share, 0.0), 1.0)
 
     def _refined(self, interval: AlphaInterval, aim: float) -> list[AlphaInterval]:
-        """Return parts of an interval with better bounds, none if there are none."""
+        """Return subintervals with better bounds, or an empty list."""
         first, last, pair = interval.first, interval.last, interval.pair
         middle = math.sqrt(first) * math.sqrt(last)
         if interval.spread < _NARROW:
@@ -262,7 +262,8 @@ class ProvenSearch:
         low, high = (self._alphas[i] for i in pair)
         if high / low < 1.0 + _CLOSEST:
             return []
-        # Another part of the same pair may have been split already.
+        # The middle of the pair may already be solved, for another interval of the
+        # pair.
         at = math.sqrt(low) * math.sqrt(high)
         number = self._number.get(pair)
         if number is None:

@@ -165,7 +165,7 @@ def _printed(estimator: Any) -> Callable[[int, float, float], None]:
     """Return a function that prints the progress of the search."""
 
     def report(n_solved: int, best: float, upper: float) -> None:
-        # Lines are printed at powers of two, or for each alpha.
+        # With verbose=1, lines are printed only at powers of two.
         if estimator.verbose > 1 or (estimator.verbose and n_solved.bit_count() == 1):
             print(
                 f"{type(estimator).__name__}: {n_solved} alphas solved  best score "

@@ -12,22 +12,23 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .score_bounds import Between, HeldOutBounds, Solved
 
-# Processor time is counted in entries of X: a product with X costs its entries, and a
-# fit costs 64,000 more. Measured shares of bounds in the time of fits: 20 x 8 .17,
-# 400 x 20 .09 to .17, 2,000 x 50 .04 to .10, a9a .007 for the hinge and .036 for the
-# log loss. This count gives .17, .15, .08, .007 and .03.
+# The cost model counts CPU time in entries of X: a product with X costs its number of
+# entries, and a fit costs 64,000 more. Times of bounds, measured relative to fits, are:
+# 20 x 8 .17, 400 x 20 .09 to .17, 2,000 x 50 .04 to .10, a9a .007 for the hinge and
+# .036 for the log loss. The model gives .17, .15, .08, .007 and .03.
 _ENTRIES_OF_FIT = 64_000
 
-# Bounds of an interval take 11,000 entries, and 3 for each row.
+# In the same unit, the bounds of an interval cost 11,000, and 3 for each row.
 _ENTRIES_OF_BOUNDS = 11_000
 _ENTRIES_OF_ROW = 3
 
-# The gap of a fit may add the square of 0.3 times a radius of coefficients to its
-# square. With 1e-10 for all fits the hinge on a9a, five folds, alphas from 1e-3 to 1e-2
-# and search_tol=0.01, takes 1.6 times as long.
+# The bounds use a ball of radius r that contains the optimal coefficients. The duality
+# gap of a fit may add up to (0.3 r)² to the squared radius. With 1e-10 for all fits the
+# hinge on a9a, five folds, alphas from 1e-3 to 1e-2 and search_tol=0.01, takes 1.6
+# times as long.
 _OF_RADIUS = 0.3
 
-# Smaller relative gaps are not asked for, unless tol is smaller.
+# No fit is solved to a smaller relative gap, unless tol is smaller.
 _LEAST_TOL = 1e-10
 
 #: One solution, and one convex combination, for each problem.
@@ -91,8 +92,9 @@ class ProvenFold:
     ) -> tuple[Solutions, float]:
         """Return the solutions for an alpha, and the score of the held-out rows.
 
-        Between alphas at this ratio, optima are about half of log(ratio) times their
-        norm from the middle. A gap g adds g / alpha to the square of this radius.
+        For two alphas with this ratio, the distance of an optimum from the middle is
+        about log(ratio) / 2 times its norm. A duality gap g adds g / alpha to the
+        square of this radius.
         """
         problems, settings, tol = self._problems, self._problems.settings, 0.0
         if near is not None:
@@ -138,5 +140,5 @@ class ProvenFold:
 
 
 def _columns(scores: list[Floats]) -> Floats:
-    """Return the scores of a single problem unchanged, of several as columns."""
+    """Return the scores of one problem unchanged, the scores of several as columns."""
     return scores[0] if len(scores) == 1 else np.column_stack(scores)

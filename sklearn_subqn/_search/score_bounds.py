@@ -27,9 +27,9 @@ from .._core.rounding import TINY, rounding
 from .._core.solvers import Start
 from .._solving.solution import Solution
 
-# The movement of intercepts per unit of the radius differs little between neighboring
-# intervals: a guess that is too small is multiplied by 1.25, then by larger factors,
-# and a guess that holds is reduced by a 32nd for the next interval.
+# The change of intercepts per unit of the radius is similar for neighboring intervals.
+# A guess that is too small is multiplied by 1.25, then by larger factors. A guess that
+# holds is reduced by a 32nd for the next interval.
 _LONGER = 1.25
 _SHORTER = 1.0 - 1.0 / 32.0
 
@@ -54,7 +54,7 @@ class Solved(NamedTuple):
     n : int
         Number of training rows in ``products``.
     start : Start
-        The solution as the start of a fit. Scores are left out for memory's sake.
+        The solution as the start of a fit, without scores, to save memory.
     size : float
         The denominator of relative gaps.
     error : float
@@ -202,7 +202,7 @@ class HeldOutBounds:
             targets = risk.targets[weights > 0.0]
             one_class = bool(np.all(targets == targets[0]))
             self._is_constant = one_class or not norms.any()
-        # Movement of the intercept per unit of the radius, down and up.
+        # Change of the intercept per unit of the radius, downward and upward.
         self._moves = np.full(2, float(weights @ norms))
         self._pairs: dict[tuple[float, float], SolvedPair] = {}
 
@@ -211,7 +211,8 @@ class HeldOutBounds:
         scale, mean = 1.0 / self._factors, self._mean
         squares = X.multiply(X) @ scale if hasattr(X, "multiply") else X**2 @ scale
         squares = squares - 2.0 * (X @ (mean * scale)) + mean @ (mean * scale)
-        # Differences of squares lose digits if features are far from zero.
+        # The difference of squares suffers from cancellation if features are far from
+        # zero.
         lost = rounding(X.shape[1]) * (mean @ (mean * scale) + np.max(squares))
         return np.sqrt(np.maximum(np.asarray(squares).ravel(), 0.0) + lost)
 
@@ -262,9 +263,9 @@ class HeldOutBounds:
     def _gap(self, pair: SolvedPair, share: float) -> float:
         """Return an upper bound of e for a convex combination of two solutions.
 
-        R and R* are convex: between two nodes they are at most the linear
-        interpolation, and the product of dual variables and scores is known everywhere.
-        If R* is not known, the nodes are the two optima, where e is zero.
+        R and R* are convex, so they are at most their linear interpolation between two
+        nodes. The product of dual variables and scores has a closed form. If R* is not
+        known, the nodes are the two optima, where e is zero.
         """
         if not self._has_conjugate:
             return share * (1.0 - share) * pair.most_change
@@ -342,7 +343,7 @@ class HeldOutBounds:
                 longer *= _LONGER
                 if max(move, move * unit) > 1e100:
                     return -np.inf, np.inf
-            # The next interval starts with a smaller movement.
+            # The guess for the next interval is a little smaller.
             self._moves[side] = move * _SHORTER
             bounds.append(intercept + sign * move * unit)
         return bounds[0], bounds[1]

@@ -23,7 +23,7 @@ def check_error_score(value: Any) -> None:
 
 
 def with_classes(scorer: Any, classes: Array, method: str | None = None) -> Any:
-    """Give all classes to a scorer; with ``method``, only if it uses this method.
+    """Return a scorer with all classes; with ``method``, only if the scorer uses it.
 
     The columns of probabilities are for all classes, but the samples of a fold may lack
     some of them. Metrics that accept ``labels`` get all classes, and the second of two
@@ -107,7 +107,7 @@ def rows_with_weight(test: Indices, n: int, weights: Floats | None) -> Indices:
     test = np.arange(n)[test]
     if weights is None:
         return test
-    # Samples of weight zero count as absent, and so do their classes.
+    # Samples of weight zero are ignored, and so are classes without other samples.
     test = test[weights[test] > 0.0]
     if not len(test):
         raise ValueError("A test part of cv has no samples of positive weight.")
@@ -115,7 +115,7 @@ def rows_with_weight(test: Indices, n: int, weights: Floats | None) -> Indices:
 
 
 def checked_score(score: Any) -> float:
-    """Return a score as a number; raise if the score is no number."""
+    """Return a score as a float; raise if it is not a number."""
     try:
         return float(score)
     except (TypeError, ValueError) as error:

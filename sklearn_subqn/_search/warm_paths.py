@@ -76,9 +76,10 @@ class WarmPaths(LinearEstimator):
     refit: bool
     one_standard_error: bool
 
-    #: The estimator with the same objective for one ``alpha``.
+    #: The estimator class with the same objective and a single ``alpha``.
     _one_alpha: ClassVar[Any]
-    #: Whether a grid for squares is in units of the curvature of the loss.
+    #: Whether the grid for a penalty without an L1 norm is in units of the loss's
+    #: curvature.
     _grid_by_curvature: ClassVar[bool] = False
 
     def _check_parameters(self) -> None:
@@ -106,8 +107,8 @@ class WarmPaths(LinearEstimator):
             return self._grid_of_squares(problems, n)
         slopes = [largest_slope(problems, index) for index in range(len(problems))]
         slopes = [slope for slope in slopes if slope < np.inf]
-        # From the largest slope on, all coefficients are zero. If all slopes are zero,
-        # the grid starts at one.
+        # All coefficients are zero if alpha is at least the largest slope. If all
+        # slopes are zero, the grid starts at one.
         share = 1.0 if isinstance(problems.regularizer, GroupPenalty) else l1_share
         largest = max(slopes, default=0.0) / share or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
@@ -146,8 +147,7 @@ class WarmPaths(LinearEstimator):
         if elsewhere is None:
             alphas = self._grid(problems)
         else:
-            # Folds are processed one after the other, since they share workers or
-            # readers.
+            # Folds run sequentially, since they share workers or readers.
             alphas = elsewhere.asked(lambda: self._grid(problems))
             n_jobs = 1
         reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
@@ -164,7 +164,7 @@ class WarmPaths(LinearEstimator):
         score: Callable[[], Any],
         report: FoldReport,
     ) -> FoldPath:
-        """Solve the problems of a fold for each alpha; ``score`` scores this model."""
+        """Solve a fold's problems for each alpha; ``score`` evaluates the model."""
         # A fold may have fewer classes, and so a different loss.
         self._check_support(problems)
         path = FoldPath([], [], [], [], [])
@@ -189,7 +189,7 @@ class WarmPaths(LinearEstimator):
         return path
 
     def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
-        """Return the scores with several attributes by one product, or none."""
+        """Return the scores of several models by one product, or an empty list."""
         return []
 
     def _search_task(
@@ -280,21 +280,22 @@ def _solved(problems: LinearProblems, alpha: float) -> _Fit:
 
 
 def plain_objectives(problems: LinearProblems, alpha: float) -> list[Objective]:
-    """Return the objectives if they are the user's, of rows here, for any solver."""
+    """Return the objectives for solver="auto" without conversions, or an empty list."""
     elsewhere = problems.reading is not None or problems.elsewhere is not None
     if problems.settings.solver != "auto" or elsewhere:
         return []
     return [problems.objective(i, alpha) for i in range(len(problems))]
 
 
-# Overflows lead to gaps that are not finite, and so to the usual solvers.
+# If numbers overflow, the gap is not finite, and the usual solvers are used.
 @partial(with_one_blas_thread, all="ignore")
 def _minimized_squares(
     problems: LinearProblems, alphas: Floats, tol: float
 ) -> list[tuple[dict[str, Any], _Fit]]:
-    """Return attributes and fits for the first alphas, and leave the problems there.
+    """Return attributes and fits for the first alphas; the last one sets the starts.
 
-    Squared errors are minimized by their Gram matrix, as long as that proves ``tol``.
+    Squared errors are minimized with the Gram matrix, up to the first alpha at which
+    the gap exceeds ``tol``.
     """
     objectives = plain_objectives(problems, alphas[0])
     if not objectives or not all(map(has_squares_path, objectives)):

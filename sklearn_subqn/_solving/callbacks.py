@@ -40,10 +40,10 @@ def with_callbacks(method: _Method) -> _Method:
 class FitTask:
     """The task tree of one fit: a task for each problem, a subtask for each iteration.
 
-    Searches have a task for each fold above the problems, with a subtask for each fit.
-    If iterations prove a gap, the iterations between two powers of ten of the relative
-    gap are grouped into one task, so that progress bars show the gap. Without callbacks
-    on the estimator nothing is done.
+    A search also has a task for each fold, with a subtask for each fit. If iterations
+    prove a gap, the iterations between two powers of ten of the relative gap are
+    grouped into one task, so that progress bars show the gap. If the estimator has no
+    callbacks, the task does nothing.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ class FitTask:
         """
         assert self._root is not None, "callbacks are set"
         estimator = type(self._arguments["estimator"]).__name__
-        # Callbacks show the name of the estimator themselves.
+        # Callbacks add the name of the estimator to the label.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
-        # The starting point counts as an iterate.
+        # The starting point is an iterate, too.
         n_tasks = self._max_iter + 1
         if tol is not None:
             n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, EPS))))

@@ -26,11 +26,12 @@ def mean_deviances(
         Variances are proportional to this power of the mean.
     """
     if power:
-        # Positive means that underflow to zero are replaced by the smallest number.
+        # Means that underflow to zero are replaced by the smallest positive number.
         expected = np.maximum(expected, np.finfo(np.float64).tiny)
     positive = y > 0.0 if power >= 2.0 else y >= 0.0
     if power < 1.0 or not (positive & np.isfinite(y) & np.isfinite(expected)).all():
-        # Scikit-learn reports invalid numbers, which takes longer.
+        # scikit-learn's slower function handles powers below one, and raises the errors
+        # for invalid numbers.
         columns = zip(y.T, expected.T, strict=True)
         each = {"sample_weight": weights, "power": power}
         return np.array([mean_tweedie_deviance(*pair, **each) for pair in columns])

@@ -17,7 +17,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    # A larger number would be a mistake, and could exhaust the system.
+    # More threads could exhaust the system.
     return min(int(joblib.effective_n_jobs(n_jobs)), 256)
 
 
@@ -29,8 +29,8 @@ class OneBlasThread:
     the first run sets the limit, and the last run removes it. Where BLAS uses OpenMP,
     the limit applies to each thread.
 
-    The runs with this limit are kept in a dictionary, from which all further actions
-    follow, so that each action may be interrupted and repeated.
+    The state is a dictionary of the runs with this limit. Each action depends on the
+    dictionary only, so it may be interrupted and repeated.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class OneBlasThread:
 
     def __init__(self, libraries: list[LibController] | None = None) -> None:
         self._libraries = libraries
-        # Whether each library counts threads for the calling thread alone.
+        # Whether the thread count of each library applies to the calling thread only.
         self._of_threads = list(map(_is_of_thread, libraries or ()))
         self._lock = threading.RLock()
         # The thread of each run.
@@ -107,7 +107,7 @@ class OneBlasThread:
 
 
 def _is_of_thread(blas: LibController) -> bool:
-    """Whether the number of threads applies to the calling thread alone.
+    """Whether the number of threads applies to the calling thread only.
 
     For OpenBLAS, threadpoolctl sets the number for the calling thread from 3.8 on, and
     earlier for the process.
@@ -144,8 +144,9 @@ def with_one_blas_thread(
 ) -> _Function:
     """Return the function with one BLAS thread and with NumPy's error handling set.
 
-    Both settings are restored at the end, even after a KeyboardInterrupt, which may
-    keep ``numpy.errstate`` from it. With ``limits=False`` threads are not limited.
+    Both settings are restored at the end, even after a KeyboardInterrupt, after which
+    ``numpy.errstate`` may fail to restore them. With ``limits=False`` threads are not
+    limited.
     """
 
     @functools.wraps(function)
@@ -157,7 +158,8 @@ def with_one_blas_thread(
                 _ONE_BLAS_THREAD.begin(run)
             result = function(*args, **kwargs)
         finally:
-            # This is done twice, since an interrupt may end the first attempt anywhere.
+            # The calls are repeated, since a KeyboardInterrupt may end the first
+            # attempt.
             try:
                 _ONE_BLAS_THREAD.end(run)
                 np.seterr(**before)

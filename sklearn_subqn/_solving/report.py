@@ -12,7 +12,8 @@ from .solution import Current, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 
-# With verbose=1, lines are printed at powers of two and after 5 seconds of silence.
+# With verbose=1, progress is printed at iterations that are powers of two, and whenever
+# 5 seconds have passed since the last line.
 QUIET = 5.0
 
 
@@ -28,7 +29,7 @@ class Report:
         The task of the fit for scikit-learn's callbacks; the problem is one of its
         subtasks.
     by_gap : bool
-        Whether iterations prove gaps, which progress bars then show.
+        Whether iterations prove gaps. Progress bars then show the gap.
 
     Attributes
     ----------

@@ -144,10 +144,10 @@ def _as_stored(problem: Problem, point: Point) -> tuple[Floats, Point]:
         point = objective.at(problem.watch.chosen)
     w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
     w = w.astype(np.float64)
-    # Weights on the simplex do not sum to one in float32; the objective is evaluated at
-    # the nearest weights that do.
+    # In float32, weights on the simplex sum to one only up to rounding. The objective
+    # is evaluated at the nearest point of the simplex.
     inside = objective.regularizer.nearest(w)
-    # In other units, the smallest change of a coefficient may change the scores.
+    # The change is compared with each coefficient, since features may have any units.
     same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
     return w, point.refreshed() if same else objective.at(inside)
 
@@ -201,15 +201,15 @@ def _certified(
     gap = gap_between(value, result.lower_bound)
     size = size_of(value, scale.infimum)
     reached = target.stopping.is_reached(result.gap, result.point.value)
-    # A gap within rounding error counts as proven as well. An example is the optimal
+    # A gap below the rounding error is accepted as well. An example is the optimal
     # value zero for equal targets.
     status = result.status
     at_zero = status is Status.AT_ZERO
     ends = Status.CALLBACK, Status.ROUNDING, Status.SHORT, Status.AT_ZERO
     proven = reached or status in ends
     proven = proven or result.gap <= rounding_of(result.point)
-    # The loss of precision in float32 is warned of only above this gap, and above the
-    # rounding error of the objective at zero, since the optimal value may vanish.
+    # The warning about the precision of float32 needs a gap above this one, and above
+    # the rounding error of the objective at zero, since the optimal value may be zero.
     allowed = max(2.0 * target.stopping.allowed_gap(value), 1e-4 * size)
     raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32

@@ -22,11 +22,11 @@ SMALL = 20_000
 # A small problem is solved to a relative gap of 1e-13.
 _EXACT = 1e-13
 
-# A small problem may end at a relative gap of 1e-10 where a gap of _EXACT takes many
+# A small problem may end at a relative gap of 1e-10 if a gap of _EXACT would take many
 # times longer.
 NEARLY_EXACT = 1e-10
 
-# Objectives with a relative difference below 1e-6 count as equal.
+# Objectives with a relative difference below 1e-6 are treated as equal.
 _SAME_OBJECTIVE = 1e-6
 
 
@@ -109,7 +109,7 @@ class Scale:
         return bool(result.gap <= self._without_features(point.w) - value)
 
     def is_constant(self, w: Floats, value: float, gap: float) -> bool:
-        """Whether zeros in place of the penalized parameters would do as well as w."""
+        """Whether J hardly changes with zeros in place of the penalized parameters."""
         objective = self._objective
         if objective.regularizer.center(len(w)).any():
             return False
@@ -119,8 +119,9 @@ class Scale:
         if vanishes and objective.risk.has_equal_targets():
             return False
         size = size_of(constant, self.infimum)
-        # Features are useless if they reduce the objective by at most its gap and
-        # _SAME_OBJECTIVE of its size. A decrease by over 0.1 % of the size is useful.
+        # Features are useless if they reduce the objective by at most the gap plus
+        # _SAME_OBJECTIVE times the size. A decrease of more than 0.1 % of the size is
+        # useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
 

@@ -150,11 +150,11 @@ def _listed(ways: list[str]) -> str:
 
 
 def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
-    """Warn where the weights of many rows sum to one or less, as shares do."""
+    """Warn if the weights of many rows sum to one or less, like normalized weights."""
     # Any input that converts to an array is allowed, including None.
     weights = np.asarray(sample_weight)
     n = int(np.count_nonzero(weights)) if weights.ndim else 0
-    # Weights of ten or more rows with a sum near one were normalized.
+    # If ten or more weights have a sum near one, they were probably normalized.
     if n < 10 or total > 1.01 or in_search():
         return
     warnings.warn(

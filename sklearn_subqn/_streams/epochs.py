@@ -26,10 +26,11 @@ from .._solving.report import Report
 from .._solving.solution import Progress, Solution
 from .stream import StreamEstimator, equal_parts, is_given
 
-# Minimum number of batches in the convergence test; fewer are dominated by noise.
+# Minimum number of batches in the convergence test. The average over fewer batches
+# would mostly be noise.
 _MIN_PATIENCE = 30
 
-# A fit leaves out the columns without entries where at most one column in four has
+# A fit leaves out the columns without entries if at most one column in four has
 # entries. docs/constants.md has the figures.
 _MANY = 4
 
@@ -223,7 +224,7 @@ class OnlineEstimator(StreamEstimator):
         whole = self._batch(X, targets, weights / n, loss)
         started = bool(np.any(self._state.w[: whole.n_coef]))
         n_params = len(self._state.w)
-        # At a start from another problem's solution, scores may overflow.
+        # Scores may overflow at a start from the solution of another problem.
         with np.errstate(all="ignore"):
             self._record(history, whole.value(self._state.w), 0.0)
         for epoch in range(1, self.max_iter + 1):
@@ -255,7 +256,8 @@ class OnlineEstimator(StreamEstimator):
             lowest, seconds = min(self.loss_curve_), time.perf_counter() - begin
             self._record(history, min(lowest, history.objective[-1]), seconds)
             progress = Progress(epoch, lowest, np.inf, float(epoch), seconds)
-            # The report takes coefficients from the estimator, where it needs them.
+            # The parameters are not needed, since the report reads them from the
+            # estimator.
             if report.iteration(progress, np.empty(0)):
                 status = Status.CALLBACK
                 break

@@ -154,10 +154,10 @@ class StreamEstimator(StreamModel):
         return {**vars(self), "coef_": self.coef_}
 
     def _go_on(self) -> None:
-        """Adopt changed parameters; a changed solver restarts at the current w."""
+        """Apply changed parameters; a changed solver restarts at the current w."""
         stream, columns = self._stream, self._columns
         if columns is not None:
-            # Later batches may have entries in columns that a fit left out.
+            # A later batch may have entries in columns that ``fit`` has left out.
             penalty = self._penalty()
             state: Any = self._state
             k, d = stream.n_outputs or 1, self.n_features_in_

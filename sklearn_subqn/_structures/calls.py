@@ -34,7 +34,7 @@ def in_threads(
     n = n_threads(n_jobs)
     if n == 1:
         return of_part(items)
-    # Four parts a thread balance the load, because parts differ in time.
+    # There are four parts for each thread, because parts take different times.
     n_parts = min(4 * n, len(items))
     bounds = [len(items) * i // n_parts for i in range(n_parts + 1)]
     parts = joblib.Parallel(n, prefer="threads")(

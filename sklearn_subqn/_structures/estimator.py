@@ -1,4 +1,4 @@
-"""What estimators of user-defined structures share."""
+"""Base class of estimators of user-defined structures."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .structure_oracle import StructureOracle
 
 _PENALTIES = ("l2", "l1", "elasticnet")
 
-# Automatic strength in units of the sizes of joint features; it corresponds to about C
-# = 1 for ten features of size one.
+# Factor of the automatic strength. For ten joint features of size one, the strength
+# corresponds to about C = 1.
 _K = 0.1
 
 
@@ -46,7 +46,7 @@ class _OneProblem(Estimator):
 class StructuredEstimator(_OneProblem):
     """Structures with the largest ``<w, joint_feature(x, y)>``."""
 
-    #: Parameters that are functions; the last one may be None.
+    #: Names of the parameters that are functions. The last one may be None.
     _callables: ClassVar[tuple[str, ...]]
 
     #: The oracle that calls these functions.
@@ -124,7 +124,7 @@ class StructuredEstimator(_OneProblem):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return one minus the mean loss of the predictions.
 
-        This is the share of correct structures without a ``loss``, or if it is None.
+        Without a ``loss``, this is the fraction of correctly predicted structures.
 
         Parameters
         ----------

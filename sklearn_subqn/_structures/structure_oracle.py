@@ -102,8 +102,8 @@ class StructureOracle:
         self._n_jobs = n_jobs
         self._samples = [(int(i), samples[i], structures[i]) for i in used]
         self._last: tuple[Answers, Summands] | None = None
-        # Fits raise on floating-point errors; the user's functions keep the caller's
-        # settings.
+        # The user's functions run with the caller's floating-point error handling,
+        # since a fit raises on floating-point errors.
         self._errors: Any = np.geterr()
         first = self._call("joint_feature", *self._samples[0])
         self._is_sparse = sparse.issparse(first) or isinstance(first, Mapping)
@@ -280,7 +280,7 @@ class StructureOracle:
 
 
 class LogPartitionOracle(StructureOracle):
-    """Log-partition functions of all samples as linear functions that touch them.
+    """Log-partition functions of all samples, given by their supporting planes.
 
     Where p are the probabilities of the structures at w, the cut of a sample has the
     mean joint features as its normal, and the entropy of p as its cost.
@@ -302,7 +302,7 @@ class LogPartitionOracle(StructureOracle):
                 f"{name} must return a tuple of value and gradient, got {found!r} for "
                 f"sample {index}."
             )
-        # Libraries that differentiate return arrays without dimensions.
+        # Libraries for automatic differentiation return 0-d arrays.
         number = np.asarray(found[0])
         is_real = number.ndim == 0 and number.dtype.kind in "iuf"
         if not is_real or not abs(float(number)) <= LARGEST_VALUE:

@@ -39,7 +39,7 @@ def marginal_effects(
     y : array-like of shape (n_samples,)
         Targets of the samples, unless they are part of ``RowBlocks``.
     sample_weight : array-like of shape (n_samples,), default=None
-        The sample weights of the fit, which average effects have as well.
+        The sample weights of the fit, which are also used in averages of effects.
     at : {"overall", "mean"}, default="overall"
         "overall": the average of the effects at all samples. "mean": the effect at one
         sample with the means of all features, and of the offset.
@@ -49,8 +49,8 @@ def marginal_effects(
         Names of the features; by default ``feature_names_in_``, or x0, x1, ...
     **errors : dict
         Options of :func:`standard_errors` for the covariance of the coefficients:
-        ``kind``, ``groups``, ``dispersion``, ``weights``, ``estimator`` and those of
-        the bootstrap.
+        ``kind``, ``groups``, ``dispersion``, ``weights``, ``estimator`` and the options
+        of the bootstrap.
 
     Returns
     -------

@@ -150,9 +150,9 @@ def standard_errors(
 
     Features that separate the samples of a class, or the samples with y = 0, from all
     other samples have no optimal coefficients without a penalty (Albert and Anderson
-    1984). Of ordered classes, they separate lower from higher ones at all thresholds.
-    These features have NaN as standard errors, and the other standard errors are
-    from a model without the separated samples.
+    1984). For ordered classes, such a feature separates lower from higher classes at
+    all thresholds. These features have NaN as standard errors, and the other standard
+    errors are from a model without the separated samples.
 
     References
     ----------

@@ -25,7 +25,8 @@ def fit_statistics(
     """Return likelihood, deviances, degrees of freedom and information criteria.
 
     For models of squared errors, the log loss (of two or more classes), Poisson, gamma
-    and Tweedie regressions, and quantiles. The definitions are those of statsmodels.
+    and Tweedie regressions, and quantiles. The definitions are the same as in
+    statsmodels.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def fit_statistics(
     sample_weight : array-like of shape (n_samples,), default=None
         The sample weights of the fit.
     offset : float or array-like of shape (n_samples,), default=None
-        The offsets of the fit, which the null model has as well.
+        The offsets of the fit, also for the null model.
     weights : {"precision", "frequency"}, default="precision"
         Meaning of ``sample_weight``, as in :func:`standard_errors`: statsmodels'
         ``var_weights`` or ``freq_weights``.
@@ -58,9 +59,9 @@ def fit_statistics(
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood and not of quantiles, the penalty has other terms,
-        coefficients are at bounds or constraints, the data are invalid, or there are
-        not more samples than degrees of freedom.
+        If the loss is neither a likelihood nor the pinball loss, the penalty has other
+        terms, coefficients are at bounds or constraints, the data are invalid, or there
+        are not more samples than degrees of freedom.
 
     See Also
     --------
@@ -69,10 +70,10 @@ def fit_statistics(
 
     Notes
     -----
-    Squares are a penalty with effective degrees of freedom, the trace of (H + P)^-1 H
-    with the second derivatives H of the loss and P of the penalty (Hastie and
-    Tibshirani 1990). With an L1 norm, the coefficients that are not zero are counted
-    (Zou, Hastie and Tibshirani 2007). Dispersions are not counted.
+    A squared penalty gives effective degrees of freedom, the trace of (H + P)^-1 H with
+    the second derivatives H of the loss and P of the penalty (Hastie and Tibshirani
+    1990). With an L1 norm, the coefficients that are not zero are counted (Zou, Hastie
+    and Tibshirani 2007). Dispersions are not counted.
 
     References
     ----------
@@ -109,14 +110,14 @@ def likelihood_ratio_test(
 ) -> LikelihoodRatioTest:
     """Test whether a model fits as well as a larger one that contains it (Wilks 1938).
 
-    A small p-value says that the features which only the larger model has improve the
-    fit by more than chance.
+    A small p-value is evidence that the additional features of the larger model improve
+    the fit.
 
     Parameters
     ----------
     small, large : estimator instance
-        Models of the same loss without a penalty, fitted to the same samples. The
-        features of ``small`` span a part of what the features of ``large`` span.
+        Models of the same loss without a penalty, fitted to the same samples. The span
+        of the features of ``large`` has to contain the features of ``small``.
     X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
         The training samples of ``large``. From a data frame, ``small`` takes the
         columns that it was fitted with.

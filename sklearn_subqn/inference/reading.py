@@ -56,7 +56,7 @@ def read_likelihood(
     weights: str,
     estimator: Any = None,
 ) -> FittedModel:
-    """Return a model with its data, whose loss must be a likelihood or of quantiles."""
+    """Return a model with its data; the loss must be a likelihood or pinball loss."""
     check_option("weights", weights, ("precision", "frequency"))
     model, X, _ = last_step_with_names(model, X, None)
     warn_of_missing_offset(model, offset)

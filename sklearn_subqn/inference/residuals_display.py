@@ -17,7 +17,7 @@ from .reading import read_likelihood
 
 _KINDS = ("fitted", "quantiles", "scale", "leverage")
 
-# A leverage of one up to rounding leaves a residual of zero over zero.
+# If a leverage is one up to rounding, the standardized residual is 0 / 0.
 _ROUNDED = 1e-9
 
 
@@ -36,8 +36,8 @@ class ResidualsDisplay:
         Randomized quantile residuals, which are standard normal if the model holds.
     standardized : ndarray of shape (n_samples,)
         Deviance residuals divided by the square root of the dispersion times 1 - h,
-        with the leverages h. NaN for a leverage of one, where the model fits a sample
-        whatever its outcome; these are not drawn.
+        with the leverages h. NaN for a leverage of one, since the model then fits every
+        outcome of the sample. NaNs are not plotted.
     leverages : ndarray of shape (n_samples,)
         How much each sample determines its own fitted value.
 

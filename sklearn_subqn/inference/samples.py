@@ -38,7 +38,7 @@ def residuals(
     sample_weight : array-like of shape (n_samples,), default=None
         The sample weights of the fit. Samples of weight zero are left out.
     kind : {"response", "pearson", "deviance", "quantile"}, default="deviance"
-        "response": y less its expected value. "pearson": the same divided by the
+        "response": y minus its expected value. "pearson": the same divided by the
         standard deviation, without the dispersion. "deviance": signed roots of the
         deviances. "quantile": normal scores of the distribution functions at y, drawn
         at random within steps, which are independent and standard normal if the model
@@ -54,14 +54,14 @@ def residuals(
     Returns
     -------
     residuals : ndarray of shape (n_samples,)
-        One for each sample of positive weight, in their order.
+        Residuals of the samples with positive weight, in their order.
 
     Raises
     ------
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood of one score per sample, data are invalid, or
+        If the loss is not a likelihood of one score per sample, data are invalid, or
         quantile residuals of Poisson regressions are not of counts.
 
     See Also
@@ -100,8 +100,8 @@ def leverages(
 ) -> Floats:
     """Return the leverages of samples, the diagonal of the hat matrix.
 
-    A leverage says how much a sample determines its own prediction. Without a penalty
-    leverages sum to the number of coefficients, with one to the effective number.
+    A leverage says how much a sample determines its own prediction. Leverages sum to
+    the number of coefficients, or with a penalty to the effective number.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def leverages(
     TypeError
         If the objective of the model is unknown.
     ValueError
-        If the loss is no likelihood of one score per sample, data are invalid, or the
-        model has no degrees of freedom, see :func:`fit_statistics`.
+        If the loss is not a likelihood of one score per sample, data are invalid, or
+        the model has no degrees of freedom, see :func:`fit_statistics`.
 
     See Also
     --------
