@@ -43,7 +43,7 @@ class Start(NamedTuple):
         return objective.at(self.w, self.scores, self.drift, self.origin)
 
     def or_origin(self, objective: Objective) -> Point:
-        """Return the starting point, or w = 0 where its objective is lower.
+        """Return the starting point, or w = 0 if its objective is lower.
 
         The solution for other data, or in other units, may have a far larger objective
         than w = 0, in a region where the loss has no curvature. Intercepts are
@@ -62,7 +62,7 @@ class Start(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """The outcome of one iteration.
+    """The result of one iteration.
 
     Attributes
     ----------

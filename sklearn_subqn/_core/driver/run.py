@@ -36,12 +36,12 @@ _STALLED = 1e-3
 _HALVED_WITHIN = 5
 
 # A run that continues below the requested gap may take five times the iterations it has
-# taken so far, and at most ``STALL_WINDOW`` more. Small problems of all losses and
-# penalties reach a gap of rounding error well before, except for a few with squared Lp
-# norms in large units.
+# taken so far, and at most ``STALL_WINDOW`` more. With all losses and penalties, small
+# problems reach a gap of the size of rounding errors well before this limit, except for
+# a few with squared Lp norms in large units.
 _TIMES = 5
 
-# A run that continues below the requested gap may always take 40 iterations in all.
+# A run that continues below the requested gap may take at least 40 iterations in total.
 _LEAST = 40
 
 
@@ -87,7 +87,7 @@ class Result:
         return float(max(self.point.value - self.lower_bound, 0.0))
 
     def add(self, iterate: Iterate) -> None:
-        """Count an iterate; keep its point, and its bound and proof, if better."""
+        """Count an iterate; keep its point, its lower bound and its proof if better."""
         self.n_iter += 1
         self.current = iterate.point
         if iterate.point.value <= self.point.value:
@@ -269,7 +269,7 @@ def run(
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether to improve the bound now, given the number of cuts after the first."""
+    """Whether to solve the program now, given the number of cuts after the first."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 

@@ -42,8 +42,8 @@ class PairSums:
     def differences(self, power: int) -> Floats:
         """Return for each row a difference of sums of m to a power, for the first part.
 
-        The sum over pairs with the row as the lower one, minus that with it as the
-        higher one.
+        It is the sum over pairs with the row as the lower one, minus the sum over pairs
+        with the row as the higher one.
         """
         lower, higher = self._moments[0]
         return self._pairs.factors * (lower[power] - higher[power])
@@ -105,7 +105,7 @@ class PairSums:
             for total, sums in zip(both, moments, strict=True):
                 total += 2.0 * coef * sums[0]
         for total in both:
-            # Differences of sums are not negative except for rounding.
+            # Differences of sums are non-negative up to rounding.
             np.maximum(total, 0.0, out=total)
             total *= self._pairs.factors
         return PairCurvature(self._sorted, self._window, both)

@@ -133,11 +133,11 @@ class KindsOfLabels(JointSet):
     relevant labels h: (3.54) of Yu (2009) if costs are tau / 2, and (3.55) for label
     losses that are sums over labels.
 
-    With a threshold z_0, the last score, it is the sum of
-    max(0, costs[0, j] + z_j - z_0) for the worst irrelevant label and
-    max(0, costs[1, h] + z_0 - z_h) for the worst relevant one. That is (3.55) with the
-    threshold as one more label, which is relevant for the irrelevant labels and
-    irrelevant for the relevant ones, and bounds the loss without it from above.
+    With a threshold z_0, the last score, it is the sum of max(0, costs[0, j] + z_j -
+    z_0) for the worst irrelevant label and max(0, costs[1, h] + z_0 - z_h) for the
+    worst relevant one. This sum is (3.55) with the threshold as an additional label,
+    which is relevant for the irrelevant labels and irrelevant for the relevant labels.
+    It is an upper bound of the loss without a threshold.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class LabelPairs(JointSet):
         return np.clip(b, 0.0, 1.0, out=b)
 
     def neutral(self, targets: Any) -> Floats:
-        """Return equal variables in each row, as large as the remainder up to one."""
+        """Return equal variables in each row, each equal to one minus their sum."""
         sizes = np.diff(starts_of_pairs(targets))
         return np.repeat(1.0 / (sizes + 1.0), sizes)
 

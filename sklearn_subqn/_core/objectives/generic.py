@@ -103,7 +103,7 @@ class _Unpenalized(Objective):
 def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Objective:
     """Return f(w) + alpha * Omega(w) for a convex f, with bounds from cuts of f.
 
-    With ``alpha = 0`` no bounds are known but the infimum of f.
+    With ``alpha = 0`` the only known bound is the infimum of f.
     """
     d = regularizer.n_penalized
     risk = Risk(Identity(d), function, np.zeros(d), np.full(d, 1.0 / d))

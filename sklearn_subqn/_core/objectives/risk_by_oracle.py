@@ -216,7 +216,7 @@ class CandidateObjective(Objective):
 
     @property
     def column_sizes(self) -> Floats:
-        """The column sizes of the whole objective, in which cuts state their errors."""
+        """The column sizes of the whole objective, the units of errors of cuts."""
         return self._whole.column_sizes
 
     def cut(self, dual: Dual) -> Cut:
@@ -229,7 +229,7 @@ class CandidateObjective(Objective):
 class Candidates:
     """Structures that the oracle has returned, grouped by sample.
 
-    At first every sample has only its true structure, with cost zero.
+    Initially every sample has only its true structure, with cost zero.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Parts:
         return float(max(self.results(name, *args)))
 
     def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
-        """Return the sum of several-valued functions of a number."""
+        """Return the sum of functions of a number that return several values."""
         functions = self.of(self.each(name, *args))
         known: dict[float, tuple[float, ...]] = {}
 
@@ -239,7 +239,7 @@ class DesignOfParts(Design):
         return matrix
 
     def gram_cost(self, columns: Rows) -> float:
-        # The columns are assumed to hold a proportional share of the entries.
+        # Each column is assumed to have the same number of entries.
         share = len(columns) / self.n_features
         if self.is_sparse:
             return 0.5 * share**2 * self.row_size

@@ -11,9 +11,9 @@ from ._regularizer import ElasticNet, Regularizer
 class PartlyFree(Regularizer):
     """A penalty that leaves out the ``free`` parameters.
 
-    The domain of the given penalty stays in force. If it does not bound a free
-    parameter, the conjugate is finite only for v_j = 0. An entry v_j = 0 is exact; all
-    other entries have rounding errors.
+    The domain is the domain of the given penalty. If a free parameter is unbounded in
+    it, the conjugate is finite only for v_j = 0. An entry v_j = 0 is exact; all other
+    entries have rounding errors.
 
     Parameters
     ----------

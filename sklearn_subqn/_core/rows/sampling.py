@@ -1,4 +1,4 @@
-"""Samples of rows: spread evenly, with no period that data might share."""
+"""Samples of rows, spread evenly and without a period, which data might share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..losses._curvature import Curvature, DiagonalCurvature
 
 
 def spread(n: int, n_sampled: int) -> Rows:
-    """Return indices of evenly spread rows, with no period that data might share."""
+    """Return indices of evenly spread rows without a period, which data might share."""
     sampled = np.zeros(n, dtype=bool)
     sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
     return np.flatnonzero(sampled)

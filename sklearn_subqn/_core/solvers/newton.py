@@ -28,7 +28,8 @@ class NewtonSteps:
         wide data they become part of the directions.
     exact : bool
         Whether line searches are exact if that is cheap, and steps stop when rounding
-        errors hide their decrease. Envelopes need neither, since their centers move.
+        errors hide their decrease. Envelopes need neither, since their centers are
+        updated.
     stopping : Stopping, optional
         Defines the gap at which the run stops, and thereby the accuracy of directions.
     """

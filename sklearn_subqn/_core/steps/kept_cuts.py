@@ -68,7 +68,7 @@ class Cuts:
         self._x[: self.n_cuts] = x
 
     def count_idle(self) -> None:
-        """Count for each cut the iterations since its multiplier was positive."""
+        """Count the iterations since the multiplier of each cut was positive."""
         idle = self._idle[: self.n_cuts]
         idle += 1
         idle[self.multipliers > 0.0] = 0
@@ -101,8 +101,8 @@ class Cuts:
         ----------
         cut : Cut
         image : ndarray of shape (q,), optional
-            Image of its normal under the metric of ``gram``. Without it no products are
-            computed.
+            The normal multiplied by the metric of ``gram``. By default inner products
+            are not computed.
         """
         if self._patience is not None:
             for j in np.flatnonzero(self._idle[: self.n_cuts] >= self._patience)[::-1]:
@@ -124,8 +124,8 @@ class Cuts:
     def _make_room(self) -> None:
         """Remove the oldest unused cut, or replace the two oldest by their aggregate.
 
-        The aggregate stays the oldest. New cuts do not count as unused before the next
-        program.
+        The aggregate stays the oldest. New cuts count as unused only after the next
+        program over the cuts.
         """
         unused = np.flatnonzero(self._idle[: self.n_cuts])
         if unused.size:
