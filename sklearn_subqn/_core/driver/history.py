@@ -24,8 +24,7 @@ class History:
         Best lower bound so far, -inf before there is one.
     passes : list of float
         Number of products with X or its transpose so far; a product with a subset of
-        the rows counts as its fraction of the rows. Work on a model of few columns is
-        not counted.
+        the rows counts as a fraction. Work on a model of few columns is not counted.
     seconds : list of float
         Wall-clock time since the start.
     phase : list of str

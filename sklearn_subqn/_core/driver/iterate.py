@@ -119,8 +119,8 @@ class Iterate(NamedTuple):
         return self._replace(point=point, cut=cut, lower_bound=bound, proof=proof)
 
 
-#: A solver yields iterates. If it stops by itself it returns the reason, or another
-#: solver that continues.
+#: A solver yields iterates. A solver that ends by itself returns the reason, or another
+#: solver that continues the run.
 Solver = Generator[Iterate, None, "Status | Solver | Chosen"]
 
 

@@ -19,7 +19,7 @@ from .iterate import Chosen, Iterate, Solver
 from .stopping import Status, Stopping
 
 # The quadratic program over the cuts is solved after 1, 2, 4 and 8 cuts, and then at
-# least after every ten cuts, so that it takes little of the time.
+# least every ten cuts, so that it takes a small share of the time.
 _BOUND_INTERVAL = 10
 
 #: A run has stalled if within 100 iterations the decrease of the objective plus the
@@ -124,7 +124,7 @@ def run(
     since: float = 0.0,
     report: Callable[[Result], bool | None] | None = None,
 ) -> Result:
-    """Run a solver until its gap is proven to be as small as the stopping rule asks.
+    """Run a solver until its proven gap satisfies the stopping rule.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def run(
     max_iter : int
         Limit on the number of iterations.
     is_useful : callable
-        Whether the run may end at its allowed gap. Otherwise it continues as long as
-        there is progress.
+        Whether the run may end at its allowed gap. Otherwise it continues while there
+        is progress.
     is_rounding : callable
         Whether the gap of a point is below the rounding error of its value. It is
         tested at iterations 1, 2, 4, 8 and so on, and ends the run whatever the

@@ -113,13 +113,13 @@ class BinSums:
     def spread(self, sums: Floats, table: Floats, higher: bool) -> Floats:
         """Return derivatives of sums over partners at the centers of all cells.
 
-        The rows are the lower ones of their pairs, or with ``higher`` the higher ones;
+        The rows are the lower rows of their pairs, or with ``higher`` the higher rows;
         ``sums`` of shape (c, r) are moments of the partners in their cells.
         """
         k, m, r = self.pairs.n_levels, self._n_bins, sums.shape[1]
         costs = self.pairs.table
         costs = costs.T if higher else costs
-        # For the higher rows the signs of all scores and offsets are reversed.
+        # For higher rows the signs of all scores and offsets are reversed.
         line = table is _TABLE
         sources = np.tensordot(costs, sums.reshape(k, m, r), 1)
         if line and not higher:
@@ -225,11 +225,11 @@ class BinCurvature(Curvature):
         return self._diagonal
 
     def total(self) -> Floats:
-        """Return zero: only differences of scores count."""
+        """Return zero, since only differences of scores have an effect."""
         return np.zeros((1, 1))
 
     def _partners(self, v: Floats) -> Floats:
-        """Return for each row the sum of v over its partners, weighted by pairs."""
+        """Return each row's sum of v over its partners, weighted by pairs."""
         sums, pairs = self._sums, self._sums.pairs
         totals = sums._by_cells(pairs.weights * v[:, 0])[:, np.newaxis]
         both = sum(sums.spread(totals, _SECOND, higher) for higher in (False, True))
@@ -241,7 +241,7 @@ class BinCurvature(Curvature):
         return product
 
     def crossed(self, design: Any) -> Floats:
-        """Return the sum over pairs of their weights times x_i x_jᵀ, each once."""
+        """Return the sum of weight times x_i x_jᵀ over pairs, each counted once."""
         sums, pairs = self._sums, self._sums.pairs
         rows = design.sums_of_rows(sums.cells, sums.n_cells, pairs.weights)
         partners = sums.spread(rows, _SECOND, higher=False)

@@ -291,8 +291,8 @@ class AtRisk:
     def __init__(self, times: EventTimes, scores: Floats) -> None:
         self.times, self._n = times, len(scores)
         z = scores[times.order]
-        # Only differences within a stratum count, and smaller numbers have smaller
-        # rounding errors.
+        # Only differences within a stratum have an effect, and smaller numbers have
+        # smaller rounding errors.
         self.center = float(np.median(z)) if z.size else 0.0
         self.z = z - self.center
         scales, totals = self._sums(np.ones((len(z), 1)))
@@ -426,7 +426,7 @@ class CoxCurvature(Curvature):
         return self._sums.unsorted(self._sums.expected)
 
     def total(self) -> Floats:
-        """Return zero: only differences of scores count."""
+        """Return zero, since only differences of scores have an effect."""
         return np.zeros((1, 1))
 
     def apply(self, dscores: Floats) -> Floats:

@@ -173,7 +173,7 @@ class MatrixCurvature(Curvature):
 
 
 class CurvatureByProducts(Curvature):
-    """The Hessian of a function of q parameters, known by its products only.
+    """The Hessian of a function of q parameters, given by its products only.
 
     The diagonal is replaced by ones, so conjugate gradients have no preconditioner.
     """
@@ -206,7 +206,7 @@ class Entries(NamedTuple):
 
 
 class CurvatureByEntries(Curvature):
-    """Second derivatives whose matrices have few entries that are not zero."""
+    """Second derivatives whose matrices have few nonzero entries."""
 
     @abstractmethod
     def take(self, rows: Rows | slice) -> CurvatureByEntries:
@@ -214,7 +214,7 @@ class CurvatureByEntries(Curvature):
 
     @abstractmethod
     def entries(self, first: int, out: Entries) -> tuple[int, int]:
-        """Write entries of the matrices from row ``first`` on, until ``out`` is full.
+        """Write entries of the matrices, from row ``first`` until ``out`` is full.
 
         Returns
         -------

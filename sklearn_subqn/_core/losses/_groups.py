@@ -89,7 +89,7 @@ class Groups:
         return np.add.reduceat(values, self.starts[:-1])
 
     def means_of_ties(self, values: Floats, keys: Floats) -> Floats:
-        """Replace values by their means over runs of equal keys, both for sorted rows.
+        """Replace values of sorted rows by their means over runs of equal keys.
 
         Values are non-increasing in each group, and equal values remain unchanged.
         """

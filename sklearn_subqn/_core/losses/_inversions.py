@@ -75,7 +75,7 @@ class Inversions(OfRankings):
         self._levels: tuple[Floats, list[_Level]] | None = None
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return a bound of rounding errors of sums over levels, which may cancel."""
+        """Return a bound of the rounding errors of sums over levels that may cancel."""
         levels = self._prepare(targets)
         if len(levels) < 2:
             return 0.0

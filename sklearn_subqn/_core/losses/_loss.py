@@ -132,11 +132,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -151,11 +151,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -171,11 +171,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -192,13 +192,13 @@ class Loss(OfDuals):
     ) -> Callable[[float], tuple[float, Floats]]:
         """Return value and subgradient as functions of a number added to all scores.
 
-        Scores have shape (n,). They are used to minimize over an intercept.
+        Scores have shape (n,). The functions are used to minimize over an intercept.
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
     @property
     def looped(self) -> RowForm | None:
-        """The loss in the form of compiled loops over few rows, None if it has none."""
+        """The loss in the form for compiled loops over few rows, or None."""
         return None
 
     def check_rows(self, n_rows: int) -> None:
@@ -230,9 +230,9 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
 
         Returns
         -------
@@ -251,13 +251,13 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -274,13 +274,13 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -299,13 +299,13 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -334,11 +334,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -369,9 +369,9 @@ class Loss(OfDuals):
         dscores : ndarray of shape (n,)
             The direction dz.
         targets : ndarray of shape (n,)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -388,9 +388,9 @@ class Loss(OfDuals):
         dual : ndarray of the shape of scores
             The dual u, in the units of subgradients, weights included.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -405,7 +405,7 @@ class Loss(OfDuals):
         Parameters
         ----------
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
 
         Returns
         -------

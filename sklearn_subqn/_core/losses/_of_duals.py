@@ -40,9 +40,9 @@ class OfDuals(ABC):
         dual : ndarray of the shape of scores
             The dual u, in the units of subgradients, weights included.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------

@@ -39,7 +39,7 @@ class Maximum(NamedTuple):
         lost: Floats,
         sizes: Floats,
     ) -> Maximum:
-        """Return the sum over groups, weighted by their rows.
+        """Return the sum over groups, each with the weight of its rows.
 
         ``sizes`` are sums of the absolute terms of the differences ``lost``, which are
         non-negative.

@@ -19,9 +19,9 @@ from ._smoothings import SimplexEntropy
 class Ontology(Composed):
     """Hinge or log loss of paths through a hierarchy (Teo et al. 2010, Alg. 12).
 
-    Scores z of shape (n, k) belong to the k nodes other than the root. A label is a
-    leaf. Its features phi are the shares of paths from the root to the leaf that pass
-    each node (Cai and Hofmann 2004). The loss of a row of label y is
+    Scores z of shape (n, k) are the scores of the k nodes other than the root. A label
+    is a leaf. Its features phi are the shares of paths from the root to the leaf that
+    pass each node (Cai and Hofmann 2004). The loss of a row of label y is
 
         max over labels l of <phi_l - phi_y, z_i> + costs[y, l].
 

@@ -144,7 +144,7 @@ def with_shield(
 ) -> tuple[DualLoss, Any, Floats]:
     """Return a user's loss with read-only arguments and checked results.
 
-    Values and subgradients are checked if the loss defines nothing else.
+    Values and subgradients are checked if the loss defines no other members.
     """
     if not (loss.has_lines or offers(loss.oracle, "conjugate")):
         loss = DualLoss(OwnLoss(loss.oracle))

@@ -186,7 +186,7 @@ class WindowedPairs(SmoothPairs):
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> PairCurvature:
-        """Return generalized second derivatives; pairs on a margin do not count."""
+        """Return generalized second derivatives, zero for pairs on a margin."""
         return self._sums(scores, targets, weights).curvature()
 
     def derivatives(

@@ -74,10 +74,10 @@ class RankedTargets:
 class RankingLoss(OfRankings):
     """Bound of a measure of rankings, the mean over groups of rows.
 
-    The weight of a group is its number of rows. The subgradient is the linear function
-    of one of the maximizing permutations. A subclass defines the measure, the sum of
-    the gains of a group's rows times the discounts of their ranks, by ``gains`` and
-    ``discounts``.
+    The weight of a group is the sum of the weights of its rows. The subgradient is the
+    linear function of one of the maximizing permutations. A subclass defines the
+    measure, the sum of the gains of a group's rows times the discounts of their ranks,
+    by ``gains`` and ``discounts``.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class RankingLoss(OfRankings):
         Parameters
         ----------
         ideal : ndarray of shape (n_groups,)
-            The measure of ideal rankings, <a*, b>, with the gains as they are.
+            The measure of ideal rankings, <a*, b>, for unscaled gains.
         total : ndarray of shape (n_groups,)
             Sums of the gains.
 

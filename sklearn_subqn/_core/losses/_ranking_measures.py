@@ -78,7 +78,7 @@ class PrecisionAtK(RankingLoss):
     Parameters
     ----------
     k : int
-        Number of the first rows that count, at least 1.
+        Number of first ranks that count, at least 1.
     groups : Groups, optional
         Queries; each is ranked separately. Default a single group.
     decay : float, optional
@@ -135,7 +135,7 @@ class RecallAtK(PrecisionAtK):
     Parameters
     ----------
     k : int
-        Number of the first rows that count, at least 1.
+        Number of first ranks that count, at least 1.
     groups : Groups, optional
         Queries; each is ranked separately. Default a single group.
     decay : float, optional

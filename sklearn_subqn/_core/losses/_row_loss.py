@@ -121,7 +121,7 @@ class RowLoss(Loss):
         weighted = self.map.weighted(dual, targets, weights)
         inside = np.ones(len(weights), dtype=bool)
         low, high = self._form.low, self._form.high
-        # Infinity times a weight of zero would be NaN.
+        # Infinity times a weight of zero is NaN.
         if low > -np.inf:
             inside &= weighted >= weights * (low - self.map.slack(targets))
         if high < np.inf:
@@ -145,7 +145,7 @@ class RowLoss(Loss):
         Without an end, the distance is a typical size of dual variables.
         """
         usual = float(weights @ np.abs(v)) or 1.0
-        # Distances from the ends are uncertain by rounding.
+        # Distances from the ends have rounding errors.
         uncertain = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
         distances = v - self._form.low, self._form.high - v
         below, above = (np.where(x > uncertain, x, 0.0) for x in distances)

@@ -55,9 +55,9 @@ class Simplex(JointSet):
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
-            # Labels with a rate of zero get a very negative violation, so that they
-            # never attain the maximum: their dual variables do not change u, and could
-            # not be recovered from it.
+            # For labels with a rate of zero, u does not depend on their dual variables,
+            # so these cannot be computed from u. A very negative violation keeps such
+            # labels from attaining the maximum.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = -1e100
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
@@ -107,7 +107,7 @@ class Simplex(JointSet):
         return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return u of feasible variables; the own label gets the remaining share."""
+        """Return u of feasible variables; the true label gets the remaining share."""
         u = self.variables(dual, targets, weights) * self.rates[targets]
         u *= weights[:, np.newaxis]
         own = np.arange(len(u)), targets
@@ -133,11 +133,12 @@ class KindsOfLabels(JointSet):
     relevant labels h: (3.54) of Yu (2009) if costs are tau / 2, and (3.55) for label
     losses that are sums over labels.
 
-    With a threshold z_0, the last score, it is the sum of max(0, costs[0, j] + z_j -
-    z_0) for the worst irrelevant label and max(0, costs[1, h] + z_0 - z_h) for the
-    worst relevant one. This sum is (3.55) with the threshold as an additional label,
-    which is relevant for the irrelevant labels and irrelevant for the relevant labels.
-    It is an upper bound of the loss without a threshold.
+    With a threshold z_0, the last score, it is the sum of
+    max(0, costs[0, j] + z_j - z_0) for the worst irrelevant label and
+    max(0, costs[1, h] + z_0 - z_h) for the worst relevant label. This sum is (3.55)
+    with the threshold as an additional label, which is relevant for the irrelevant
+    labels and irrelevant for the relevant labels. It is an upper bound of the loss
+    without a threshold.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Multinomial logistic loss: the maximum over the simplex, smoothed by its entropy.
 
-Arguments of exponentials are not positive, so that nothing overflows.
+Arguments of exponentials are at most zero, so that no exponential overflows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Softmax(FlowOracle):
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of u / s + Y, rows on the simplex.
 
-        The probability of the own class is one minus the others.
+        The probability of the true class is one minus the other probabilities.
         """
         return self.conjugate_and_size(dual, targets, weights)[0]
 

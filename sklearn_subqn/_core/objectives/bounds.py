@@ -250,8 +250,8 @@ class Bounds:
         more = error * (2.0 * length + error) if error else 0.0
         if more > _LITTLE * value * self.alpha:
             sizes, product = self.column_sizes, 0.0
-            # Blocks avoid temporary arrays of all parameters, which would take most of
-            # the time.
+            # Blocks avoid temporary arrays of all parameters, which take most of the
+            # time.
             for a in range(0, len(normal), BLOCK_SIZE):
                 part = np.abs(normal[a : a + BLOCK_SIZE]) @ sizes[a : a + BLOCK_SIZE]
                 product += float(part)

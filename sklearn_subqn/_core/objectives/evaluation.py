@@ -219,8 +219,8 @@ class Evaluation:
         n = o.regularizer.n_penalized
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
-            # A small change of u would make its products with the unpenalized columns
-            # vanish; ``share`` is the fraction of u that has to change.
+            # A small change of u makes its products with the unpenalized columns zero;
+            # ``share`` is the fraction of u that has to change.
             share = o.risk.imbalance(self.dual, normal[n:])
             if share <= MOST_IMBALANCED:
                 normal[n:] = 0.0

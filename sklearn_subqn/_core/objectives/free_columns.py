@@ -111,8 +111,8 @@ def _bound_of_step(point: Point) -> float:
     gradient, hessian = o.risk.adjoint(point.dual), o.risk.hessian(point.curvature)
     values, vectors = lapack.eigh(hessian.matrix())
     used = values > ROUNDED * values.max(initial=0.0)
-    # Long steps along a direction of small curvature may reduce the risk, unless all
-    # scores stay the same.
+    # Long steps along a direction of small curvature may reduce the risk, unless they
+    # do not change any score.
     for v in vectors.T[~used]:
         most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ o.column_sizes)
         if np.ptp(o.design.forward(v)) > most:
@@ -197,7 +197,7 @@ class _LimitedColumns:
 
     @property
     def settled(self) -> Mask:
-        """Columns whose sums are within their limits and add nothing to the bound."""
+        """Columns whose sums are within their limits and do not change the bound."""
         return np.isfinite(self.limits) & (self.held | ~self._free)
 
     def hold_for(self, u: Floats) -> None:
@@ -295,8 +295,8 @@ def _bound(
         if length <= ROUNDED or (last <= 0.5 and length > 0.1 * last):
             break
         # A full step may end on the boundary: if all rows of a category level have the
-        # same class, their dual variables have to be zero. A step that would leave the
-        # domain ends at nine tenths of the way to the boundary.
+        # same class, their dual variables have to be zero. A step beyond the boundary
+        # of the domain is shortened to nine tenths of the way to it.
         change *= 1.0 if length <= 1.0 + MOST_IMBALANCED else 0.9 / length
         u[rows] -= widths * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0

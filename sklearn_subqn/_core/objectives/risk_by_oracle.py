@@ -91,7 +91,7 @@ class OracleHinge(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus the mean cost of the structures that form u."""
+        """Return minus the mean cost of the structures whose normals form u."""
         share = rounding(len(self.sample_weights))
         _, costs, errors = self.answers(scores)
         return -float(self.sample_weights @ (costs - share * np.abs(costs) - errors))

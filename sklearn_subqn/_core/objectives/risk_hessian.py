@@ -118,7 +118,7 @@ class RiskHessian:
 
     @property
     def rank(self) -> int:
-        """An upper bound of the rank of R'', at most n_rows times n_scores."""
+        """An upper bound of the rank of R'', at most n_rows * n_scores."""
         return self._curvature.rank
 
     @cached_property

@@ -107,8 +107,8 @@ class RiskOfParts(Risk):
 
     def rowwise_dual(self) -> RowwiseDual | None:
         # Sweeps over one part ignore changes of dual variables in the other parts,
-        # which requires nearly orthogonal rows. Rows that are read for each use would
-        # be read too often.
+        # which requires nearly orthogonal rows. Rows that are not in memory are
+        # excluded, since sweeps would read them too often.
         design = self.design
         if not (design.is_text_like and design.holds_rows) or design.several_scores:
             return None

@@ -38,8 +38,8 @@ _REACH = 6.0
 # like the logarithm of the number of batches. docs/constants.md has the figures.
 _FLAT = 1e-4
 
-# Minimum mean of counts under a logarithm, because the first counts of a stream can all
-# be zero.
+# Minimum of the mean count before its logarithm is taken, because the first counts of a
+# stream can all be zero.
 _SMALLEST_MEAN = 1e-3
 
 # Limit on counts: the exponential is continued linearly above exp(50), so larger counts

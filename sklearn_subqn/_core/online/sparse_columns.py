@@ -19,7 +19,7 @@ therefore centered: the columns whose squared mean exceeds half of their mean sq
 which have entries in more than half of all rows. All other columns have the center
 zero, so restricted steps are exact.
 
-The lazy update of the average uses w after all shrinkage, an approximation.
+The lazy update of the average uses w after all shrinkage, which is an approximation.
 """
 
 from __future__ import annotations

@@ -127,9 +127,9 @@ def _marked(how: str) -> Callable[[_Method], _Method]:
     return mark
 
 
-#: Decorators of methods. Results of the parts are row-wise and stay in the process of
-#: the rows, or they are summed, as numbers or as functions, or combined by a norm or a
-#: maximum.
+#: Decorators of methods, which define how results of the parts are combined. Row-wise
+#: results stay in the processes of the rows. Other results are summed, as numbers or as
+#: functions, or combined by a norm or a maximum.
 rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 

@@ -1,6 +1,6 @@
 """Places: processes that hold parts of the rows, and receive calls as messages.
 
-A place numbers the objects that it holds. Results of ``each`` stay in the place. This
+A place identifies its objects by numbers. Results of ``each`` stay in the place. This
 process only gets a ``Handle``, and the call is queued. Queued calls are sent together
 with the next call whose result is needed, so that many row-wise calls need one message.
 """
@@ -85,7 +85,7 @@ class Answer(NamedTuple):
 
 
 class Place:
-    """Objects of some of the parts, and the answers to messages about them.
+    """Objects of some of the parts, with a method that answers messages.
 
     All calls of a message are made for one part before the next part, so that the rows
     of a part are read only once.

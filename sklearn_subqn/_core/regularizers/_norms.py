@@ -68,7 +68,7 @@ def _norm(u: Floats, p: float) -> float:
 
 
 def _square(norm: float) -> float:
-    """Return norm², infinite on overflow; the operator ** would raise an error."""
+    """Return norm², infinite on overflow, where the operator ** raises an error."""
     return norm * norm
 
 

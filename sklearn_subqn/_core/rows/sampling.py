@@ -17,7 +17,7 @@ def spread(n: int, n_sampled: int) -> Rows:
 
 def fractions(n: int) -> Floats:
     """Return numbers spread evenly over [0, 1), unordered."""
-    # Multiples of the golden ratio modulo one are spread most evenly for every n.
+    # For every n, n multiples of the golden ratio modulo one are spread most evenly.
     return np.asarray(np.arange(n) * (0.5 * (5.0**0.5 - 1.0)) % 1.0, dtype=np.float64)
 
 

@@ -23,7 +23,7 @@ from ..steps.quadratic import (
     by_columns_at_last,
 )
 
-#: At first the violations of a model are reduced to a tenth.
+#: The first models are minimized until violations decrease to a tenth.
 ROUGH = 0.1
 
 # A model whose matrix is estimated from a sample is minimized until violations decrease
@@ -68,8 +68,9 @@ _SMALL = 3e-4
 #: unless the loss has a ``curvature_radius``.
 LONGEST = 6.0
 
-# The limit is multiplied by this factor at every second iteration in which neither
-# violations decrease to ``_SLOW`` of their minimum nor J decreases by ``_STEEP``.
+# The limit is multiplied by this factor after a full step from the second successive
+# iteration on in which neither violations decrease to ``_SLOW`` of their minimum nor J
+# decreases by ``_STEEP``.
 _LONGER = 4.0
 
 # Models by columns may leave out rows with a hundredth of the sum of second
@@ -108,8 +109,8 @@ _SLOW = 0.5
 # The objective decreases steeply if an iteration reduces it by at least a tenth.
 _STEEP = 0.1
 
-# The probability of a row in the sample for the Hessian is a mixture: proportional to
-# its second derivative, and uniform with this share.
+# The probability of a row in the sample for the Hessian is proportional to its second
+# derivative plus its share, by weight, of a fifth of the sum of second derivatives.
 _LEAST_SHARE = 0.2
 
 # The method stops after more than five iterations in which violations were not halved,
@@ -305,7 +306,7 @@ class _Models:
         return self._model
 
     def refuse(self) -> None:
-        """Take a larger sample next, since the last one gave no descent direction."""
+        """Take a larger sample next, since the last gave no descent direction."""
         self._worst = 0.0
 
     def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
@@ -323,7 +324,8 @@ class _Predictions:
     Attributes
     ----------
     good : bool
-        Whether predicted dual points are accurate, so that models should be, too.
+        Whether predicted dual points are accurate, so that models should be accurate as
+        well.
     last : bool
         Whether the next predicted dual point is expected to end the run.
     """
@@ -424,9 +426,9 @@ def predicted_dual(
 def at_sample(point: Point, stride: int) -> Point:
     """Return the point for a sample of the rows with approximately the same Hessian.
 
-    The probability of a row is proportional to its second derivative, plus a uniform
-    share, so that the loss is nearly linear in few of the rows. Rows are weighted by
-    the inverse probabilities.
+    The probability of a row is proportional to its second derivative plus a multiple of
+    its weight, so that the loss is nearly linear in few of the drawn rows. Rows are
+    weighted by the inverse probabilities.
     """
     o = point.objective
     n = len(point.scores) // stride

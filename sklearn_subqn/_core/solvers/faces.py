@@ -7,7 +7,7 @@ the risk. The other coordinates span a face F, on which a Newton step
 
     H_FF p_F = -g_F,    w <- the projection of w + t p onto box and orthant,
 
-is taken with the first t = 1, 1/2, ... that lowers J enough. Coordinates that reach
+is taken with the first t = 1, 1/2, ... that decreases J enough. Coordinates that reach
 their bounds stay there. On the face of the optimum, steps are unconstrained Newton
 steps with quadratic convergence. The method continues after OWL-QN when decreases are
 below the rounding error of J. At that point, the gradient and the dual point of OWL-QN

@@ -24,8 +24,8 @@ _SHARE = 0.2
 _MAX_INNER = 300
 
 # The method stops after 50 calls of the oracle without progress. It also stops if the
-# bundle method stalls on the present candidates and the gap decreased by less than 5 %:
-# the next call would start at the same point with the same cuts.
+# bundle method stalls on the present candidates and the gap decreased by less than 5 %,
+# since the next call starts at the same point with the same cuts.
 _MAX_STUCK = 50
 
 

@@ -116,8 +116,8 @@ _TINY_OF_ALPHA_MAX = 1e-8
 MOST_LARGER = 6
 
 # Below this curvature of the dual, most dual variables of a loss with kinks are at the
-# same ends of their intervals as at w = 0, and subLBFGS finds the others in its first
-# step. docs/constants.md has the figures.
+# same ends of their intervals as at w = 0, and subLBFGS finds the dual variables in its
+# first step. docs/constants.md has the figures.
 _LOOSEST = 1e-2
 
 # A loss is replaced by its linear asymptote if fewer than four rows for each parameter
@@ -126,8 +126,8 @@ _FEW_CURVED = 4.0
 
 
 # Problems of at most 2^26 entries, zeros included, are solved in one compiled loop. The
-# loop shows no progress and is single-threaded except for BLAS, since it takes at most
-# about ten seconds. docs/constants.md has the figures.
+# loop reports no progress and is single-threaded except for BLAS, which is acceptable
+# for the ten seconds it takes at most. docs/constants.md has the figures.
 MOST_ENTRIES = 1 << 26
 
 # Rows are copied or converted for the loop if they have at most 400,000 entries.
@@ -160,7 +160,8 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = few or o.design.rows_in_memory() is not None
         fits = fits and f.l2 and o.targets.ndim == 1
-        # In large units the bound of the loop would not hold for the original penalty.
+        # In large units the lower bound of the loop does not hold for the original
+        # penalty.
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
         return False

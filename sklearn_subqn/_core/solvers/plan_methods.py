@@ -51,9 +51,9 @@ _MUCH = 0.1
 # previous gap. docs/constants.md has the figures.
 _FAST = 0.4
 
-# If the optimum of a bound of a performance measure is much better than w = 0, the
-# bundle method finds a point better than w = 0 within 180 iterations. docs/constants.md
-# has the figures.
+# If the optimum of a convex bound of a performance measure is much better than w = 0,
+# the bundle method finds a point better than w = 0 within 180 iterations.
+# docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
 # SubLBFGS stops when the objective decreases by less than a tenth over ``_WINDOW``
@@ -209,8 +209,8 @@ def _by_quasi_newton(f: Facts) -> Solver:
 def _by_soft_alm(f: Facts) -> Solver:
     """Start with a wide Moreau envelope, then continue with the usual width.
 
-    The second envelope is needed if some features have much smaller scales than the
-    others, since a wide envelope hardly depends on their coefficients.
+    The second envelope is needed if some features have a much smaller scale than
+    others, since a wide envelope hardly depends on the coefficients of these features.
     """
     o = f.objective
     point = o.at(f.start.w)
@@ -229,8 +229,8 @@ def _by_soft_alm(f: Facts) -> Solver:
 def by_alm_of_sample(f: Facts) -> Solver:
     """Continue from the solution of a sample.
 
-    The first dual point is the gradient of a Moreau envelope. Its entries for rows near
-    a kink lie between the slopes on both sides of the kink.
+    The initial dual point is the gradient of a Moreau envelope. For rows near a kink,
+    its entries are between the slopes on both sides of the kink.
     """
     o = f.objective
     point = f.start.at(o)

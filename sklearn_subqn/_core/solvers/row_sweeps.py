@@ -23,12 +23,12 @@ from ..rows.second_moments import SecondMoments
 
 # The intercept is represented by a constant column. For sparse rows, its squared value
 # is a tenth of the mean squared norm of rows. With a larger value the intercept changes
-# too much at each row. With a smaller value it stays too close to its center.
-# docs/constants.md has the figures.
+# too much at each row. With a smaller value the intercept remains too close to its
+# center. docs/constants.md has the figures.
 INTERCEPT_SHARE = 0.1
 
 # For dense rows, the squared value of the constant column is a fifth of the mean
-# squared norm, since dense rows are correlated anyway.
+# squared norm, since dense rows are correlated in any case.
 _INTERCEPT_SHARE_DENSE = 0.2
 
 # The first round of ascent on intervals has two sweeps, after which scores indicate the
@@ -51,8 +51,8 @@ _MOST_SWEEPS_OF_ROUND = 10
 # mean contribution. docs/constants.md has the figures.
 _GAP_SHARE = 0.3
 
-# A round continues with the rows whose last update gained more than 0.2 times the mean
-# gain. docs/constants.md has the figures.
+# A round continues with the rows whose last update increased the dual objective by more
+# than 0.2 times the mean increase. docs/constants.md has the figures.
 _GAIN_SHARE = 0.2
 
 

@@ -108,8 +108,9 @@ class SmoothCutModel(CutModel):
         v = x @ A / -o.alpha
         value = self._dual(v, x)
         # The conjugate may be flat, for example for squared Lp norms in large units.
-        # Then gains hardly decrease: after two gains of more than half of the previous
-        # one, the next model continues from here.
+        # Then gains per step hardly decrease. After two gains of more than half of the
+        # previous gain, the maximization ends, and the next model continues from this
+        # point.
         n_slow, before = 0, 0.0
         for _ in range(_NEWTON_STEPS):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
@@ -243,8 +244,8 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     unit = float(np.abs(heights).max()) or 1.0
     least = float(sizes.min()) if d else 1.0
     # The simplex method may report steep cuts as unbounded problems; interior points
-    # are the fallback. Presolving dense programs gains nothing and takes a quarter of
-    # the time.
+    # are the fallback. Presolving does not simplify dense programs and takes a quarter
+    # of the time.
     for method, presolve in (("highs", False), ("highs-ipm", True)):
         program = optimize.linprog(
             least * np.append(1.0 / np.tile(sizes, 2), 1.0),
@@ -267,7 +268,7 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
 def cut_model(
     objective: Objective, *, size: int | None = None, patience: int | None = 10
 ) -> CutModel:
-    """Return the model for the regularizer of an objective, without cuts at first."""
+    """Return a model without cuts for the regularizer of an objective."""
     cuts = Cuts(objective.n_params, size=size, patience=patience)
     regularizer = objective.regularizer
     if isinstance(regularizer, (L2, QuadraticForm)):

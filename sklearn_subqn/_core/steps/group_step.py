@@ -62,10 +62,10 @@ class GroupStep:
         sizes = np.bincount(labels, minlength=len(penalty.norm))
         self._starts = np.append(0, np.cumsum(sizes))
         blocks = [self._block(own) for own in np.split(self._order, self._starts[1:-1])]
-        # The largest eigenvalue of a number is itself.
+        # A block of size one is its own largest eigenvalue.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
         largest = lapack.eigvalsh(self._metric)[-1]
-        # A matrix that vanishes may have a negative eigenvalue by rounding.
+        # The largest eigenvalue of a zero matrix may be negative by rounding.
         self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
         own = np.empty(len(rows))
@@ -124,7 +124,7 @@ class GroupStep:
         return float(left), int(taken)
 
     def _rounding(self, v: Floats) -> float:
-        """Return an estimate of rounding errors of slopes, by the size of H v."""
+        """Return an estimate of the rounding errors of slopes from the size of H v."""
         roots = np.sqrt(self._diagonal)
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v.ravel())))
 

@@ -19,8 +19,8 @@ _SETTLED = 1e-13
 # them.
 _ROUGHLY_MINIMAL = 1e-10
 
-# Sums below 1e-5 of their scale are accepted after several searches that did not reduce
-# them.
+# Sums below 1e-5 of their scale are accepted after several line searches that do not
+# reduce them.
 _NEARLY_MINIMAL = 1e-5
 
 # Limit on the Newton steps of intercepts.
@@ -40,7 +40,7 @@ _NARROWER = 0.5
 # narrower envelopes, give the accuracy.
 _NARROWEST = 1e-3
 
-# Steps stop after three searches that did not reduce the sums.
+# Newton steps stop after three line searches that do not reduce the sums.
 _MAX_IDLE = 3
 
 # Limit on the step of an intercept, relative to the larger of one and the largest
@@ -256,7 +256,7 @@ def _newton_direction(sums: Floats, hessian: Floats) -> Floats:
     # Curvatures of exponentials that nearly underflow count as zero.
     more = 1e-10 * largest if largest > 1e-290 else 1.0
     hessian[np.diag_indices_from(hessian)] += more
-    # Tiny curvature would give an infinite step.
+    # Steps are clipped, since a tiny curvature gives an infinite step.
     direction: Floats = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
     return direction
 

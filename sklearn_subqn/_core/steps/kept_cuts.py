@@ -39,7 +39,7 @@ class Cuts:
         self._patience = patience
         capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
-        # The columns hold offsets, errors and norms.
+        # Columns: offsets, errors and norms.
         self._others = np.zeros((capacity, 3))
         self._x = np.zeros(capacity)
         self._idle = np.zeros(capacity, dtype=np.intp)
@@ -74,9 +74,10 @@ class Cuts:
         idle[self.multipliers > 0.0] = 0
 
     def combine(self, x: Floats) -> None:
-        """Set equivalent multipliers of which at most q + 1 are positive.
+        """Set equivalent multipliers with at most q + 1 positive entries.
 
-        Their combination has the same normal and no lower offset.
+        The combination of the cuts has the same normal, and an offset at least as
+        large.
         """
         self.multipliers = with_few_vertices(self.normals, self.offsets, x)
         self.count_idle()

@@ -53,7 +53,7 @@ def solve_related(
     """Yield the lifted iterates of a related problem; return the last one.
 
     It has the best point, bound and dual point of the original problem. None means that
-    the original start is better.
+    the solution gives no useful start.
     """
     iterates = to_the_end(method(related.objective, related.lower(start)))
     best = None

@@ -145,7 +145,7 @@ class _Proving:
 
 
 def _is_apart(point: Point) -> bool:
-    """Whether the loss is small: optimal dual points are proportional to alpha."""
+    """Whether a small loss makes optimal dual points proportional to alpha."""
     return point.risk <= _APART * point.value
 
 

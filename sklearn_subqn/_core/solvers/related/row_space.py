@@ -1,4 +1,4 @@
-"""Wide data in coordinates of the span of their rows, which are fewer.
+"""Wide data in coordinates of the span of their rows, fewer than the features.
 
 With a squared norm optimal coefficients are combinations of rows (Kimeldorf and Wahba
 1971), so n rows need only n coordinates for each score. Norms and scores are equal in
@@ -70,7 +70,7 @@ class _RowSpace:
         return self._whole.at(w, point.scores, drift=np.inf)
 
     def dual(self, dual: Dual) -> Dual:
-        """Return the dual point alone, since its bound must be computed from X."""
+        """Return the dual point without its bound, which must be computed from X."""
         return Dual(dual.u)
 
     def bound(self, iterate: Iterate, last: bool) -> float:
