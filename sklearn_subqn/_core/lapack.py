@@ -1,7 +1,7 @@
 """Decompositions by LAPACK that reject infinite entries and NaN.
 
-For such entries LAPACK writes messages to the terminal, bypassing Python's streams. The
-whole package calls the routines of this file.
+LAPACK writes messages about such entries directly to the terminal, not to Python's
+streams. The whole package calls the routines of this file.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def is_definite(matrix: Any, share: float = 0.0) -> bool:
     """Whether a Cholesky factor proves that a symmetric matrix is positive definite.
 
     True means that its least eigenvalue is above ``share`` times the largest one. The
-    factor takes a fifth of the time of eigenvalues.
+    Cholesky factor takes a fifth of the time of eigenvalues.
     """
-    # The largest column sum bounds the largest eigenvalue.
+    # The largest column sum is an upper bound of the largest eigenvalue.
     shift = share * float(np.abs(matrix).sum(axis=0).max(initial=0.0))
     try:
         np.linalg.cholesky(matrix - shift * np.eye(len(matrix)))

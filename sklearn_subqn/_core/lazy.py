@@ -12,8 +12,8 @@ class cached_property(functools.cached_property[_T]):
     """``functools.cached_property`` without the lock that Python 3.11 still has.
 
     In 3.11 each property has one lock for all instances of the process: fits in several
-    threads would wait for each other, and a forked child could wait forever for a
-    thread that it lacks. Without the lock, threads may at worst compute the same value
+    threads wait for each other, and a forked child may wait forever for a thread that
+    does not exist in it. Without the lock, threads may at worst compute the same value
     twice.
     """
 

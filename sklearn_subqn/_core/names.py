@@ -1,7 +1,7 @@
 """Tables with names on their axes, such as data frames, in the order of given labels.
 
-A table without names is in that order already. So is a data frame with the default
-index or default column names of its library.
+A table without names is assumed to be in this order, and so is a data frame with the
+default index or default column names of its library.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def by_name(name: str, table: Any, rows: Axis, columns: Axis) -> Any:
 
 
 def named(given: Any) -> tuple[Any, list[Any] | None, str]:
-    """Return values, their names if there are any, and where the names were found.
+    """Return values, their names if there are any, and the place of the names.
 
     Parameters
     ----------

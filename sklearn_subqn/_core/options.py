@@ -25,7 +25,7 @@ class Option:
     integer : bool
         Whether the value is an integer.
     choices : tuple of str
-        Accepted strings, if the option is no number.
+        Accepted strings, if the option is not a number.
     flag : bool
         Whether the value is True or False.
     optional : bool
@@ -35,7 +35,7 @@ class Option:
     needs : tuple of (str, object), optional
         Name and value of another option that this option requires.
     parameter : str
-        Name of the estimators' parameter that the option replaces, if there is one.
+        Name of the parameter of estimators that the option replaces, if there is one.
     setting : str
         Name of the solver's setting, if different.
     """

@@ -33,8 +33,8 @@ def stored(kind: _Record) -> _Record:
 def changed(record: _Content, **fields: Any) -> _Content:
     """Return a copy of a dataclass with other values of some fields.
 
-    Unlike ``dataclasses.replace``, which takes ten times as long, this does not call
-    the constructor, which would check the values.
+    The constructor, which checks the values, is not called, so the copy takes a tenth
+    of the time of ``dataclasses.replace``.
     """
     new = object.__new__(type(record))
     vars(new).update(vars(record), **fields)

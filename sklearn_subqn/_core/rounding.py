@@ -2,8 +2,9 @@
 
 The error of a sum of n terms is at most ``rounding(n)`` times the sum of the absolute
 terms, and bounds are lowered by this error. Results of several steps, such as solutions
-of systems or of searches, are equal if they differ by less than ``ROUNDED`` times the
-size of their input. Results of users or of iterative methods are equal up to ``CLOSE``.
+of systems or of searches, count as equal if they differ by less than ``ROUNDED`` times
+the size of their input. Results of users or of iterative methods count as equal up to
+``CLOSE``.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ MOST_STEPS = 60
 def rounding(n_terms: float) -> float:
     """Return a bound of a sum's rounding error, relative to the sum of absolute terms.
 
-    The errors of n terms sum to about sqrt(n) roundings (Higham and Mary 2019), and to
-    at most n; up to 16 terms the result covers this worst case.
+    The errors of n terms sum to about sqrt(n) rounding errors (Higham and Mary 2019),
+    and to at most n. For up to 16 terms the result covers this worst case.
     """
     return 2.0 * EPS * (1.0 + math.sqrt(n_terms))
 
@@ -43,7 +44,7 @@ def rounding(n_terms: float) -> float:
 def running_rounding(n_terms: float) -> float:
     """Return ``rounding`` for a running sum of terms that may be equal.
 
-    Equal terms have equal rounding errors, so that errors grow with the number of
-    terms.
+    Equal terms have equal rounding errors, so the error is proportional to the number
+    of terms.
     """
     return rounding(n_terms) + EPS * n_terms

@@ -1,4 +1,4 @@
-"""The one loop that runs all batch solvers, its stopping rule, and its records.
+"""The loop that runs all batch solvers, its stopping rule, and its records.
 
 The driver also enforces limits, keeps the history and sends the reports. This
 subpackage may import steps and all layers below.

@@ -23,8 +23,8 @@ class History:
     lower_bound : list of float
         Best lower bound so far, -inf before there is one.
     passes : list of float
-        Number of products with X or its transpose so far; a product with some of the
-        rows counts as their share. Work on a model of few columns is not counted.
+        Number of products with X or its transpose so far; a product with a subset of
+        the rows counts as a fraction. Work on a model of few columns is not counted.
     seconds : list of float
         Wall-clock time since the start.
     phase : list of str

@@ -43,7 +43,7 @@ class Start(NamedTuple):
         return objective.at(self.w, self.scores, self.drift, self.origin)
 
     def or_origin(self, objective: Objective) -> Point:
-        """Return the starting point, or w = 0 where its objective is lower.
+        """Return the starting point, or w = 0 if its objective is lower.
 
         The solution for other data, or in other units, may have a far larger objective
         than w = 0, in a region where the loss has no curvature. Intercepts are
@@ -62,7 +62,7 @@ class Start(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """The outcome of one iteration.
+    """The result of one iteration.
 
     Attributes
     ----------
@@ -119,8 +119,8 @@ class Iterate(NamedTuple):
         return self._replace(point=point, cut=cut, lower_bound=bound, proof=proof)
 
 
-#: A solver yields iterates. If it stops by itself it returns the reason, or another
-#: solver that continues.
+#: A solver yields iterates. A solver that ends by itself returns the reason, or another
+#: solver that continues the run.
 Solver = Generator[Iterate, None, "Status | Solver | Chosen"]
 
 

@@ -41,7 +41,8 @@ class Options:
     gap : float or None
         Absolute gap at which the run is to end, in place of ``tol``.
     patience : int or None
-        Number of iterations without use after which bundle methods remove a cut.
+        Number of successive iterations with a zero multiplier after which bundle
+        methods remove a cut.
     theta : float
         Weight of the model's minimizer in the point at which the next cut is taken; the
         best point has the remaining weight.
@@ -50,17 +51,18 @@ class Options:
     gradient : float or None
         Norm of the gradient at which the run ends, in place of ``tol``.
     delta, low, high : float or None, float, float
-        First radius of a trust region, and the ratios of actual to predicted decrease
+        Initial radius of a trust region, and the ratios of actual to predicted decrease
         at which the radius changes.
     beta : str
         Formula of the conjugate gradient method.
     rho, zeta, kappa : float, float or None, float or None
         Share of the predicted decrease that a serious step of a bundle method has to
-        reach, and constants of the term that keeps iterates near the best point.
+        reach, and constants of the proximal term around the best point.
     eta0, tau : float or None
-        First step size of gradient methods, and how fast step sizes decrease.
+        Initial step size of gradient methods, and the number of steps after which step
+        sizes decrease.
     restart : bool
-        Whether accelerated methods restart where the objective rises.
+        Whether accelerated methods restart when the objective increases.
     online : dict
         Settings of an online method that runs in passes over the data.
     """

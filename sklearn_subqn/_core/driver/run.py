@@ -19,7 +19,7 @@ from .iterate import Chosen, Iterate, Solver
 from .stopping import Status, Stopping
 
 # The quadratic program over the cuts is solved after 1, 2, 4 and 8 cuts, and then at
-# least after every ten cuts, so that it takes little of the time.
+# least every ten cuts, so that it takes a small share of the time.
 _BOUND_INTERVAL = 10
 
 #: A run has stalled if within 100 iterations the decrease of the objective plus the
@@ -36,12 +36,12 @@ _STALLED = 1e-3
 _HALVED_WITHIN = 5
 
 # A run that continues below the requested gap may take five times the iterations it has
-# taken so far, and at most ``STALL_WINDOW`` more. Small problems of all losses and
-# penalties reach a gap of rounding error well before, except for a few with squared Lp
-# norms in large units.
+# taken so far, and at most ``STALL_WINDOW`` more. With all losses and penalties, small
+# problems reach a gap of the size of rounding errors well before this limit, except for
+# a few with squared Lp norms in large units.
 _TIMES = 5
 
-# A run that continues below the requested gap may always take 40 iterations in all.
+# A run that continues below the requested gap may take at least 40 iterations in total.
 _LEAST = 40
 
 
@@ -87,7 +87,7 @@ class Result:
         return float(max(self.point.value - self.lower_bound, 0.0))
 
     def add(self, iterate: Iterate) -> None:
-        """Count an iterate; keep its point, and its bound and proof, if better."""
+        """Count an iterate; keep its point, its lower bound and its proof if better."""
         self.n_iter += 1
         self.current = iterate.point
         if iterate.point.value <= self.point.value:
@@ -124,7 +124,7 @@ def run(
     since: float = 0.0,
     report: Callable[[Result], bool | None] | None = None,
 ) -> Result:
-    """Run a solver until its gap is proven to be as small as the stopping rule asks.
+    """Run a solver until its proven gap satisfies the stopping rule.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def run(
     max_iter : int
         Limit on the number of iterations.
     is_useful : callable
-        Whether the run may end at its allowed gap. Otherwise it continues as long as
-        there is progress.
+        Whether the run may end at its allowed gap. Otherwise it continues while there
+        is progress.
     is_rounding : callable
         Whether the gap of a point is below the rounding error of its value. It is
         tested at iterations 1, 2, 4, 8 and so on, and ends the run whatever the
@@ -269,7 +269,7 @@ def run(
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether to improve the bound now, given the number of cuts after the first."""
+    """Whether to solve the program now, given the number of cuts after the first."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 

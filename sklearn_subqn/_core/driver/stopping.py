@@ -1,4 +1,4 @@
-"""When runs end: the allowed gap at a value of the objective, and reasons to end."""
+"""Stopping rule: the allowed gap at a value of the objective, and the statuses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 # the infimum.
 _NOTHING = 1e-6
 
-# A related problem whose solution may end the run is solved to half of the allowed gap.
+# A related problem whose solution may be accepted is solved to half of the allowed gap.
 _SHARE_ON_THE_WAY = 0.5
 
 

@@ -1,4 +1,4 @@
-"""The one compiled folder: loops over plain arrays that are slow in NumPy.
+"""Compiled loops over plain arrays that are slow in NumPy.
 
 A kernel takes and returns plain arrays and uses no classes of this package. It checks
 the lengths of its arrays once, then runs without the interpreter's lock. Tests compare

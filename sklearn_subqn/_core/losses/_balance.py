@@ -12,7 +12,7 @@ from ..rounding import CLOSE, MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._loss import Loss
 
-# Newton's method stops when column sums are below 1 % of the first ones.
+# Newton's method stops when column sums are below 1 % of their initial size.
 _ACCURACY = 0.01
 
 
@@ -43,8 +43,7 @@ class FlowOracle(Loss):
         if not sums.any():
             return 0.0
         laplacian, _, excess = _survey(dual)
-        # Rounding may have made entries negative; rows sum to zero after their
-        # correction.
+        # Entries may be negative by rounding. After their correction, rows sum to zero.
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
@@ -65,12 +64,12 @@ def balanced(dual: Floats) -> Floats:
     """Return a dual point near ``dual`` whose columns sum to zero up to rounding.
 
     The rows of u = ``dual`` of shape (n, k) sum to zero, and remain feasible if entries
-    shrink such that they still do. Each is a flow from its negative entries q to its
-    positive ones p, t in total, of q_a p_b / t from a to b. Column sums vanish if,
-    summed over all rows, inflow and outflow of every label are equal. Multiplying the
-    flow from a to b by 1 - (x_b - x_a) achieves that for the solution x of a k x k
-    linear system, and a common factor makes all these factors at most one. The result
-    is zero where x is too large.
+    shrink such that they still do. A row is a flow from its negative entries -q to its
+    positive entries p, which sum to t each: the flow from label a to label b is q_a p_b
+    / t. Column sums vanish if inflow and outflow of every label, summed over all rows,
+    are equal. They are equal after the flow from a to b is multiplied by 1 - (x_b -
+    x_a), where x solves a k x k linear system. A common factor then makes all these
+    factors at most one. The result is zero where x is too large.
     """
     laplacian, sums, _ = _survey(dual)
     if np.all(np.abs(sums) <= rounding(1.0) * laplacian.diagonal()):
@@ -95,8 +94,8 @@ def _sides(dual: Floats) -> tuple[Floats, Floats, Floats]:
 def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the Laplacian and column sums of all flows, and corrections by columns.
 
-    The corrections are the sums of the amounts to subtract from negative entries to
-    make all rows sum to zero in spite of rounding errors.
+    The corrections are sums of amounts subtracted from negative entries, so that all
+    rows sum to zero in spite of rounding errors.
     """
     p, q, total = _sides(dual)
     one = np.ones(dual.shape[1])
@@ -108,9 +107,9 @@ def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _potentials(laplacian: Floats, sums: Floats) -> Floats:
-    """Return x with L x = sums, or nearly if there is none.
+    """Return x with L x = sums, or an approximation if there is no solution.
 
-    Flows of labels may differ in size by many orders, so L is scaled to a unit
+    Flows of labels may differ by many orders of magnitude, so L is scaled to a unit
     diagonal. L x does not change if a constant is added to x. Adding the outer product
     of that null vector makes the matrix positive definite, unless the graph of flows is
     not connected.
@@ -133,17 +132,17 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
 
     The weight s of a row is divided among its flows from label a to label b, as in
     ``balanced``, and the remainder without a flow. A row with several positive shares
-    lies about on a kink. There its conjugate hardly depends on the shares, and much
-    more on the sum of its flows. The shares are multiplied by exp(x_b - x_a), the
-    remainder by one, and normalized to sum to s. Column sums then are the gradient of
-    the sum of s times the logarithms of the normalizing constants, a smooth convex
-    function of x. Newton's method finds its minimizer, where they vanish.
+    is close to a kink. Its conjugate depends much less on the shares than on the sum of
+    its flows. The shares are multiplied by exp(x_b - x_a), the remainder by one, and
+    normalized to sum to s. Column sums then are the gradient of the sum of s times the
+    logarithms of the normalizing constants, a smooth convex function of x. Newton's
+    method finds its minimizer, where column sums vanish.
 
     Parameters
     ----------
     dual : ndarray of shape (n, k)
-        Rows are feasible if positive and negative entries sum to at most s each and are
-        at their places.
+        A row is feasible if positive entries and absolute negative entries sum to at
+        most s each, and all entries have feasible signs.
     weights : ndarray of shape (n,)
     neutral : ndarray of shape (n, k)
         A dual point without zeros at these entries. A small share of it is added to

@@ -36,7 +36,7 @@ _SUMMED_ROWS = 256
 
 
 def norm_by_weights(sizes: Floats, weights: Floats) -> float:
-    """Return the root of sum_i d_i² / s_i, in which rows without weight are zero."""
+    """Return the root of sum_i d_i² / s_i; rows of zero weight contribute zero."""
     squares = np.square(sizes) / np.maximum(weights, TINY)
     return float(np.sqrt(squares.sum()))
 
@@ -44,9 +44,9 @@ def norm_by_weights(sizes: Floats, weights: Floats) -> float:
 def total_of_rows(x: Floats) -> Any:
     """Return the sum of x over its first axis, a number or an array.
 
-    NumPy adds rows one after the other, and rounding errors grow with the number of
+    NumPy adds rows one after the other, so rounding errors increase with the number of
     equal rows. Here blocks of rows are summed first, as products with a vector of ones:
-    BLAS computes these much faster than NumPy sums few columns.
+    for few columns, BLAS is much faster than sums by NumPy.
     """
     if x.ndim == 1:
         return x.sum()
@@ -65,10 +65,10 @@ _NO_KINKS = np.empty(0)
 class PiecewiseQuadratic:
     """A convex piecewise quadratic function f of a step size eta >= 0, by its slope.
 
-    Between kinks the slope is affine: f'(eta) = a + c * eta. Passing ``kinks[i]`` adds
-    ``slope_jumps[i]`` to a and ``curvature_jumps[i]`` to c. Piecewise linear functions
-    (hinge) have jumps of a only; differentiable ones (squared hinge) have jumps that
-    cancel at the kink, slope_jumps + curvature_jumps * kinks = 0.
+    Between kinks the slope is affine: f'(eta) = a + c * eta. At ``kinks[i]``, a changes
+    by ``slope_jumps[i]`` and c by ``curvature_jumps[i]``. In piecewise linear functions
+    (hinge) only a jumps. In differentiable functions (squared hinge) both jumps cancel
+    at the kink: slope_jumps + curvature_jumps * kinks = 0.
 
     Parameters
     ----------
@@ -158,15 +158,15 @@ class PiecewiseQuadratic:
 
 
 class RowForm(NamedTuple):
-    """The parameters of a loss of one score per row for compiled loops.
+    """Parameters by which compiled loops compute a loss of one score per row.
 
     Attributes
     ----------
     kind : int
         0 for a box of dual variables, with or without a quadratic; 1 for the logistic
         loss; 2 for exponential functions; 3 for the multinomial logistic loss, which
-        has a loop of its own; 4 for a box whose ridge is half of a scale, which is
-        minimized over and at least twice the given ridge.
+        has a separate loop; 4 for a box whose ridge is half of a scale, where the loss
+        is minimized over scales of at least twice the given ridge.
     labels : bool
         Whether targets are labels of -1 or +1, which multiply scores.
     low, high, tube, ridge, width : float

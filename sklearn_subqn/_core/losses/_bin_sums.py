@@ -1,12 +1,13 @@
 """Sums of ln(1 + exp(z_i - z_j)) over pairs of rows, by bins of the scores.
 
-Scores are put into bins of width 1/4. For each two bins the function is expanded around
-the difference of the centers; differences of their members are within 1/4 of it. By
-Cauchy's estimate on a circle of radius 3, within the singularities at +-i pi, its r-th
-Taylor coefficient is below 6 / 3^r, relative to the function where it decays
-exponentially. So the terms from order 16 on sum to less than 7 * 12^-16 < 4e-17, below
-the rounding error. Between bins that are farther apart than 40 the function is a line
-on one side and an exponential on the other, with a relative error of exp(-40) < 5e-18.
+Scores are sorted into bins of width 1/4. For each pair of bins, the function is
+expanded around the difference of the centers. Differences of scores in these bins
+deviate from it by at most 1/4. By Cauchy's estimate on a circle of radius 3, within the
+singularities at +-i pi, its r-th Taylor coefficient is below 6 / 3^r, relative to the
+function where it decays exponentially. So the terms from order 16 on sum to less than 7
+* 12^-16 < 4e-17, below the rounding error. Between bins that are farther apart than 40
+the function is a line on one side and an exponential on the other, with a relative
+error of exp(-40) < 5e-18.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _WIDTH = 0.25
 # Number of terms of the Taylor expansion around the difference of two centers.
 _ORDERS = 16
 
-# Between centers farther apart the function is taken as a line or an exponential.
+# Between centers farther apart, the function is approximated by a line or an
+# exponential.
 _FAR = 40.0
 
 # If there are more than four possible bins for each row, occupied bins are found by
@@ -86,7 +88,7 @@ class BinSums:
         else:
             np.minimum.at(lowest, codes, scores)
         self._centered = scores - lowest[codes]
-        # Scores of a larger range are rounded to less than the width of a bin.
+        # Within this range, rounding errors of scores are far below the width of a bin.
         if not self._centered.max(initial=0.0) <= 1.0 / ROUNDED:
             raise FloatingPointError("scores became too large")
         # Offsets from multiples of the width are exact. So scores near zero keep their
@@ -111,13 +113,13 @@ class BinSums:
     def spread(self, sums: Floats, table: Floats, higher: bool) -> Floats:
         """Return derivatives of sums over partners at the centers of all cells.
 
-        The rows are the lower ones of their pairs, or with ``higher`` the higher ones;
+        The rows are the lower rows of their pairs, or with ``higher`` the higher rows;
         ``sums`` of shape (c, r) are moments of the partners in their cells.
         """
         k, m, r = self.pairs.n_levels, self._n_bins, sums.shape[1]
         costs = self.pairs.table
         costs = costs.T if higher else costs
-        # For the higher rows the signs of all scores and offsets are reversed.
+        # For higher rows the signs of all scores and offsets are reversed.
         line = table is _TABLE
         sources = np.tensordot(costs, sums.reshape(k, m, r), 1)
         if line and not higher:
@@ -169,7 +171,7 @@ class BinSums:
 
     @cached_property
     def slope_sizes(self) -> Floats:
-        """For each row the sum of the absolute slopes of its pairs, of shape (n,)."""
+        """Sums of the absolute slopes of each row's pairs, of shape (n,)."""
         lower, higher = self._slopes
         return self._at_scores(lower + higher)
 
@@ -202,8 +204,8 @@ class BinCurvature(Curvature):
     """Second derivatives with scores replaced by the centers of their bins.
 
     Their relative error is at most exp(1/4) - 1, ``error``, since the logarithm of a
-    pair's second derivative has a slope of at most one. Like the exact ones they are a
-    Laplacian.
+    pair's second derivative has a slope of at most one. Like the exact second
+    derivatives, they are a graph Laplacian.
     """
 
     by_rows = False
@@ -223,11 +225,11 @@ class BinCurvature(Curvature):
         return self._diagonal
 
     def total(self) -> Floats:
-        """Return zero: only differences of scores count."""
+        """Return zero, since only differences of scores have an effect."""
         return np.zeros((1, 1))
 
     def _partners(self, v: Floats) -> Floats:
-        """Return for each row the sum of v over its partners, weighted by pairs."""
+        """Return each row's sum of v over its partners, weighted by pairs."""
         sums, pairs = self._sums, self._sums.pairs
         totals = sums._by_cells(pairs.weights * v[:, 0])[:, np.newaxis]
         both = sum(sums.spread(totals, _SECOND, higher) for higher in (False, True))
@@ -239,7 +241,7 @@ class BinCurvature(Curvature):
         return product
 
     def crossed(self, design: Any) -> Floats:
-        """Return the sum over pairs of their weights times x_i x_jᵀ, each once."""
+        """Return the sum of weight times x_i x_jᵀ over pairs, each counted once."""
         sums, pairs = self._sums, self._sums.pairs
         rows = design.sums_of_rows(sums.cells, sums.n_cells, pairs.weights)
         partners = sums.spread(rows, _SECOND, higher=False)

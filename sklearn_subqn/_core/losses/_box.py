@@ -2,9 +2,9 @@
 
 The loss of a row is the maximum over v in a box [low, high] of v t - h(v). The argument
 t is computed from score and target (``_maps.py``), and h is zero (hinge, absolute,
-quantile loss), a quadratic (squared hinge, Huber's loss, squares; the Moreau envelopes
-of the former around a center) or an entropy (logistic, exponential, Poisson's loss).
-The tables at the end name these losses.
+quantile loss), a quadratic (squared hinge, Huber's loss, squares, Moreau envelopes of
+the piecewise linear losses around a center) or an entropy (logistic, exponential,
+Poisson's loss). The tables at the end name these losses.
 """
 
 from __future__ import annotations
@@ -147,9 +147,10 @@ def regression_losses(
 class OrdinalLogistic(Composed):
     """Sum over thresholds of ln(1 + exp(-s_ik z_ik)) (Rennie and Srebro 2005).
 
-    Classes are numbered from zero to K - 1. The score z_ik of a row belongs to the
-    binary problem whether its class is above k: s_ik is 1 if it is, and else -1. The
-    design decides which parameters these binary problems share.
+    Classes are numbered from zero to K - 1. The score z_ik of a row is the score of a
+    binary problem: whether the class of the row is above k. The label s_ik is 1 if it
+    is above k, otherwise -1. The design defines the parameters that these binary
+    problems share.
 
     Parameters
     ----------

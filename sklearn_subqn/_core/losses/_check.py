@@ -13,7 +13,7 @@ from ._dual_loss import DualLoss
 from ._loss import Loss, offers
 from ._own import OwnLoss
 
-# Step of difference quotients, relative to max(1, |score|).
+# Step size of difference quotients, relative to max(1, |score|).
 _STEP = 1e-5
 
 # Largest relative difference of derivatives and difference quotients.
@@ -22,7 +22,7 @@ _NEAR = 1e-3
 # Largest number of descent steps that search for a value below the infimum.
 _N_DESCENTS = 100
 
-# Second derivatives are checked where one-sided difference quotients agree to 10 %.
+# Second derivatives are checked if one-sided difference quotients agree to 10 %.
 _NO_KINK = 0.1
 
 

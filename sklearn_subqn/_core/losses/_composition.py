@@ -32,7 +32,8 @@ class DualSet(ABC):
     def largest_penalty(self, smoothing: Smoothing) -> float | None:
         """Return the maximum of the smoothing over the set, None if there is no bound.
 
-        The maximum without the smoothing is larger by no more.
+        It is an upper bound of the difference between the losses without and with
+        smoothing.
         """
         return None
 
@@ -41,8 +42,8 @@ class DualSet(ABC):
 
         In intervals, which contain zero, variables v correspond to u = -weights * v; in
         simplices b corresponds to weights * (b - e_y); in sets of labels b corresponds
-        to weights * b with the signs of relevant labels reversed. None if it has no
-        such form.
+        to weights * b with the signs of relevant labels reversed. None if the maximum
+        has no such form.
         """
         return None
 
@@ -55,7 +56,7 @@ class ScoreMap:
     Attributes
     ----------
     joint : bool
-        Whether one row has several scores, each of which is a row of the set.
+        Whether each of the several scores of a row is a separate row of the dual set.
     is_injective : bool
         Whether a dual point of scores has only one preimage among dual points of the
         set.

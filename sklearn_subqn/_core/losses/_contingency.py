@@ -1,14 +1,15 @@
 """Scores of contingency tables of binary labels, by enumeration of the tables.
 
-A measure costs Delta(f, p) for f false negatives and p false positives among rows with
-targets y, and nothing without errors. The loss is
+The cost of f false negatives and p false positives among rows with targets y is
+Delta(f, p), which is zero without errors. The loss is
 
     max over labels y' of sum_i s_i (y'_i - y_i) z_i / 2 + Delta(f, p),
 
-which bounds the cost of the labels sign(z) (Joachims 2005; Teo et al. 2010, Alg. 11,
-where rows count 2 instead of s_i: alpha and the scale of z differ). With the error
-rate as Delta it would be the mean hinge. For given f and p the best labels are wrong on
-the f positives of smallest and on the p negatives of largest score.
+an upper bound of the cost of the labels sign(z) (Joachims 2005; Teo et al. 2010, Alg.
+11, where rows have the weight 2 instead of s_i, so that alpha and the scale of z
+differ). If Delta is the error rate, the loss is the mean hinge. For given f and p the
+maximizing labels are wrong for the f positive rows with the smallest scores and the p
+negative rows with the largest scores.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class ContingencyLoss(Loss):
     The cost increases with the false negatives and is concave in the false positives.
     For each number of false negatives the objective is then concave in the number of
     false positives, and bisection finds its maximum. With the two sorts the time is O(m
-    log m) instead of O(m²). Tables count rows, so positive weights are equal. At ties
-    the subgradient belongs to the table with fewest false positives.
+    log m) instead of O(m²). Tables contain numbers of rows, so positive weights must be
+    equal. If several tables attain the maximum, the table with the fewest false
+    positives gives the subgradient.
     """
 
     counts_rows = True
@@ -73,7 +75,7 @@ class ContingencyLoss(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return -Delta of the table to which the subgradient belongs."""
+        """Return -Delta of the table that gives the subgradient."""
         if not np.all((dual == 0.0) | (np.abs(dual) == weights.max())):
             return super().conjugate_at(dual, scores, targets, weights)
         positive = targets > 0.0
@@ -112,13 +114,13 @@ class _ShiftedTables:
 
     For each number of false negatives the best number of false positives increases with
     the shift, and the objective of the best table is convex in the shift. So results at
-    the nearest other shifts bound the next one, and few tables remain that may attain
-    the maximum.
+    the nearest other shifts give bounds for the next shift, and few tables remain that
+    may attain the maximum.
 
     Parameters
     ----------
     loss, scores, targets, weights
-        As of ``ContingencyLoss.evaluate``.
+        As in ``ContingencyLoss.evaluate``.
     """
 
     def __init__(
@@ -132,7 +134,8 @@ class _ShiftedTables:
         self._positive = positive[np.argsort(scores[positive])]
         self._negative = negative[np.argsort(-scores[negative])]
         n_positive, n_negative = len(positive), len(negative)
-        # The term of the objective if the first rows of either kind have wrong labels.
+        # The change of the objective if the first rows of either kind have wrong
+        # labels.
         self._missed_gains = np.zeros(n_positive + 1)
         np.cumsum(-weight * scores[self._positive], out=self._missed_gains[1:])
         self._false_slopes = np.append(weight * scores[self._negative], 0.0)
@@ -158,8 +161,8 @@ class _ShiftedTables:
         gains = self._missed_gains - self._weight * shift * np.arange(len(bounds))
         slack = ROUNDED * (self._size + self._weight * self._n_rows * abs(shift))
         likely = np.flatnonzero(bounds >= floor - slack)
-        # Costs increase with false negatives, so results for some numbers of them bound
-        # those for the numbers between.
+        # Costs increase with the number of false negatives, so results for some of
+        # these numbers give bounds for all numbers between them.
         some = likely[:: -math.isqrt(len(likely))][::-1]
         false, rest = self._best_false(some, fewest[some], most[some], shift)
         fewest[some] = most[some] = false
@@ -209,9 +212,9 @@ def _key(known: _Maxima) -> float:
 
 
 def _between(below: _Maxima, above: _Maxima, shift: float) -> tuple[Floats, float]:
-    """Return upper bounds of the tables' objectives at a shift, and one of the maximum.
+    """Return upper bounds of the tables' objectives and of the maximum at a shift.
 
-    Objectives are convex in the shift: chords bound them from above.
+    Objectives are convex in the shift, so chords are upper bounds.
     """
     width = above.shift - below.shift
     if not 0.0 < width < np.inf:
@@ -234,7 +237,7 @@ class FBeta(ContingencyLoss):
     Parameters
     ----------
     beta : float, default=1.0
-        How much more recall counts than precision, positive.
+        Weight of the recall relative to the precision, positive.
 
     See Also
     --------
@@ -261,7 +264,7 @@ class FBeta(ContingencyLoss):
         self, missed: _Counts, false: _Counts, n_positive: int, n_negative: int
     ) -> Floats:
         wrong = self._beta2 * missed + false
-        # Computing one minus the score would round away the cost of few errors among
-        # many rows.
+        # The cost is not computed as one minus the score, because the cost of few
+        # errors among many rows would be lost by rounding.
         cost: Floats = wrong / ((1.0 + self._beta2) * (n_positive - missed) + wrong)
         return cost

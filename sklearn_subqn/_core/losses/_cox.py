@@ -1,17 +1,18 @@
 """Cox's partial likelihood: a sum over event times of the rows at risk there.
 
-With s_j the weights, D_t the rows with an event at time t, d their number, W their
-weight, and A and B the sums of s exp(z) over the rows at risk at t and over D_t,
+The weights are s_j. D_t are the rows with an event at time t, d is their number, and W
+their weight. A and B are the sums of s exp(z) over the rows at risk at t and over D_t.
+Then
 
     R(z) = sum over t of W / d * sum over k < d of
            log((A - c_k B) / (W (1 - c_k))) - sum over j in D_t of s_j z_j,
 
 with c_k = 0 (Breslow 1974, Peto 1972) or c_k = k / d (Efron 1977). This is half of the
-mean deviance from the saturated model: the infimum is zero, which scores approach if
-they decrease fast enough with time. Each logarithm has a sum of exponentials, so that R
-is a maximum of linear functions of z less relative entropies. At the gradient, R*(u) is
-known by the equality of Fenchel and Young, and by convexity R*(c u) <= c R*(u) for c in
-[0, 1], since R*(0) = 0.
+mean deviance from the saturated model: the infimum is zero, the limit for scores that
+decrease fast enough with time. Each term is the logarithm of a sum of exponentials, so
+R is a maximum of linear functions of z minus relative entropies. If u is the gradient,
+the Fenchel-Young equality gives R*(u). By convexity R*(c u) <= c R*(u) for c in [0, 1],
+since R*(0) = 0.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class EventTimes(NamedTuple):
     event_weights : ndarray of shape (g,)
         The sum of the weights of the events at each time.
     part_weights : ndarray of shape (p,)
-        The event weights in equal shares, one for each part of a time.
+        The weight of the events of a time, divided equally among its parts.
     starts : ndarray of shape (g + 1,)
         The first part of each time.
     infima : ndarray of shape (p,)
@@ -135,7 +136,8 @@ class EventTimes(NamedTuple):
 def _intervals(begins: Rows, event: Any, ends: Rows) -> tuple[Rows, Rows]:
     """Return the nodes of a segment tree that form intervals of leaves, and their rows.
 
-    Nodes are sorted. The first leaf of a row with an event is apart, and comes first.
+    Nodes are sorted. The first leaf of a row with an event is a separate node, and
+    comes first.
     """
     rows, nodes = [np.flatnonzero(event)], [begins[event]]
     begins = begins + event
@@ -157,9 +159,9 @@ class Cox(Loss):
     Parameters
     ----------
     time : ndarray of shape (n,)
-        When a row had its event, or was last seen.
+        Time of the event of a row, or of its censoring.
     event : ndarray of shape (n,)
-        Whether it had an event.
+        Whether the row had an event.
     ties : {"breslow", "efron"}
     entry : ndarray of shape (n,), optional
         Time after which a row is at risk.
@@ -240,7 +242,8 @@ class Cox(Loss):
         if not spread <= 1.0:
             return np.inf
         sums = self.at(scores, weights)
-        # Constants change nothing, and smaller numbers have smaller rounding errors.
+        # Adding a constant has no effect, and smaller numbers have smaller rounding
+        # errors.
         step = dscores - dscores.min()
         product = sums.curvature.apply(step)
         far = step - (scores - sums.center)
@@ -252,7 +255,7 @@ class Cox(Loss):
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return a bound of rounding errors of sums of positive numbers."""
+        """Return an upper bound on rounding errors of sums of positive numbers."""
         sums = self.at(scores, weights)
         return sums.rounding * norm_by_weights(sums.sizes, weights)
 
@@ -288,8 +291,8 @@ class AtRisk:
     def __init__(self, times: EventTimes, scores: Floats) -> None:
         self.times, self._n = times, len(scores)
         z = scores[times.order]
-        # Only differences within a stratum count, and smaller numbers have smaller
-        # rounding errors.
+        # Only differences within a stratum have an effect, and smaller numbers have
+        # smaller rounding errors.
         self.center = float(np.median(z)) if z.size else 0.0
         self.z = z - self.center
         scales, totals = self._sums(np.ones((len(z), 1)))
@@ -311,7 +314,7 @@ class AtRisk:
         heights = times.means(self.logs)[times.last] - self.z
         value = weights @ heights[times.has_event] - W @ times.infima
         sizes = np.abs(self.logs) + np.abs(times.infima) + 1.0
-        # A value within its rounding error is taken as the infimum, zero.
+        # A value below its rounding error is replaced by the infimum, zero.
         return 0.0 if value <= EPS * float(W @ sizes) else float(value)
 
     @cached_property
@@ -343,7 +346,7 @@ class AtRisk:
         kernel(self.z, self.times.weights, sums, by_row, logs, by_part)
 
     def unsorted(self, values: Floats) -> Floats:
-        """Return values given by order as values of all rows, zero for the others."""
+        """Return values by ``order`` as an array over all rows, zero in others."""
         out = np.zeros((self._n, *values.shape[1:]))
         out[self.times.order] = values
         return out
@@ -423,7 +426,7 @@ class CoxCurvature(Curvature):
         return self._sums.unsorted(self._sums.expected)
 
     def total(self) -> Floats:
-        """Return zero: only differences of scores count."""
+        """Return zero, since only differences of scores have an effect."""
         return np.zeros((1, 1))
 
     def apply(self, dscores: Floats) -> Floats:

@@ -46,16 +46,16 @@ def crossed_by_columns(
 class Curvature(ABC):
     """Second derivatives R''(z): for each row a symmetric k x k matrix over its scores.
 
-    Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
-    ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
-    more: ``add_gram`` for Newton directions by factorization, ``rank_one`` for
-    quadratic models.
+    Their shape is the shape of the scores, (n,) for one score per row. All classes
+    define ``take``, ``apply``, ``diagonal`` and ``total``. Classes for several scores
+    per row may also define ``add_gram`` for Newton directions by factorization, and
+    ``rank_one`` for quadratic models.
 
     Attributes
     ----------
     by_rows : bool
         Whether R'' is block diagonal, with a matrix for each row. Otherwise R'' is
-        diag(a) - C - Cᵀ with its ``diagonal`` a, and ``crossed`` returns Xᵀ C X.
+        diag(a) - C - Cᵀ, where ``diagonal`` returns a and ``crossed`` returns Xᵀ C X.
     has_entries : bool
         Whether entries are known, and not only products with vectors.
     """
@@ -91,8 +91,8 @@ class Curvature(ABC):
     def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         """Add the Kronecker products M_i (x) x_i x_iᵀ over a slice of the rows.
 
-        X of shape (m, d) holds these rows only; ``out`` has shape (k, k, d, d), of
-        which the blocks j <= l are added to.
+        X of shape (m, d) has these rows only. ``out`` has shape (k, k, d, d), and the
+        products are added to its blocks j <= l.
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
 
@@ -173,9 +173,9 @@ class MatrixCurvature(Curvature):
 
 
 class CurvatureByProducts(Curvature):
-    """The Hessian of a function of q parameters, known by its products only.
+    """The Hessian of a function of q parameters, given by its products only.
 
-    Ones stand in for the diagonal, so that conjugate gradients have no preconditioner.
+    The diagonal is replaced by ones, so conjugate gradients have no preconditioner.
     """
 
     by_rows = has_entries = False
@@ -206,7 +206,7 @@ class Entries(NamedTuple):
 
 
 class CurvatureByEntries(Curvature):
-    """Second derivatives whose matrices have few entries that are not zero."""
+    """Second derivatives whose matrices have few nonzero entries."""
 
     @abstractmethod
     def take(self, rows: Rows | slice) -> CurvatureByEntries:
@@ -214,7 +214,7 @@ class CurvatureByEntries(Curvature):
 
     @abstractmethod
     def entries(self, first: int, out: Entries) -> tuple[int, int]:
-        """Write entries of the matrices from row ``first`` on, until ``out`` is full.
+        """Write entries of the matrices, from row ``first`` until ``out`` is full.
 
         Returns
         -------
@@ -301,8 +301,8 @@ def as_curvature(given: Any, scores: Floats, name: str) -> Curvature:
     Raises
     ------
     TypeError, ValueError
-        If it is no array of real and finite numbers of such a shape, or if diagonals
-        have negative entries: then the loss is not convex.
+        If it is not an array of real and finite numbers of such a shape, or if
+        diagonals have negative entries, so that the loss is not convex.
     """
     if isinstance(given, Curvature):
         return given

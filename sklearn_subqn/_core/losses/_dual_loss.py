@@ -1,4 +1,4 @@
-"""Losses: a set of dual variables, a smoothing, and a linear map in front.
+"""Losses: a set of dual variables, a smoothing, and a linear map of the scores.
 
 Losses R are convex functions of scores z and targets; they depend on neither the
 parameters w nor the data X. Scores have shape (n,) for losses of one score per row and
@@ -61,18 +61,18 @@ class DualLoss:
         Whether the oracle has ``restrict`` or ``derivatives``. Otherwise line searches
         use values and subgradients.
     has_conjugate : bool
-        Whether ``conjugate`` is defined at dual points other than zero. Otherwise it is
-        known at subgradients and, by convexity, between these and zero.
+        Whether ``conjugate`` is defined at dual points other than zero. Otherwise R* is
+        known at subgradients and, by convexity, between subgradients and zero.
     has_rounding : bool
-        Whether ``rounding`` bounds the error of the conjugate at subgradients.
+        Whether ``rounding`` is an error bound of the conjugate at subgradients.
     has_leeway : bool
         Whether ``leeway`` returns the distances of dual variables from the ends of
         intervals.
     has_envelope : bool
         Whether the loss has kinks and the oracle an ``envelope``.
     sharpens : bool
-        Whether the loss is smooth, but its curved parts are as narrow as
-        ``score_scale``, which may vanish. Then the oracle has ``kinked`` and
+        Whether the loss is smooth, and the width of its curved parts is
+        ``score_scale``, which may be zero. Then the oracle has ``kinked`` and
         ``envelope``.
     narrows : bool
         Whether the loss has kinks and the oracle ``narrowed``.
@@ -85,7 +85,7 @@ class DualLoss:
     rows_each : float
         As of ``Loss``.
     is_ours : bool
-        Whether the oracle belongs to the package, and not to a user.
+        Whether the oracle is defined in this package, not by a user.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class DualLoss:
         return DualLoss(self.set, self.set.envelope(center, width), self.map)
 
     def kinked(self) -> DualLoss:
-        """Return the limit with kinks of narrow curved parts, or the loss itself."""
+        """Return the loss with kinks in place of narrow curved parts, or itself."""
         return DualLoss.of(self.oracle.kinked())
 
     def narrowed(self, width: float) -> DualLoss:
@@ -159,7 +159,7 @@ class DualLoss:
         return DualLoss(self.set, self.smoothing, Offsets())
 
     def of_rows(self, rows: Rows) -> DualLoss:
-        """Return the loss of the given rows, if it has data of each row."""
+        """Return the loss of the given rows, if it has row-wise data."""
         smoothing = self.smoothing and self.smoothing.of_rows(rows)
         if smoothing is self.smoothing:
             return self
@@ -172,9 +172,10 @@ class DualLoss:
         return self.set.rowwise(targets, self.smoothing)
 
     def asymptote(self) -> tuple[DualLoss, float] | None:
-        """Return a loss with an envelope that approximates this one for large scores.
+        """Return a loss with an envelope that approximates this loss for large scores.
 
-        The second number bounds how much larger it is, for weights that sum to one.
+        The second result is an upper bound of their difference, for weights that sum to
+        one.
         """
         if isinstance(self.set, Loss) or self.smoothing is None:
             return None

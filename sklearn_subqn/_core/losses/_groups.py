@@ -16,8 +16,8 @@ class Groups:
     """A partition of the rows.
 
     The rows of a group, such as the results of a query, are compared with one another
-    only. ``BMRMRanker`` makes one of ``qid`` or ``group``, and hands it to the function
-    that is its ``loss``.
+    only. ``BMRMRanker`` makes a partition from ``qid`` or ``group``, and passes it to
+    the function that is its ``loss``.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ class Groups:
     Attributes
     ----------
     starts : ndarray of shape (g + 1,)
-        Start of each group when rows are sorted by groups, and n.
+        Start of each group among rows sorted by groups, then n.
     places : ndarray of shape (n,)
         Position of each row within its group, for rows sorted by groups.
 
     Raises
     ------
     ValueError
-        If codes are no integers from 0 to g - 1, or one of these is missing.
+        If codes are not integers from 0 to g - 1, or one of these is missing.
 
     See Also
     --------
@@ -72,7 +72,7 @@ class Groups:
     def sort(self, keys: npt.NDArray[Any], *further: npt.NDArray[Any]) -> Rows:
         """Return the rows sorted by groups, and in a group by ascending keys.
 
-        Rows of equal keys are sorted by further ones.
+        Rows of equal keys are sorted by further keys.
         """
         order = np.lexsort((*further[::-1], keys)) if further else np.argsort(keys)
         if len(self) > 1:
@@ -89,7 +89,7 @@ class Groups:
         return np.add.reduceat(values, self.starts[:-1])
 
     def means_of_ties(self, values: Floats, keys: Floats) -> Floats:
-        """Replace values by their means over runs of equal keys, both for sorted rows.
+        """Replace values of sorted rows by their means over runs of equal keys.
 
         Values are non-increasing in each group, and equal values remain unchanged.
         """

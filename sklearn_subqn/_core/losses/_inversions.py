@@ -16,10 +16,10 @@ from ._ranking import RankingLoss
 
 
 class _Level(NamedTuple):
-    """Rows whose gain exceeds a level, compared with the others, and factors of groups.
+    """Rows with gains above a level, compared with the others, and factors of groups.
 
-    ``sizes`` of shape (n,) bound the part of each row's subgradient from inverted
-    pairs.
+    ``sizes`` of shape (n,) are upper bounds of the terms of each row's subgradient from
+    inverted pairs.
     """
 
     relevant: npt.NDArray[np.uint8]
@@ -31,21 +31,21 @@ class _Level(NamedTuple):
 class Inversions(OfRankings):
     """Bound of a measure of rankings in which rows of equal relevance do not compete.
 
-    For binary relevance, with D(pi) = <a_pi, b> the measure and D* its ideal, the loss
-    of a group is the maximum over permutations pi of
+    For binary relevance, let D(pi) = <a_pi, b> be the measure and D* its ideal value.
+    The loss of a group is the maximum over permutations pi of
 
         D* / (P N) * sum over inverted pairs of (z_other - z_relevant) + D* - D(pi),
 
-    P and N being the numbers of relevant and of other rows, and a pair inverted if pi
-    has the other row above (Yue et al. 2007; Chakrabarti et al. 2008). Sorting by z
-    makes each term of the sum non-negative, so that this is a bound of D* - D.
-    Differences of scores between rows of equal relevance cost nothing. In the linear
-    assignment of ``RankingLoss`` they do, and z = 0 often is its minimizer if many rows
-    are equally relevant.
+    where P is the number of relevant rows and N the number of other rows. A pair is
+    inverted if pi ranks the other row above the relevant row (Yue et al. 2007;
+    Chakrabarti et al. 2008). Sorting by z makes each term of the sum non-negative, so
+    the loss is an upper bound of D* - D. Differences of scores between rows of equal
+    relevance have no cost. In the linear assignment of ``RankingLoss`` they have a
+    cost, and z = 0 often is the minimizer if many rows are equally relevant.
 
     If a group has gains of several levels, its gains are a sum of binary gains, b = b_0
-    + sum_t (b_t - b_t-1) [b >= b_t], an ideal ranking is ideal for each of them, and
-    the loss is the sum of the binary losses. The time is O(P N + m log m) for each
+    + sum_t (b_t - b_t-1) [b >= b_t]. An ideal ranking is ideal for each binary gain,
+    and the loss is the sum of the binary losses. The time is O(P N + m log m) for each
     group of m rows and each level, the memory O(P N) for the largest one.
 
     Parameters
@@ -75,7 +75,7 @@ class Inversions(OfRankings):
         self._levels: tuple[Floats, list[_Level]] | None = None
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return a bound of rounding errors of sums over levels, which may cancel."""
+        """Return a bound of the rounding errors of sums over levels that may cancel."""
         levels = self._prepare(targets)
         if len(levels) < 2:
             return 0.0
@@ -119,7 +119,7 @@ class Inversions(OfRankings):
         groups, gains = ranked.groups, self._measure.gains(targets)
         order = groups.sort(gains)
         rises = np.where(groups.places > 0, np.diff(gains[order], prepend=0.0), 0.0)
-        # The number of smaller gains in the group; each of them is a level.
+        # The number of smaller gains in the group, each of which is a level.
         n_rises = np.cumsum(rises > 0.0, dtype=np.intp)
         n_rises -= np.repeat(n_rises[groups.starts[:-1]], np.diff(groups.starts))
         numbers = np.empty_like(n_rises)

@@ -81,7 +81,7 @@ class JointSet(DualSet):
         return None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the projection onto the set of a dual point outside by rounding."""
+        """Project a dual point that is outside of the set by rounding onto the set."""
         return dual
 
     def balance_near_optimum(
@@ -102,8 +102,8 @@ class JointSet(DualSet):
 class JointHinge(FlowOracle):
     """The maximum over a set, without smoothing.
 
-    Violations within ``TIE_TOLERANCE`` of the largest are ties, relative to the largest
-    absolute score of the row if it exceeds one.
+    Violations within ``TIE_TOLERANCE`` of the largest violation are ties. The tolerance
+    is relative to the largest absolute score of the row if that exceeds one.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class JointHinge(FlowOracle):
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Floats:
-        """Return the oracle's choice, below (3.45) and (3.57) of Yu (2009)."""
+        """Return the subgradient chosen below (3.45) and (3.57) of Yu (2009)."""
         return self._subgradient(scores, dscores, targets, weights)
 
     def _subgradient(
@@ -185,10 +185,10 @@ class JointHinge(FlowOracle):
 class JointEnvelope(FlowOracle):
     """Moreau envelope of a joint hinge around dual variables.
 
-    It subtracts ``width / 2 * ||b - center||²`` inside the maximum, which then is
-    attained at the projection of center + m / width onto the set: a continuously
-    differentiable, piecewise quadratic function of m, whose gradient is a feasible dual
-    point of the hinge itself.
+    It subtracts ``width / 2 * ||b - center||²`` inside the maximum. The maximizer is
+    the projection of center + m / width onto the set. The envelope is a continuously
+    differentiable, piecewise quadratic function of m, and its gradient is a feasible
+    dual point of the hinge.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class JointEnvelope(FlowOracle):
     ) -> JointCurvature:
         """Return generalized second derivatives (Clarke).
 
-        Variables on the boundary of the support count as inside.
+        Variables on the boundary of the support count as positive.
         """
         rows = self.set.rows(targets, scores.shape[1])
         codes = np.empty(self.center.shape, dtype=np.uint8)

@@ -41,7 +41,8 @@ class JointCurvature(CurvatureByEntries):
     """Second derivatives, a k x k matrix a row: factor Dᵀ (I - sum_g c_g c_gᵀ) D.
 
     D maps changes of a row's scores to changes of its violations in the support of b.
-    Violations of a group g whose sum of b is fixed are centered by c_g.
+    The product with I - c_g c_gᵀ centers the violations of a group g whose sum of b is
+    fixed.
 
     Parameters
     ----------

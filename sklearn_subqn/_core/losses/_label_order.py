@@ -23,8 +23,8 @@ class LabelOrder(FlowOracle):
     The loss of a row is half the mean of max(0, costs[1, h] + costs[0, j] + z_j - z_h)²
     over its relevant labels h and irrelevant labels j, and half the mean over its
     labels of max(0, costs[0, j] + z_j - z_0)² and max(0, costs[1, h] + z_0 - z_h)² with
-    the threshold z_0, the last score. Without a threshold it is the first mean. Either
-    mean is zero where there is nothing to compare.
+    the threshold z_0, the last score. Without a threshold it is the first mean. A mean
+    over no pairs is zero.
 
     Let m be the violations of these pairs and a max(0, m)² their losses. Then the loss
     is the maximum of <b, m> - sum b² / (4 a) over b >= 0: the score map leads to the
@@ -75,8 +75,8 @@ class LabelOrder(FlowOracle):
         """Return a bound of the increase of R* if u shrinks, divided by the fraction.
 
         The shrunken u is a convex combination of u and of flows from its negative to
-        its positive entries, in proportion to both. The squares of flows that sum to t
-        are at most t², and are divided by the weights of pairs.
+        its positive entries, proportional to both. The sum of squares of flows that sum
+        to t is at most t²; the squares are divided by the weights of pairs.
         """
         relevant = targets.sum(axis=1, dtype=np.float64)
         n_labels = float(targets.shape[1])

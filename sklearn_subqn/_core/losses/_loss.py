@@ -42,16 +42,16 @@ class Loss(OfDuals):
         A lower bound of R over all scores, for losses without ``conjugate``; minus
         infinity if none is known. Models with an L1 penalty need it.
     slope_size : float
-        A bound of the sum of the absolute entries of subgradients. It estimates the
-        rounding error of values for losses without ``conjugate_at``.
+        An upper bound of the sum of the absolute entries of subgradients. It estimates
+        the rounding error of values for losses without ``conjugate_at``.
     analytic : bool
         Whether R has derivatives of all orders, so that Newton's method finds
         minimizers over free parameters. Piecewise quadratic functions need exact line
         searches.
     curvature_error : float
-        Bound of the relative error of second derivatives.
+        Upper bound of the relative error of second derivatives.
     invariant : bool
-        Whether adding a constant to all scores of a row changes nothing.
+        Whether adding a constant to all scores of a row has no effect.
     ranks : bool
         Whether R depends only on differences between scores of different rows, so that
         an intercept has no effect.
@@ -59,19 +59,20 @@ class Loss(OfDuals):
         Whether rows must have equal weights.
     steep : bool
         Whether subgradients grow exponentially with the scores, so that cuts far from
-        the minimizer say nothing.
+        the minimizer give no useful bound.
     joint : bool
-        Whether it takes all columns of y at once, where regressors fit each by itself.
+        Whether the loss uses all columns of y jointly; otherwise regressors fit each
+        column separately.
     has_margin : bool
         Whether the loss is zero for scores far enough on the correct side.
     quadratic : bool
         Whether R is a quadratic function.
     by_columns : bool
-        Whether second derivatives, if any, give models along single columns of X. Those
-        of rows with several scores have to offer ``rank_one``.
+        Whether second derivatives, if any, give models along single columns of X.
+        Second derivatives of several scores per row have to define ``rank_one``.
     rows_each : float
-        The number of samples in a row, where accuracy depends on the size of a problem;
-        more than one if a row is a sequence of tokens.
+        The number of samples in a row, for accuracies that depend on the size of a
+        problem. It is more than one if a row is a sequence of tokens.
 
     See Also
     --------
@@ -131,11 +132,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -150,11 +151,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -165,16 +166,16 @@ class Loss(OfDuals):
     def evaluate(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, Floats]:
-        """Return value and subgradient; override it to compute them together.
+        """Return value and subgradient; subclasses may compute both at once.
 
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -191,13 +192,13 @@ class Loss(OfDuals):
     ) -> Callable[[float], tuple[float, Floats]]:
         """Return value and subgradient as functions of a number added to all scores.
 
-        Scores have shape (n,). Minimization over an intercept calls it.
+        Scores have shape (n,). The functions are used to minimize over an intercept.
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
     @property
     def looped(self) -> RowForm | None:
-        """The loss in the form of compiled loops over few rows, None if it has none."""
+        """The loss in the form for compiled loops over few rows, or None."""
         return None
 
     def check_rows(self, n_rows: int) -> None:
@@ -208,13 +209,14 @@ class Loss(OfDuals):
         return None
 
     def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
-        """Whether scores are so large that ``value`` differs from the loss."""
+        """Whether scores are so large that ``value`` deviates from the loss."""
         return False
 
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         """Return the radius within which second derivatives model each row's loss.
 
-        Of shape (n,), in units of scores; zero where it is unknown.
+        The radii have shape (n,), in units of scores. A radius is zero where it is
+        unknown.
         """
         return np.zeros(len(scores))
 
@@ -228,9 +230,9 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
 
         Returns
         -------
@@ -249,13 +251,13 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -272,18 +274,18 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
         function : PiecewiseQuadratic
-            Its slope and curvature at zero, and how they change at its kinks.
+            Its slope and curvature at zero, and their changes at its kinks.
         """
         raise self._lacks("restriction to a line")
 
@@ -292,18 +294,18 @@ class Loss(OfDuals):
     ) -> Derivatives:
         """Return eta -> (slope, curvature) of R(scores + eta * dscores).
 
-        Where the slope has a kink, the curvature is the one on either side.
+        At a kink of the slope, the curvature is the value on either side.
 
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         dscores : ndarray of the shape of ``scores``
             A direction.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -332,11 +334,11 @@ class Loss(OfDuals):
         Parameters
         ----------
         scores : ndarray of shape (n,) or (n, k)
-            Scores of the rows, of which a loss has one or, with ``joint``, k.
+            Scores of the rows: one per row or, with ``joint``, k.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -367,9 +369,9 @@ class Loss(OfDuals):
         dscores : ndarray of shape (n,)
             The direction dz.
         targets : ndarray of shape (n,)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -386,9 +388,9 @@ class Loss(OfDuals):
         dual : ndarray of the shape of scores
             The dual u, in the units of subgradients, weights included.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -403,7 +405,7 @@ class Loss(OfDuals):
         Parameters
         ----------
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
 
         Returns
         -------
@@ -433,7 +435,7 @@ class Loss(OfDuals):
         raise self._lacks("smooth envelope")
 
     def kinked(self) -> Any:
-        """Return the limit of this loss as its curved parts shrink to kinks."""
+        """Return the limit of this loss as the widths of curved parts tend to zero."""
         raise self._lacks("bends of any width")
 
     def narrowed(self, width: float) -> Loss:

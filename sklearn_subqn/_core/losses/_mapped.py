@@ -1,4 +1,4 @@
-"""The oracle of a loss with a linear map in front."""
+"""The oracle of a loss composed with a linear map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._loss import Loss
 
 
 class Mapped(Loss):
-    """The loss R(A z) for the R of another oracle; dual points belong to z.
+    """The loss R(A z) for the R of another oracle; dual points are dual to z.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Mapped(Loss):
         return self._R.conjugate_size(*args)
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        # Rows near a kink add the rounding errors of their scores.
+        # The tolerance of kinks includes the rounding errors of the scores of a row.
         largest = np.abs(self._A.forward(scores)).max(axis=1)
         share = 2.0 * TIE_TOLERANCE + 4.0 * rounding(scores.size)
         return share * float(weights @ np.maximum(largest, 1.0))

@@ -18,8 +18,8 @@ from ._base import Floats, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, DiagonalCurvature
 
-# Products skip zeros where at most 10 % of the features are not zero. docs/constants.md
-# has the figures.
+# Products skip zeros if at most 10 % of the features are nonzero. docs/constants.md has
+# the figures.
 _SPARSE = 0.1
 
 
@@ -121,7 +121,7 @@ class Features(ScoreMap):
     ----------
     features : ndarray of shape (l, k)
         The matrix phi. If its rows are linearly dependent, a dual point of scores does
-        not determine one of the labels.
+        not determine a dual point of the labels.
     """
 
     is_identity = False
@@ -176,9 +176,9 @@ class _Product:
 
 
 def _own_columns(features: Floats) -> Rows | None:
-    """Return for each label a column that is one there only, if all exist.
+    """Return for each label a column that is one at this label only, if all exist.
 
-    In a hierarchy it is the node of a leaf.
+    In a hierarchy, this column is the node of the leaf.
     """
     alone = np.count_nonzero(features, axis=0) == 1
     label, column = np.nonzero((features == 1.0) & alone)
@@ -246,9 +246,9 @@ class Thresholds(ScoreMap):
     Parameters
     ----------
     immediate : bool
-        Whether only the thresholds below and above the class of a row count, one or
-        two, instead of all. Optimal thresholds are in ascending order if all count;
-        otherwise they may be in any order.
+        Whether only the one or two thresholds next to the class of a row count, instead
+        of all. Optimal thresholds are in ascending order if all count; otherwise they
+        may be in any order.
     """
 
     joint = True

@@ -64,7 +64,7 @@ class MultivariateSquared(Loss):
         return squares
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of the part of u outside of the range of M."""
+        """Return the norm of the component of u orthogonal to the range of M."""
         rest = dual - (dual @ self._vectors) @ self._vectors.T
         squares = np.square(rest).sum(axis=1) / np.maximum(weights, TINY)
         return float(np.sqrt(squares.sum()))
@@ -86,7 +86,7 @@ class MultivariateSquared(Loss):
         return float(weights @ np.abs(spread).sum(axis=1))
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return u after an equal shift of residuals, with columns of sum zero."""
+        """Return u with column sums of zero, after an equal shift of residuals."""
         return dual - np.multiply.outer(weights, dual.sum(axis=0))
 
     def curvature(

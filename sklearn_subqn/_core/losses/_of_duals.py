@@ -13,7 +13,7 @@ from ._base import Floats, Mask
 
 
 class OfDuals(ABC):
-    """A convex function R of scores, with what lower bounds by dual points need."""
+    """A convex function R of scores, with methods for bounds by dual points."""
 
     infimum: float
     slope_size: float
@@ -33,16 +33,16 @@ class OfDuals(ABC):
         """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual``.
 
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
-        only R*(0) <= -inf R is known; other dual points need their scores.
+        only R*(0) <= -inf R is known; R* at other dual points needs their scores.
 
         Parameters
         ----------
         dual : ndarray of the shape of scores
             The dual u, in the units of subgradients, weights included.
         targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
+            Targets, as passed by ``fit``.
         weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
+            Non-negative weights of the rows, which sum to one.
 
         Returns
         -------
@@ -60,9 +60,8 @@ class OfDuals(ABC):
 
         Without ``conjugate`` it is <u, z> - R(z) plus a bound of rounding errors. Both
         terms may be much larger than the lower bounds that use them. The terms of R(z)
-        are not known from u, where they may cancel; they are estimated as each row's
-        score times its weight. Classes that know R*(u) without the scores override this
-        method.
+        may cancel in u, so they are estimated as each row's score times its weight.
+        Classes that compute R*(u) without the scores override this method.
         """
         if self.has_conjugate:
             return self.conjugate(dual, targets, weights)
@@ -85,9 +84,10 @@ class OfDuals(ABC):
     ) -> float:
         """Return an estimate of the sum of the absolute values of the terms of R*(u).
 
-        Rounding errors of R*(u) are proportional to it, and so is the largest growth of
-        R* where entries of u shrink by some share; ``conjugate`` is R*(u). The default
-        is right for sums of <u, y> and of terms of one sign.
+        Two numbers are proportional to this sum: rounding errors of R*(u), and the
+        largest increase of R* if entries of u shrink by some fraction. The parameter
+        ``conjugate`` is R*(u). The default is correct for sums of <u, y> and of terms
+        of one sign.
         """
         size = abs(conjugate)
         if targets.shape == dual.shape:
@@ -104,7 +104,8 @@ class OfDuals(ABC):
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return the distance of u from the feasible point at which R* is evaluated.
 
-        Rounding makes a difference d; the distance is the root of sum_i d_i² / s_i.
+        The distance is the root of sum_i d_i² / s_i for the difference d caused by
+        rounding.
         """
         return 0.0
 
@@ -113,7 +114,8 @@ class OfDuals(ABC):
     ) -> float:
         """Return ``distance`` of a subgradient at known scores, without ``conjugate``.
 
-        If u is a difference of larger sums, their rounding errors count.
+        If u is a difference of larger sums, the distance includes their rounding
+        errors.
         """
         return 0.0
 
@@ -122,10 +124,10 @@ class OfDuals(ABC):
     ) -> float:
         """Return the fraction of u that has to change for its columns to sum to zero.
 
-        Within this share of u there is a point of the domain whose columns sum to zero.
-        For losses of one score per row the entries of one sign shrink. Without a
-        conjugate, subgradients must not be changed: their sums have to be rounding
-        errors, as they are where only differences of scores count.
+        A point of the domain whose columns sum to zero differs from u by this fraction
+        of u. For losses of one score per row the entries of one sign shrink. Without a
+        conjugate, subgradients must not be changed, so their sums have to be rounding
+        errors. This is the case for losses that depend only on differences of scores.
         """
         total = float(np.abs(dual).sum())
         if not sums.any() or self.ranks:
@@ -171,14 +173,14 @@ class OfDuals(ABC):
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite.
 
-        It is exact up to rounding, and False where it is unknown.
+        The result is exact up to rounding, and False where finiteness is unknown.
         """
         return np.zeros(len(dual), dtype=bool)
 
     def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return by how much each u_i may change either way in the domain of R*.
+        """Return how far each u_i may move in both directions in the domain of R*.
 
-        For losses of one score per row. Without a bound it is about |u_i|.
+        For losses of one score per row. Without a bound the leeway is about |u_i|.
         """
         raise self._lacks("leeway of duals")
 
@@ -208,8 +210,8 @@ class OfDuals(ABC):
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return a bound of rounding errors of the value and of products <u, z>.
 
-        For losses without a conjugate it replaces ``conjugate_at``; other losses define
-        it if values below a threshold are only rounding errors.
+        Losses without a conjugate need it in place of ``conjugate_at``. Other losses
+        define it if values below a threshold are only rounding errors.
         """
         raise self._lacks("rounding errors")
 

@@ -22,7 +22,7 @@ class Maximum(NamedTuple):
     u : ndarray of shape (n,)
         Subgradient.
     lost : float
-        A lower bound of -R*(u), not negative: the rankings' loss of the measure.
+        A non-negative lower bound of -R*(u): the rankings' loss of the measure.
     """
 
     value: float
@@ -39,10 +39,10 @@ class Maximum(NamedTuple):
         lost: Floats,
         sizes: Floats,
     ) -> Maximum:
-        """Return the sum over groups, weighted by their rows.
+        """Return the sum over groups, each with the weight of its rows.
 
-        ``sizes`` are the absolute terms of the differences ``lost``, which are not
-        negative.
+        ``sizes`` are sums of the absolute terms of the differences ``lost``, which are
+        non-negative.
         """
         group_weights = groups.sums(weights)
         u *= group_weights[groups.codes]

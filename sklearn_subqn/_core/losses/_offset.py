@@ -14,8 +14,8 @@ from ._mapped import Mapped
 class Offsets(ScoreMap):
     """The map from scores z to z + o; columns of targets (n, 2) are y and o.
 
-    So offsets are passed along with targets. The conjugate of R(z + o) at u is R*(u) -
-    <u, o>.
+    Offsets are columns of targets, so that they are selected together with rows. The
+    conjugate of R(z + o) at u is R*(u) - <u, o>.
     """
 
     is_identity = False

@@ -19,14 +19,15 @@ from ._smoothings import SimplexEntropy
 class Ontology(Composed):
     """Hinge or log loss of paths through a hierarchy (Teo et al. 2010, Alg. 12).
 
-    Scores z of shape (n, k) belong to the k nodes other than the root. A label stands
-    for the features phi of a leaf, the share of paths from the root to the leaf that
-    pass each node (Cai and Hofmann 2004), and the loss of a row of label y is
+    Scores z of shape (n, k) are the scores of the k nodes other than the root. A label
+    is a leaf. Its features phi are the shares of paths from the root to the leaf that
+    pass each node (Cai and Hofmann 2004). The loss of a row of label y is
 
         max over labels l of <phi_l - phi_y, z_i> + costs[y, l].
 
-    That is the multiclass hinge of the labels' scores <phi_l, z_i>, which are the sums
-    along the paths that the algorithm finds by traversals. The log loss has
+    This loss is the multiclass hinge of the labels' scores <phi_l, z_i>. These scores
+    are the sums along paths that the algorithm in the source computes by traversals.
+    The log loss has
 
         ln sum over labels l of exp <phi_l - phi_y, z_i>
 
@@ -38,13 +39,14 @@ class Ontology(Composed):
         The matrix phi: entry [label, node] is the share of the paths to the label's
         leaf that pass the node.
     costs : ndarray of shape (l, l), optional
-        Cost of predicting the second label in place of the first, which the hinge
-        needs. The log loss has none. A data frame is matched to ``labels`` by names.
+        Cost of predicting the second label in place of the first, required for the
+        hinge. The log loss has no costs. A data frame is matched to ``labels`` by
+        names.
     loss : {"hinge", "log_loss"}, default="hinge"
         The maximum, or the logarithm of the sum of exponentials.
     labels : sequence of length l, optional
-        The classes that the rows of ``features`` stand for; by default the sorted ones
-        of the data.
+        The classes of the rows of ``features``; by default the sorted classes of the
+        data.
 
     See Also
     --------
@@ -198,8 +200,8 @@ def path_shares(parents: list[list[int]]) -> Floats:
             raise ValueError(
                 f"Node {node} must have parents among -1, ..., {k - 1}, got {above}."
             )
-    # Count the paths from the root to each node, and those that pass each other node:
-    # the product of the paths to that node and the paths from it.
+    # Count the paths from the root to each node, and how many of them pass each other
+    # node: the number of paths to that node times the number of paths from it.
     counts = np.full(k, -1.0)
     passing = np.zeros((k, k))
     waiting = list(range(k))

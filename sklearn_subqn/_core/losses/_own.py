@@ -18,8 +18,8 @@ class OwnLoss(Loss):
 
     Its arguments are read-only. Values must be finite, and subgradients finite double
     precision arrays of the shape of the scores. No value may be below the cuts of
-    earlier subgradients, which are lower bounds of a convex loss. Where terms cancel in
-    a subgradient, earlier ones give the size of the terms.
+    earlier subgradients, which are lower bounds of a convex loss. If terms cancel in a
+    subgradient, earlier subgradients give the size of the terms.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def with_shield(
 ) -> tuple[DualLoss, Any, Floats]:
     """Return a user's loss with read-only arguments and checked results.
 
-    Values and subgradients are checked if the loss defines nothing else.
+    Values and subgradients are checked if the loss defines no other members.
     """
     if not (loss.has_lines or offers(loss.oracle, "conjugate")):
         loss = DualLoss(OwnLoss(loss.oracle))

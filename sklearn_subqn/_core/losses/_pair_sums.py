@@ -35,15 +35,15 @@ class PairSums:
         return [self._sorted.moments(margin) for margin in margins]
 
     def totals(self, power: int) -> Floats:
-        """Return for each part of the window the sum of m to a power over all pairs."""
+        """Return sums of a power of m over all pairs, for each part of the window."""
         factors = self._pairs.factors
         return np.array([lower[power] @ factors for lower, _ in self._moments])
 
     def differences(self, power: int) -> Floats:
-        """Return for each row a difference of sums of m to a power, for the first part.
+        """Return each row's difference of sums of a power of m, for the first part.
 
-        The sum over pairs with the row as the lower one, minus that with it as the
-        higher one.
+        It is the sum over pairs with the row as the lower one, minus the sum over pairs
+        with the row as the higher one.
         """
         lower, higher = self._moments[0]
         return self._pairs.factors * (lower[power] - higher[power])
@@ -99,13 +99,13 @@ class PairSums:
         return sizes
 
     def curvature(self) -> PairCurvature:
-        """Return second derivatives; pairs exactly on a margin do not count."""
+        """Return second derivatives, zero for pairs exactly on a margin."""
         both = np.zeros(len(self._pairs)), np.zeros(len(self._pairs))
         for coef, moments in zip(self._coefs, self._moments, strict=True):
             for total, sums in zip(both, moments, strict=True):
                 total += 2.0 * coef * sums[0]
         for total in both:
-            # Differences of sums are not negative except for rounding.
+            # Differences of sums are non-negative up to rounding.
             np.maximum(total, 0.0, out=total)
             total *= self._pairs.factors
         return PairCurvature(self._sorted, self._window, both)
@@ -155,7 +155,7 @@ class PairCurvature(Curvature):
         return lower + higher
 
     def total(self) -> Floats:
-        """Return zero: only differences of scores count."""
+        """Return zero, since only differences of scores have an effect."""
         return np.zeros((1, 1))
 
     def apply(self, dscores: Floats) -> Floats:

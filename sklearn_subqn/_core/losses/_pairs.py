@@ -39,9 +39,10 @@ class RowPairs:
     levels : ndarray of int of shape (n,)
         Level of each row, an integer below k.
     values : ndarray of shape (k,) or (0,)
-        C_ij is the difference of the values of the levels; one if this is empty.
+        C_ij is the difference of the values of the levels, or one if the array is
+        empty.
     costs : ndarray of shape (k, k) or (0, 0)
-        C_ij of each pair of levels, unless this is empty.
+        C_ij of each pair of levels, unless the array is empty.
     n_levels : int
         k.
     weights : ndarray of shape (n,)
@@ -66,10 +67,11 @@ class RowPairs:
     ) -> None:
         self.groups = groups
         self.weights = weights
-        # Only differences count, and smaller numbers have smaller rounding errors.
+        # Only differences have an effect, and smaller numbers have smaller rounding
+        # errors.
         self.costs = values - values.min(initial=np.inf), costs
         self.levels, self.n_levels = levels, n_levels
-        # The end of a line search and the next point have equal scores.
+        # The scores at the end of a line search are the scores of the next point.
         self._last: Sorted | None = None
         shares = np.zeros(len(groups))
         rows = groups.sort(np.zeros(len(weights)))
@@ -117,7 +119,7 @@ class Sorted:
     def moments(self, margin: float) -> tuple[Floats, Floats]:
         """Return sums of C_ij s_j (1, m, m²) for each row, of shape (3, n).
 
-        The first array takes each row as the lower one of its pairs, the second as the
+        In the first array each row is the lower one of its pairs, in the second the
         higher one.
         """
         if margin in self._moments:

@@ -1,7 +1,7 @@
 """Losses of pairs of rows with a required order.
 
-A pair (i, j) in which j should have the larger score costs C max(0, 1 + z_i - z_j), at
-least C if the order is wrong.
+The loss of a pair (i, j) in which j should have the larger score is C max(0, 1 + z_i -
+z_j), which is at least C if the order is wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OrderedPairs(Loss):
     R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by
     the sum of s_i s_j over these pairs (Teo et al. 2010, Alg. 8; Joachims 2006). With
     groups, only rows of one group form pairs, and R is the mean over groups, weighted
-    by their rows. Groups without pairs cost nothing.
+    by their rows. Groups without pairs have no loss.
 
     A pair counts as violated if z_j - z_i < 1; at the kink its subgradient is zero.
     The time is O(n log n) for costs that are constant or linear, whatever the number
@@ -177,7 +177,7 @@ class WindowedPairs(SmoothPairs):
     """A loss of pairs that is a combination of squared violations of margins.
 
     The dual variables b of pairs are the slopes of this function of m. Each entry of u
-    is a signed sum of b times the weights of a row's pairs.
+    is a signed sum of b times the weights over a row's pairs.
     """
 
     def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
@@ -186,7 +186,7 @@ class WindowedPairs(SmoothPairs):
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> PairCurvature:
-        """Return generalized second derivatives; pairs on a margin do not count."""
+        """Return generalized second derivatives, zero for pairs on a margin."""
         return self._sums(scores, targets, weights).curvature()
 
     def derivatives(

@@ -16,8 +16,8 @@ class Preferences(Loss):
     """Hinge of given pairs of rows (Teo et al. 2010, Alg. 9).
 
     R(z) is the mean of C_p max(0, 1 + z_i - z_j) over pairs p in which j is preferred
-    to i, of weights s_i s_j. Targets are ignored. At the kink the subgradient of a pair
-    is zero.
+    to i, with weights s_i s_j. Targets are ignored. At the kink the subgradient of a
+    pair is zero.
 
     Parameters
     ----------

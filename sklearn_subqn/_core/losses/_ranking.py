@@ -1,24 +1,24 @@
 """Convex bounds of measures of rankings, by linear assignment.
 
 The rows of a group, say the documents of a query, are ranked by their scores z. A
-measure sum_r a_r b_(r) sums the gains b of the documents at ranks r with discounts a_r,
-non-increasing. For non-increasing factors c_r, of which sorting by scores maximizes
-sum_r c_r z_(r), the loss of a group is
+measure sum_r a_r b_(r) sums the gains b of the documents at ranks r with non-increasing
+discounts a_r. The factors c_r are non-increasing as well, so that sorting by scores
+maximizes sum_r c_r z_(r). The loss of a group is
 
     max over permutations pi of <c_pi, z> - <a_pi, b> - <c*, z> + <a*, b>,
 
-where c_pi holds the factor of each document's rank, and c* that of its rank in an ideal
-ranking, by descending gains. It bounds how far the ranking by scores is from the ideal
-measure <a*, b> (Le and Smola 2007; Teo et al. 2010, eq. 28 and Alg. 10, where a and b
-are exchanged in the indices of C: here a rank r and a document j fit by c_r z_j - a_r
-b_j). Where documents have equal gains there are several ideal rankings; c* is the mean
-over all of them, and so is the loss, which therefore does not depend on the order of
-the rows.
+where c_pi holds the factor of each document's rank, and c* the factor of its rank in an
+ideal ranking, by descending gains. The loss is an upper bound of the difference between
+the ideal measure <a*, b> and the measure of the ranking by scores (Le and Smola 2007;
+Teo et al. 2010, eq. 28 and Alg. 10, where a and b are exchanged in the indices of C:
+here document j at rank r has the weight c_r z_j - a_r b_j in the assignment). Documents
+with equal gains have several ideal rankings. c* is the mean over all ideal rankings, so
+the loss does not depend on the order of the rows.
 
 The maximum is a linear assignment of documents to ranks. For c = a it is solved by
 sorting: the matrix a_r (z_j - b_j) is a product, and by the rearrangement inequality
-the sum of products of a non-increasing sequence with another is largest if that is
-non-increasing as well.
+the sum of products of two sequences, one of them non-increasing, is largest if the
+other is non-increasing as well.
 
 The loss of the measure by a permutation, <a*, b> - <a_pi, b>, is minus the conjugate at
 the subgradient c_pi - c*. It does not depend on the scores; summed over the rows whose
@@ -56,7 +56,7 @@ class RankedTargets:
         a and c of the ranks, group after group. They are zero in groups whose rankings
         are all equally good.
     ideal_factors, ideal_discounts : ndarray of shape (n,)
-        c* and a* of each row, of the ideal ranking.
+        c* and a* of each row, the factors and discounts of the ideal ranking.
     scale : ndarray of shape (g,)
         Factor by which the gains of each group were multiplied.
     """
@@ -74,9 +74,10 @@ class RankedTargets:
 class RankingLoss(OfRankings):
     """Bound of a measure of rankings, the mean over groups of rows.
 
-    Groups are weighted by their rows. The subgradient belongs to one of the maximizing
-    permutations. A subclass defines the measure, the sum of the gains of a group's rows
-    times the discounts of their ranks, by ``gains`` and ``discounts``.
+    The weight of a group is the sum of the weights of its rows. The subgradient is the
+    linear function of one of the maximizing permutations. A subclass defines the
+    measure, the sum of the gains of a group's rows times the discounts of their ranks,
+    by ``gains`` and ``discounts``.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ class RankingLoss(OfRankings):
         Returns
         -------
         discounts : ndarray of the shape of ``places``
-            Factors of the gains at these ranks, not increasing.
+            Non-increasing factors of the gains at these ranks.
         """
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
@@ -167,7 +168,7 @@ class RankingLoss(OfRankings):
         Parameters
         ----------
         ideal : ndarray of shape (n_groups,)
-            The measure of ideal rankings, <a*, b>, with the gains as they are.
+            The measure of ideal rankings, <a*, b>, for unscaled gains.
         total : ndarray of shape (n_groups,)
             Sums of the gains.
 
@@ -199,7 +200,7 @@ class RankingLoss(OfRankings):
     ) -> tuple[Floats, Floats, Floats]:
         """Return c_pi of each row, and each group's loss of the measure.
 
-        The third array has the sums of the absolute terms of the losses.
+        The third array has the sums of the absolute values of the terms of the losses.
         """
         if self._decay is not None:
             return _lost(ranked, *_assign(ranked, scores))

@@ -70,7 +70,7 @@ class Ndcg(RankingLoss):
 
 
 class PrecisionAtK(RankingLoss):
-    """Bound of how far the precision at rank k is from the best possible one.
+    """Bound of the best possible precision at rank k minus the precision at rank k.
 
     b = 1 for positive targets, else 0, and a_r = 1 / k up to rank k. For k positive
     targets this is Alg. 11 restricted to labels with k positives (Joachims 2005).
@@ -78,7 +78,7 @@ class PrecisionAtK(RankingLoss):
     Parameters
     ----------
     k : int
-        Number of the first rows that count, at least 1.
+        Number of first ranks that count, at least 1.
     groups : Groups, optional
         Queries; each is ranked separately. Default a single group.
     decay : float, optional
@@ -128,14 +128,14 @@ class PrecisionAtK(RankingLoss):
 
 
 class RecallAtK(PrecisionAtK):
-    """Bound of how far the recall up to rank k is from the best possible one.
+    """Bound of the best possible recall up to rank k minus the recall up to rank k.
 
     As the precision, with b = k / P for P positive targets of a group.
 
     Parameters
     ----------
     k : int
-        Number of the first rows that count, at least 1.
+        Number of first ranks that count, at least 1.
     groups : Groups, optional
         Queries; each is ranked separately. Default a single group.
     decay : float, optional
@@ -170,9 +170,9 @@ class ExpectedRankUtility(RankingLoss):
     groups : Groups, optional
         Queries; each is ranked separately. Default a single group.
     half_life : float, default=5.0
-        Rank, above 1, at which a row counts half as much as at the first one.
+        Rank, above 1, at which a row has half of the discount factor of the first rank.
     neutral : float, default=0.0
-        Votes up to this one gain nothing.
+        Votes up to this value have a gain of zero.
     decay : float, optional
         Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
         default the ranking is found by sorting.
@@ -219,7 +219,7 @@ class ReciprocalRank(RankingLoss):
 
     c_r = 1 / r. The measure is not a sum over ranks. The maximum is taken over the
     possible ranks of the first relevant row, in O(m²) for a group of m rows. Groups
-    without relevant or without other rows cost nothing.
+    without relevant or without other rows have no loss.
 
     Parameters
     ----------

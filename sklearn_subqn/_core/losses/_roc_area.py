@@ -13,8 +13,8 @@ from ._pairwise import OrderedPairs, SquaredPairs
 class RocArea(OrderedPairs):
     """Hinge of all pairs of a negative and a positive row (Teo et al. 2010, Alg. 7).
 
-    With unit weights it bounds one minus the area under the ROC curve, (27). Targets
-    are -1 and +1.
+    With unit weights the loss is an upper bound of one minus the area under the ROC
+    curve, (27). Targets are -1 and +1.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Oracles of losses of one score per row.
 
-The loss of a row is the maximum over v in a box of v t - h(v). Their formulas are
-branches in ``kernels/row_losses.pxd``, and a ``RowForm`` selects one.
+The loss of a row is the maximum over v in a box of v t - h(v). The formulas of the
+losses are branches in ``kernels/row_losses.pxd``, selected by a ``RowForm``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class RowLoss(Loss):
         weighted = self.map.weighted(dual, targets, weights)
         inside = np.ones(len(weights), dtype=bool)
         low, high = self._form.low, self._form.high
-        # Infinity times a weight of zero would be NaN.
+        # Infinity times a weight of zero is NaN.
         if low > -np.inf:
             inside &= weighted >= weights * (low - self.map.slack(targets))
         if high < np.inf:
@@ -142,10 +142,10 @@ class RowLoss(Loss):
     def _distances(self, v: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return the distances of v from its lower and upper ends.
 
-        Where there is no end, it is a typical size of dual variables.
+        Without an end, the distance is a typical size of dual variables.
         """
         usual = float(weights @ np.abs(v)) or 1.0
-        # Distances from the ends are uncertain by rounding.
+        # Distances from the ends have rounding errors.
         uncertain = 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)
         distances = v - self._form.low, self._form.high - v
         below, above = (np.where(x > uncertain, x, 0.0) for x in distances)
@@ -189,7 +189,7 @@ class KinkedRowLoss(RowLoss):
     ) -> Floats:
         """Return v at its upper end where t increases, else at its lower end.
 
-        For hinges this is the choice of Yu (2009), eq. 3.28.
+        For hinges this subgradient is eq. 3.28 of Yu (2009).
         """
         change = self.map.change(dscores, targets)
         low, high = self._form.low, self._form.high
@@ -228,8 +228,9 @@ class SmoothRowLoss(RowLoss):
     ) -> DiagonalCurvature:
         """Return second derivatives; rows at the end of a curved part count as inside.
 
-        Both one-sided values are generalized second derivatives there. With those
-        outside, a line search that ended at this point would end there again.
+        Both one-sided values are generalized second derivatives at such a row. With the
+        values outside of the curved part, a line search that ended at this point ends
+        there again.
         """
         tie = CLOSE * (self._largest if self._largest < np.inf else 1.0)
         return DiagonalCurvature(self._derivatives(2, scores, targets, weights, tie))
@@ -245,7 +246,7 @@ class SmoothRowLoss(RowLoss):
         return lambda step: (slope + step * curvature, curvature)
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the distance of the minimizer of a parabola above the loss.
+        """Return the distance to the minimizer of a parabola above the loss.
 
         For piecewise quadratic losses. It is zero for rows beyond the margin, and
         infinite for a loss that is a parabola.

@@ -9,7 +9,8 @@ maximum of v r - sigma v² / 4 over |v| <= 2 epsilon, it is the maximum of
 
     sum_i s_i v_i (y_i - z_i) + least (1 - sum_i s_i v_i² / 4)
 
-over all such v with sum_i s_i v_i² <= 4, of which u = -s v is the gradient.
+over all such v with sum_i s_i v_i² <= 4, and u = -s v is the gradient for the maximizer
+v.
 """
 
 from __future__ import annotations
@@ -39,12 +40,11 @@ class ScaledHuber(RowLoss):
     Parameters
     ----------
     epsilon : float
-        Residuals beyond this multiple of the scale count by their absolute value.
+        Multiple of the scale beyond which the loss is linear in the residual.
     least : float
-        The smallest scale, positive. Without it the loss has kinks where the scale
-        vanishes.
+        The smallest scale, positive. With a scale of zero the loss would have kinks.
     negligible : float
-        Errors of the loss below it are rounding errors.
+        Values of the loss below this number are rounding errors.
     center : ndarray of shape (n,), optional
         Dual variables c.
     width : float
@@ -92,7 +92,7 @@ class ScaledHuber(RowLoss):
         return scale, box
 
     def _scale_of(self, shifted: Floats, weights: Floats) -> float:
-        """Return the minimizing scale; the search starts at the last one."""
+        """Return the minimizing scale; the search starts at the last scale."""
         self._unit = kernel.scale_of(shifted, weights, self.epsilon, self._unit)
         return max(self._unit - 2.0 * self._width, self._least)
 
@@ -108,7 +108,7 @@ class ScaledHuber(RowLoss):
         return scale + box.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the gradient, inside the ball by its rounding error."""
+        """Return the gradient, moved into the ball by its rounding error."""
         scale, box = self._at(scores, targets, weights)
         u = box.subgradient(scores, targets, weights)
         if scale > self._least:
@@ -116,7 +116,7 @@ class ScaledHuber(RowLoss):
         return u
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
-        """Return second derivatives at a fixed scale, an upper bound of the exact ones.
+        """Return second derivatives at a fixed scale, upper bounds of the exact ones.
 
         The difference from R'' is a matrix of rank one, along the residuals.
         """
@@ -163,7 +163,7 @@ class ScaledHuber(RowLoss):
         return size
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return a bound of the distance of u from the box and the ball."""
+        """Return an upper bound of the distance of u from the box and the ball."""
         v = self._variables(dual, targets, weights)
         length = float(np.sqrt(weights @ (v * v))) * (1.0 + rounding(len(v)))
         outside = max(length - 2.0, 0.0)
@@ -187,6 +187,6 @@ class ScaledHuber(RowLoss):
         return self._negligible
 
     def envelope(self, center: Floats, width: float) -> ScaledHuber:
-        """Return the envelope, which is smooth even where the scale vanishes."""
+        """Return the envelope, which is smooth even if the scale is zero."""
         args = self.epsilon, self._least, self._negligible
         return ScaledHuber(*args, center, width)

@@ -55,9 +55,9 @@ class Simplex(JointSet):
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
-            # Labels with a rate of zero get a very negative violation, so that they
-            # never attain the maximum: their dual variables do not change u, and could
-            # not be recovered from it.
+            # For labels with a rate of zero, u does not depend on their dual variables,
+            # so these cannot be computed from u. A very negative violation keeps such
+            # labels from attaining the maximum.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = -1e100
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
@@ -107,7 +107,7 @@ class Simplex(JointSet):
         return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return u of feasible variables; the own label gets the remaining share."""
+        """Return u of feasible variables; the true label gets the remaining share."""
         u = self.variables(dual, targets, weights) * self.rates[targets]
         u *= weights[:, np.newaxis]
         own = np.arange(len(u)), targets
@@ -135,9 +135,10 @@ class KindsOfLabels(JointSet):
 
     With a threshold z_0, the last score, it is the sum of
     max(0, costs[0, j] + z_j - z_0) for the worst irrelevant label and
-    max(0, costs[1, h] + z_0 - z_h) for the worst relevant one. That is (3.55) with the
-    threshold as one more label, which is relevant for the irrelevant labels and
-    irrelevant for the relevant ones, and bounds the loss without it from above.
+    max(0, costs[1, h] + z_0 - z_h) for the worst relevant label. This sum is (3.55)
+    with the threshold as an additional label, which is relevant for the irrelevant
+    labels and irrelevant for the relevant labels. It is an upper bound of the loss
+    without a threshold.
 
     Parameters
     ----------
@@ -230,7 +231,7 @@ class LabelPairs(JointSet):
         return np.clip(b, 0.0, 1.0, out=b)
 
     def neutral(self, targets: Any) -> Floats:
-        """Return equal variables in each row, as large as the remainder up to one."""
+        """Return equal variables in each row, each equal to one minus their sum."""
         sizes = np.diff(starts_of_pairs(targets))
         return np.repeat(1.0 / (sizes + 1.0), sizes)
 

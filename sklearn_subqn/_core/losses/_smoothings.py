@@ -60,7 +60,7 @@ class Entropy(RowEntropy):
 
     #: Beyond this argument the exponential function is continued by its tangent, so
     #: that nothing overflows. The tangent is below it and so proves valid bounds.
-    #: Minimizers beyond it are refused.
+    #: Minimizers beyond it are rejected.
     largest_argument: float = 50.0
 
 

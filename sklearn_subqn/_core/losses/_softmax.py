@@ -1,6 +1,6 @@
 """Multinomial logistic loss: the maximum over the simplex, smoothed by its entropy.
 
-Arguments of exponentials are not positive, so that nothing overflows.
+Arguments of exponentials are at most zero, so that no exponential overflows.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ class Softmax(FlowOracle):
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return twice the distance of the own class's score below the largest.
 
-        If the row is misclassified, the loss is nearly linear, and the minimizer of a
-        parabola above it is about there.
+        For a misclassified row, the loss is nearly linear, and this number is about the
+        distance to the minimizer of a parabola above the loss.
         """
         return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of u / s + Y, rows on the simplex.
 
-        The probability of the own class is one minus the others.
+        The probability of the true class is one minus the other probabilities.
         """
         return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return |R*(u)| plus its change if other classes have most weight."""
+        """Return |R*(u)| plus its change if other classes are more probable."""
         _, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
         return abs(conjugate) + float(change)
 
@@ -92,9 +92,9 @@ class Softmax(FlowOracle):
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to classes with too little.
 
-        Classes with more than their share of the weights are scaled down. The
-        probability that this frees in a row is distributed to the others in proportion
-        to their deficits.
+        Classes with more than their share of the weights are scaled down. The freed
+        probability of a row is distributed to the other classes in proportion to their
+        deficits.
         """
         excess = dual.sum(axis=0)
         if not excess.any():

@@ -1,4 +1,4 @@
-"""The two terms of an objective, and lower bounds of it by cuts and dual points."""
+"""The two terms of an objective, and its lower bounds by cuts and dual points."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..rounding import EPS, rounding
 from ..rows.design import Design
 from .risk import Risk
 
-# A dual point gives no lower bound if more than a thousandth of it has to change for
-# its products with the unpenalized columns to vanish.
+# A dual point gives no lower bound if more than a thousandth of it has to change to
+# make its products with the unpenalized columns zero.
 MOST_IMBALANCED = 1e-3
 
 # A rounding error below 1e-10 of a bound is negligible: it does not justify the pass
@@ -72,8 +72,9 @@ class Dual(NamedTuple):
     normal : ndarray of shape (q,), optional
         Xᵀu.
     offset : float, optional
-        -R*(u) less its rounding error, where the loss computes R* only at a subgradient
-        and its scores; or a lower bound of -R*(u) for a combination of dual points.
+        -R*(u) minus its rounding error, for losses that compute R* only at a
+        subgradient and its scores; or a lower bound of -R*(u) for a combination of dual
+        points.
     error : float
         Additional errors of ``normal``, in units of ``column_sizes``.
     norm : float, optional
@@ -165,11 +166,11 @@ class Bounds:
     def cut(self, dual: Dual) -> Cut:
         """Return the cut of a dual point u, lowered by the error of u.
 
-        All bounds are derived from such cuts. The rounding errors of u, of its product
-        with X and of its conjugate are bounded by the sums of the absolute terms. The
-        imbalance of u in the free parameters is bounded likewise: a balanced point of
-        the domain differs from u by a fraction of u, and its conjugate is larger by at
-        most that fraction of the terms.
+        All lower bounds are derived from such cuts. Sums of absolute terms give error
+        bounds for the rounding of u, its product with X and its conjugate. They also
+        give an error bound for the imbalance of u in the free parameters: a balanced
+        point of the domain differs from u by a fraction of u, and its conjugate is
+        larger by at most this fraction of the terms.
         """
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
         share = self.imbalance(u) if share is None else share
@@ -194,7 +195,7 @@ class Bounds:
         The bound is -inf unless the cut is balanced in the free parameters. With an L1
         penalty the cut is mixed with the trivial cut R >= inf R until its normal lies
         in the domain of the conjugate. Rounding errors are subtracted, so the computed
-        number is a bound.
+        number is a valid bound.
         """
         if not cut.is_balanced(self.regularizer.n_penalized):
             return -np.inf
@@ -211,8 +212,8 @@ class Bounds:
     def dual_bound(self, dual: Dual) -> float:
         """Return a lower bound of J from a dual point u.
 
-        The bound is the better one from u itself and from u scaled into the domain of
-        the regularizer's conjugate.
+        The bound is the larger one of the bounds from u and from u scaled into the
+        domain of the regularizer's conjugate.
         """
         # The conjugate of the L1 norm is zero on the unit ball of the maximum norm, and
         # infinite outside.
@@ -238,9 +239,9 @@ class Bounds:
     def _half_square(self, cut: Cut) -> float:
         """Return an upper bound of ||a||² / (2 alpha²) for the penalized entries of a.
 
-        The error of a is bounded by its norm. If this bound is not negligible, the
-        error is also bounded column by column, which is tighter for columns of
-        different scales.
+        The norm of a gives an upper bound of its error. If this bound is not
+        negligible, the error is also bounded column by column, which is tighter for
+        columns of different scales.
         """
         normal = cut.normal[: self.regularizer.n_penalized]
         length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
@@ -249,8 +250,8 @@ class Bounds:
         more = error * (2.0 * length + error) if error else 0.0
         if more > _LITTLE * value * self.alpha:
             sizes, product = self.column_sizes, 0.0
-            # Blocks avoid temporary arrays of all parameters, which would take most of
-            # the time.
+            # Blocks avoid temporary arrays of all parameters, which take most of the
+            # time.
             for a in range(0, len(normal), BLOCK_SIZE):
                 part = np.abs(normal[a : a + BLOCK_SIZE]) @ sizes[a : a + BLOCK_SIZE]
                 product += float(part)
@@ -265,7 +266,7 @@ class Bounds:
         size = np.abs(v)
         radius = 4.0 * EPS * size
         if error:
-            # A bound far below zero needs no accuracy.
+            # A lower bound far below zero needs no accuracy.
             value = abs(offset) + self.alpha * float(size @ size)
             sizes = self.sizes_for(size + radius, error, value)
             radius += error / self.alpha * sizes
@@ -274,8 +275,8 @@ class Bounds:
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
         """Return column sizes such that ``factor`` times <sizes, |w|> bounds an error.
 
-        The row size bounds all column sizes; it is cheaper, and used where the error is
-        negligible against ``value``.
+        The row size is an upper bound of all column sizes and cheaper. It is used if
+        the error is negligible relative to ``value``.
         """
         if factor * self.risk.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
             return self.risk.row_size

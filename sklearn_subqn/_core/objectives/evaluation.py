@@ -17,8 +17,8 @@ from .risk import Risk
 _MAX_UPDATES = 30
 
 # A gradient with an error of at most 100 rounding errors is not computed anew, since a
-# new product with X has rounding errors too. The error is larger where dual variables
-# were much larger at an earlier point.
+# new product with X has rounding errors too. The error is larger if dual variables were
+# much larger at an earlier point.
 _FEW_ROUNDINGS = 100.0
 
 
@@ -52,7 +52,7 @@ class Evaluation:
         The subgradient of J with the dual u.
     cut : Cut
         The lower bound of the risk that is tight at w; with several free parameters, a
-        nearby cut that is balanced in them.
+        nearby cut whose normal is zero in them.
     lower_bound : float
         The dual value of u, a lower bound of J.
     mixture : Dual or None
@@ -121,7 +121,7 @@ class Evaluation:
         return product if origin is None else origin.risk_gradient + product
 
     def compute_gradients(self, later: Evaluation) -> None:
-        """Compute the risk gradients at this and at another point on the same data.
+        """Compute the risk gradients at this and another point of the same data.
 
         The second gradient is an update of the first one; both take one pass over X.
         """
@@ -167,7 +167,7 @@ class Evaluation:
 
     @cached_property
     def dual_point(self) -> Dual:
-        """The dual u, and its known quantities."""
+        """The dual point u, with the quantities computed for it."""
         known = self.mixture or Dual(self.dual)
         share = known.imbalance
         return known._replace(
@@ -193,11 +193,11 @@ class Evaluation:
 
     @property
     def _offset(self) -> float:
-        """-R*(u), the height at w = 0 of the tangent of the risk with slope u."""
+        """-R*(u), the value at w = 0 of the tangent of the risk with slope u."""
         o = self.objective
         if o.loss.has_rounding:
-            # The height follows from the Fenchel-Young equality; a bound of the
-            # rounding error of the height is subtracted.
+            # The value follows from the Fenchel-Young equality. A bound on its rounding
+            # error is subtracted.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)
         return -o.risk.conjugate_at(self.dual, self.scores)
@@ -205,12 +205,12 @@ class Evaluation:
     def cut_of(self, gradient: Floats) -> Cut:
         """Return the cut of a combination of ``gradient`` and results of ``steepest``.
 
-        The cut is tight at w if the rows lie on kinks exactly. Rows need only lie near
-        kinks, and the cut is lowered by the resulting slack.
+        The cut is tight at w if the rows are exactly on kinks. For rows only near
+        kinks, the cut is lowered by the resulting slack.
         """
         o = self.objective
         if not (o.loss.has_conjugate or self.n_kinks):
-            # Errors by rounding may be large relative to the value of such a loss.
+            # Rounding errors may be large relative to the value of such a loss.
             return self.cut
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty
@@ -219,14 +219,14 @@ class Evaluation:
         n = o.regularizer.n_penalized
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
-            # A small change of u would make its products with the unpenalized columns
-            # vanish; ``share`` is the fraction of u that has to change.
+            # A small change of u makes its products with the unpenalized columns zero;
+            # ``share`` is the fraction of u that has to change.
             share = o.risk.imbalance(self.dual, normal[n:])
             if share <= MOST_IMBALANCED:
                 normal[n:] = 0.0
         length = o.risk.n_scored
         share = min(share, 1.0) + rounding(length)
-        # Scores have rounding errors, and so have the risk and products with w.
+        # Scores, the risk and products with w have rounding errors.
         sizes = np.abs(normal)
         sizes[:n] += norm * o.sizes_for(
             self.w[:n], rounding(o.n_params) * norm, self.risk
@@ -235,9 +235,9 @@ class Evaluation:
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
         slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
-        # The difference of two gradients has the rounding errors of both. The product
-        # of this error and another w is at most the sum of the rounding errors of two
-        # penalties. The error bound has one of them already.
+        # The difference of two gradients has the rounding errors of both. The inner
+        # product of this error with another w is at most the sum of the rounding errors
+        # of two penalties. The error bound already contains one of them.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)
@@ -306,11 +306,10 @@ class Evaluation:
     def drift(self) -> float:
         """Sum of the sizes of all updates since the scores were a product with X.
 
-        The size of an update is the size of the scores before plus their size after it,
-        since the change is at most both together. The error of a score is about the
-        machine epsilon times the drift, times a factor for the rounding of sums over
-        features. Computing the sizes may take a pass over X, so they are computed on
-        first use.
+        The size of an update is the sum of the sizes of the scores before and after it,
+        an upper bound of the change. The error of a score is about the machine epsilon
+        times the drift, times a factor for the rounding of sums over features.
+        Computing the sizes may take a pass over X, so they are computed on first use.
         """
         if self._before is not None:
             self._drift += self._before.score_size + self.score_size
@@ -319,7 +318,7 @@ class Evaluation:
 
     @cached_property
     def score_size(self) -> float:
-        """Approximately the largest norm of the terms of a score, which may cancel.
+        """Approximately the largest norm of the terms of a score, whose sum may cancel.
 
         The maximum of the largest score and the root mean square of the norm of the
         terms. The root mean square is computed only if it may be larger than the

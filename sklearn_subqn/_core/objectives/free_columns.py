@@ -28,15 +28,15 @@ from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
 
-# A dual variable at an end of its interval can move in one direction only, and all rows
-# of a category level may be there. If a dual point gives no lower bound, it is moved
-# 1e-8 of the way to the middle of the domain. This fraction is about the square root of
-# EPS, so that the rounding error of the dual variables and the loss in the bound have
-# about the same relative size.
+# A dual variable at an end of its interval can move in one direction only. All rows of
+# a category level may have such dual variables. If a dual point gives no lower bound,
+# it is moved 1e-8 of the way to the middle of the domain. This fraction is about the
+# square root of EPS, so that the rounding error of the dual variables and the decrease
+# of the lower bound have similar relative sizes.
 _INWARD = (0.0, 1e-8)
 
-# Below a relative gap of 1e-6, rounding errors of sums reduce the bound more than the
-# move to the inside of the domain, which reduces it by a hundredth of this gap.
+# Below a relative gap of 1e-6, rounding errors of sums reduce the lower bound more than
+# the move into the interior of the domain, which reduces it by a hundredth of this gap.
 _CLOSE = 1e-6
 
 # The multipliers of coefficient bounds may reduce the lower bound by at most a tenth of
@@ -44,11 +44,11 @@ _CLOSE = 1e-6
 _OF_GAP = 0.1
 
 # Rounding may reduce the lower bound by at most a hundredth of the allowed gap. A cheap
-# estimate of this reduction is refined only for rows with too large estimates.
+# estimate of this reduction is refined only for rows whose estimate is too large.
 _LOST_OF_GAP = 0.01
 
-# Column sums after a step of Newton's method, and changes of scores along directions
-# without curvature, are zero up to ten times the bound of their rounding.
+# Column sums after a Newton step, and changes of scores along directions without
+# curvature, count as zero up to ten times the bound on their rounding error.
 # docs/constants.md has the figures.
 _MOST_ROUNDED = 10.0
 
@@ -59,7 +59,7 @@ _EIGENVALUE_ERROR = 0.1
 def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     """Return the best lower bound that dual points prove, at least the trivial one.
 
-    Dual points after one that proves ``enough`` are skipped.
+    The search ends at the first dual point that proves ``enough``.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     columns = _LimitedColumns(point, enough)
     for share in _INWARD:
         for u in duals:
-            # Variables that are zero up to rounding would otherwise have tiny leeway.
+            # Otherwise, dual variables that are zero up to rounding would have a tiny
+            # leeway.
             u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
             u = risk.inward(u, share)
             found = None
@@ -110,15 +111,15 @@ def _bound_of_step(point: Point) -> float:
     gradient, hessian = o.risk.adjoint(point.dual), o.risk.hessian(point.curvature)
     values, vectors = lapack.eigh(hessian.matrix())
     used = values > ROUNDED * values.max(initial=0.0)
-    # Long steps along a direction of small curvature may reduce the risk, unless all
-    # scores stay the same.
+    # Long steps along a direction of small curvature may reduce the risk, unless they
+    # do not change any score.
     for v in vectors.T[~used]:
         most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ o.column_sizes)
         if np.ptp(o.design.forward(v)) > most:
             return -np.inf
     values, vectors = values[used], vectors[:, used]
-    # Where features nearly agree, small eigenvalues may be rounding errors of the
-    # matrix. A product with the Hessian, computed from the scores, shows them.
+    # If features are nearly equal, small eigenvalues may be rounding errors of the
+    # matrix. A product with the Hessian, computed from the scores, detects such errors.
     roots = np.sqrt(values)
     products = vectors.T @ hessian.apply(vectors @ (1.0 / roots))
     if np.any(np.abs(products - roots) > _EIGENVALUE_ERROR * roots):
@@ -143,12 +144,12 @@ def _bound_of_step(point: Point) -> float:
 
 
 def is_close(point: Point, bound: float) -> bool:
-    """Whether a bound is so close that other dual points would hardly improve it."""
+    """Whether a lower bound is so tight that other dual points hardly improve it."""
     return point.value - bound <= _CLOSE * (point.value - point.objective.least)
 
 
 class _LimitedColumns:
-    """The columns whose sums X_jᵀu have limits, and the columns moved to their limits.
+    """The columns whose sums X_jᵀu have limits, and the columns held at their limits.
 
     Parameters
     ----------
@@ -164,7 +165,8 @@ class _LimitedColumns:
         The largest allowed |X_jᵀu|, apart from multipliers of coefficient bounds.
     held : ndarray of bool, of shape (n_penalized,)
         Columns whose sums are moved to their limits: free columns without coefficient
-        bounds, and other columns whose sums are near their limits or cost much.
+        bounds, and other columns whose sums are near their limits or reduce the lower
+        bound much.
     """
 
     def __init__(self, point: Point, enough: float) -> None:
@@ -182,7 +184,7 @@ class _LimitedColumns:
     def are_few(self) -> bool:
         """Whether the held columns are few enough for a Gram matrix and a copy."""
         design, n = self.objective.design, np.count_nonzero(self.held)
-        # Nothing is copied if all columns are held.
+        # If all columns are held, no copy is needed.
         copied = design.entries_in(self.held) if n < design.n_features else 0.0
         n -= np.count_nonzero(self.held[design.category])
         return max(copied * design.n_rows / 4.0, n * n) <= 2 * COPY_SIZE
@@ -195,7 +197,7 @@ class _LimitedColumns:
 
     @property
     def settled(self) -> Mask:
-        """Columns whose sums are within their limits and add nothing to the bound."""
+        """Columns whose sums are within their limits and do not change the bound."""
         return np.isfinite(self.limits) & (self.held | ~self._free)
 
     def hold_for(self, u: Floats) -> None:
@@ -218,7 +220,7 @@ class _LimitedColumns:
         return bool(candidates.any())
 
     def within_limits(self, sums: Floats) -> float:
-        """Return a factor of column sums with which the others are within limits."""
+        """Return a factor that brings the sums of other columns within limits."""
         others = np.isfinite(self.limits) & ~self.held & ~self._free
         excess = np.abs(sums[: len(self.limits)][others]) / self.limits[others]
         return min(1.0, (1.0 - CLOSE) / max(float(excess.max(initial=0.0)), TINY))
@@ -244,7 +246,8 @@ class _LimitedColumns:
         sums = risk.adjoint(u) if sums is None else sums
         largest = np.abs(sums[:n]) + error * self.objective.column_sizes
         violated = candidates & ~(largest <= self.limits)
-        # If most columns are needed, the rows with all columns need no copy.
+        # If most columns are needed, all columns are used, which needs no copy of the
+        # rows.
         is_most = 2 * np.count_nonzero(violated | self.held) > n
         self.held |= candidates if is_most else violated
         return bool(violated.any())
@@ -260,9 +263,9 @@ def _bound(
 ) -> float | None:
     """Return the lower bound of a dual point near u, or minus infinity.
 
-    With ``shrinks`` a factor at most 1 keeps the sums of all columns that are not held
-    within their limits: the domain is convex and contains zero. None if further columns
-    have to be held.
+    With ``shrinks``, a factor of at most 1 brings the sums of all columns that are not
+    held within their limits. The scaled point is feasible, since the domain is convex
+    and contains zero. None if further columns have to be held.
     """
     risk, design = columns.objective.risk, columns.design_of_held()
     limits = np.zeros(design.n_params)
@@ -272,9 +275,9 @@ def _bound(
     targets = np.clip(sums, -limits, limits)
     size, length = np.abs(u), np.inf
     for _ in range(MOST_STEPS):
-        # A full step that leaves at least half of each row's leeway reaches the targets
-        # up to the rounding of the matrix, which further steps with the same matrix
-        # correct.
+        # A full step that uses at most half of each row's leeway reaches the targets up
+        # to rounding errors of the matrix. Further steps with the same matrix correct
+        # these errors.
         if length > 0.5:
             leeway = risk.leeway(u)
             # Rows without leeway are left out. Near a vertex of the domain few rows
@@ -292,8 +295,8 @@ def _bound(
         if length <= ROUNDED or (last <= 0.5 and length > 0.1 * last):
             break
         # A full step may end on the boundary: if all rows of a category level have the
-        # same class, their dual variables have to be zero. A step that would leave the
-        # domain ends at nine tenths of the way to the boundary.
+        # same class, their dual variables have to be zero. A step beyond the boundary
+        # of the domain is shortened to nine tenths of the way to it.
         change *= 1.0 if length <= 1.0 + MOST_IMBALANCED else 0.9 / length
         u[rows] -= widths * np.clip(change, -1.0, 1.0)
         u[np.abs(u) <= CLOSE * size] = 0.0
@@ -322,7 +325,7 @@ def _bound(
     for threshold in sorted({affordable, 0.0}, reverse=True):
         largest = inverse.largest_changes(lost, threshold)
         moves = (np.abs(change) + largest) * widths
-        # Shares of a leeway that has vanished may overflow: then nothing is proven.
+        # A change divided by a leeway of zero may overflow; then no bound is proven.
         with np.errstate(over="ignore"):
             share = float((moves / leeway_left).max(initial=0.0))
         if share <= MOST_IMBALANCED:
@@ -350,9 +353,9 @@ def _bound_near(
     columns : _LimitedColumns
     u : ndarray of shape (n,)
     lost : float
-        How much larger its R* may be than R*(u).
+        Upper bound of R* at the dual point minus R*(u).
     error : float
-        Bound of its distance from u, in ``dual_norm``.
+        Upper bound of the distance of the dual point from u, in ``dual_norm``.
     normal : ndarray of shape (q,) or None
         Xᵀu, if it is known.
     """
@@ -376,12 +379,12 @@ def _bound_near(
 class _Inverse:
     """R Rᵀ, the pseudo-inverse of Xᵀ D X.
 
-    Where most columns are of a category, they are eliminated: ``root`` and ``null`` are
-    those of the Schur complement of the other columns.
+    If most columns are indicators of one category, they are eliminated. Then ``root``
+    and ``null`` are the factors of the Schur complement of the other columns.
 
     Columns may have very different sizes and be linearly dependent, such as indicators
-    beside an intercept. Combinations of columns that nearly vanish are dominated by
-    rounding errors in the matrix; their products are computed anew from the rows.
+    beside an intercept. In the matrix, products of nearly vanishing combinations of
+    columns are dominated by rounding errors, so they are computed anew from the rows.
 
     Parameters
     ----------
@@ -451,7 +454,7 @@ class _Inverse:
         return True
 
     def largest_changes(self, lost: Floats, affordable: float) -> Floats:
-        """Return bounds of the relative changes of D that correct the rounding of sums.
+        """Bound the relative changes of D that correct rounding errors of sums.
 
         For most rows the Cauchy-Schwarz inequality gives a bound, since the
         contribution of one row is at most Xᵀ D X. Rows whose bound exceeds
@@ -473,7 +476,8 @@ class _Inverse:
         rows = np.flatnonzero(largest > affordable)
         if len(rows):
             selected = self._design.rows(rows)
-            # A row has one entry at most among the columns with a diagonal matrix.
+            # A row has at most one entry in the columns whose block of the matrix is
+            # diagonal.
             sums = np.abs(selected.forward(own))
             for which in _few(np.arange(len(parts)), max(len(rows), len(lost))):
                 several = selected.of_outputs(len(which))

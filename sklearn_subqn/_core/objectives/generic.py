@@ -38,8 +38,8 @@ class Function(Loss):
     ) -> None:
         self._evaluate = evaluate
         self.infimum = infimum
-        # Line searches evaluate the function again at the ends of a line: the last two
-        # points.
+        # The last two points are stored, since line searches evaluate the function
+        # again at both ends of a line.
         self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=2)
 
     def at(self, w: Floats) -> tuple[float, Floats]:
@@ -103,7 +103,7 @@ class _Unpenalized(Objective):
 def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Objective:
     """Return f(w) + alpha * Omega(w) for a convex f, with bounds from cuts of f.
 
-    With ``alpha = 0`` no bounds are known but the infimum of f.
+    With ``alpha = 0`` the only known bound is the infimum of f.
     """
     d = regularizer.n_penalized
     risk = Risk(Identity(d), function, np.zeros(d), np.full(d, 1.0 / d))
@@ -190,7 +190,7 @@ class FunctionPoint:
         return risk.cut(Dual(u, normal=u, offset=-risk.risk.conjugate_at(u, w)))
 
     def refreshed(self, *, at_kinks: bool = True) -> FunctionPoint:
-        """Return the point itself: nothing in it was computed by an update."""
+        """Return the point itself, since it has no scores computed by updates."""
         return self
 
     def along(self, p: Floats) -> FunctionLine:

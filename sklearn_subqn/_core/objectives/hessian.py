@@ -59,7 +59,7 @@ class Hessian:
         """Return the gap ||g||² / (2 alpha) that a gradient g of J proves.
 
         With penalty factors f_j it is sum_j g_j² / (2 alpha f_j), without intercepts.
-        None is known of a penalty whose Hessian is not diagonal.
+        No gap is known for a penalty whose Hessian is not diagonal.
         """
         if self._form is not None:
             return np.inf
@@ -70,7 +70,7 @@ class Hessian:
         return 0.5 * float(np.nansum(squares))
 
     def without_intercept(self, gradient: Floats) -> Floats:
-        """Return a gradient after a Newton step of a single intercept."""
+        """Return a gradient after a Newton step in a single intercept."""
         if self.n_free != 1 or self._design.several_scores:
             return gradient
         column = self._column

@@ -132,9 +132,9 @@ class Point(Evaluation):
         """Return the same w with its scores computed anew, at the cost of one product.
 
         The point itself is returned where the rounding errors of updated scores change
-        the value by at most ``roundings`` times the value's own rounding error. Where
-        rows may lie on kinks or in strongly curved parts, the bound takes the largest
-        dual variables of the loss, elsewhere the dual variables of the point.
+        the value by at most ``roundings`` times the value's own rounding error. If rows
+        may lie on kinks or in strongly curved parts, the error bound contains the
+        largest dual variables of the loss, otherwise the dual variables of the point.
         """
         if not self.drift:
             return self
@@ -238,7 +238,7 @@ class Line:
     @property
     def is_accurate(self) -> bool:
         """Whether dscores is Xp up to a small relative error."""
-        # Directions with larger rounding errors are useless.
+        # Directions with larger rounding errors give no useful steps.
         drift = self._drift + abs(self._share) * self.start.drift
         return drift <= 1e6 * self.largest_change
 
@@ -284,8 +284,8 @@ class Line:
     def slope(self, step: float) -> float:
         """Return the directional derivative at ``step``: the sup of <g, p>.
 
-        Where the loss has no function on lines, its subgradient at the point gives <g,
-        p>.
+        If the loss has no function on lines, <g, p> is computed from its subgradient at
+        the point.
         """
         if not self.is_known:
             return self.slope_of(self._at(step))
@@ -304,10 +304,10 @@ class Line:
     def point(self, step: float, *, balanced: bool = False) -> Point:
         """Return the point at ``step``.
 
-        Where rows lie on a kink, the dual is the steepest along p (the argsup), so that
-        its gradient g has <g, p> equal to the slope to the right. With ``balanced``, at
-        a minimizer along p, the dual is the combination of both extremes with <g, p> =
-        0.
+        If rows lie on a kink, the dual is the steepest one along p (the argsup), so
+        that <g, p> is the right-hand slope. With ``balanced``, at a minimizer along p,
+        the dual is the convex combination of the steepest duals along p and -p for
+        which <g, p> = 0.
         """
         o = self.start.objective
         point, risk = self._at(step), o.risk
@@ -342,7 +342,6 @@ class Line:
             before=start,
         )
         if self.smooth or not start.objective.loss.has_lines:
-            # The value and slope of a trial step and the next point share one
-            # evaluation.
+            # Value and slope at a trial step and the next point share one evaluation.
             self._last = step, point
         return point

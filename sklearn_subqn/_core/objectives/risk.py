@@ -74,8 +74,7 @@ class Risk(DualsOfRisk):
         self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights
-        # Shared by the risks of other losses on the same data, and computed on first
-        # use.
+        # The sizes are shared by the risks of other losses on the same data.
         self._sizes: dict[str, Any] = {}
 
     def with_loss(self, loss: DualLoss) -> Risk:
@@ -179,7 +178,7 @@ class Risk(DualsOfRisk):
     def adjoints(self, *duals: Floats) -> Floats:
         """Return Xᵀu for each of several u, of shape (len(duals), q).
 
-        Where rows are read for each use, they are read once for all of them.
+        Rows that are read for each use are read once for all u.
         """
         return np.stack([self.adjoint(dual) for dual in duals])
 
@@ -250,7 +249,7 @@ class Risk(DualsOfRisk):
             self.oracle.curvature_radius(scores, self.targets).max(initial=0.0)
         )
 
-    # Quantities that are no sums over parts.
+    # Quantities that are not sums over parts.
 
     def score_scale(self, scores: Floats) -> float:
         """Return a typical size of scores, to which envelope widths are relative."""
@@ -288,9 +287,10 @@ class Risk(DualsOfRisk):
 
     @summed
     def proof(self, scores: Floats) -> Floats:
-        """Return the height -R*(u) and error of the cut that a smooth loss proves.
+        """Return the offset -R*(u) and the error of the cut that a smooth loss proves.
 
-        The cut is a lower bound of the loss with kinks, which the smooth loss is near.
+        The cut is a lower bound of the loss with kinks that the smooth loss
+        approximates.
         """
         return np.array(self.oracle.proof(scores, self.targets, self.weights))
 

@@ -91,7 +91,7 @@ class OracleHinge(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return minus the mean cost of the structures that form u."""
+        """Return minus the mean cost of the structures whose normals form u."""
         share = rounding(len(self.sample_weights))
         _, costs, errors = self.answers(scores)
         return -float(self.sample_weights @ (costs - share * np.abs(costs) - errors))
@@ -216,7 +216,7 @@ class CandidateObjective(Objective):
 
     @property
     def column_sizes(self) -> Floats:
-        """The column sizes of the whole objective, in which cuts state their errors."""
+        """The column sizes of the whole objective, the units of errors of cuts."""
         return self._whole.column_sizes
 
     def cut(self, dual: Dual) -> Cut:
@@ -229,7 +229,7 @@ class CandidateObjective(Objective):
 class Candidates:
     """Structures that the oracle has returned, grouped by sample.
 
-    At first every sample has only its true structure, with cost zero.
+    Initially every sample has only its true structure, with cost zero.
 
     Parameters
     ----------

@@ -174,13 +174,13 @@ class DualsOfRisk(RowNumbers):
 
     @summed
     def conjugate_and_size(self, dual: Floats) -> Floats:
-        """Return R*(u) and about the sum of its absolute terms, in an array."""
+        """Return R*(u) and approximately the sum of its absolute terms, in an array."""
         args = dual, self.targets, self.weights
         return np.array(self.oracle.conjugate_and_size(*args))
 
     @summed
     def conjugate_rest(self, dual: Floats) -> float:
-        """Return the sum of the absolute terms of R*(u), less |R*(u)|."""
+        """Return the sum of the absolute terms of R*(u), minus |R*(u)|."""
         return self.oracle.conjugate_size(dual, self.targets, self.weights, 0.0)
 
     @summed
@@ -210,7 +210,7 @@ class DualsOfRisk(RowNumbers):
         Xᵀu is at most this norm times the entry of ``column_sizes``.
         """
         if "weights" not in self._sizes:
-            # Rows without weight have dual variables of zero, so any divisor is right.
+            # Rows of zero weight have dual variables of zero, so any divisor is valid.
             weights = self.design.row_weights(self.weights)
             self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
         inverse: Floats = self._sizes["weights"]
@@ -252,7 +252,7 @@ class DualsOfRisk(RowNumbers):
 
     @cached_property
     def infimum(self) -> float:
-        """The infimum of R over all scores, -R*(0), less its rounding error."""
+        """The infimum of R over all scores, -R*(0), minus its rounding error."""
         zero = self.zero_scores()
         height, size = self.conjugate_and_size(zero)
         return -float(height) - rounding(self.n_scored) * float(size) if height else 0.0

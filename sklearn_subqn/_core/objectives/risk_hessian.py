@@ -30,7 +30,7 @@ class RiskHessian:
         Number of rows with nonzero second derivatives.
     has_rows : bool
         Whether ``row_system`` is available: second derivatives couple no rows and have
-        known roots, and the rows are not divided into parts.
+        known roots, and rows are not divided into parts.
     """
 
     def __init__(self, design: Design, curvature: Curvature) -> None:
@@ -39,7 +39,7 @@ class RiskHessian:
         by_rows = curvature.by_rows
         self.has_rows = by_rows and type(curvature).roots is not Curvature.roots
         self._whole, self._of_all = design, curvature
-        # A copy of most rows would gain nothing.
+        # A copy of most rows saves no time.
         self._rows = None
         if by_rows and rows.size <= _COPY_SHARE * design.n_rows:
             curvature = curvature.take(rows)
@@ -118,7 +118,7 @@ class RiskHessian:
 
     @property
     def rank(self) -> int:
-        """An upper bound of the rank of R'', at most n_rows times n_scores."""
+        """An upper bound of the rank of R'', at most n_rows * n_scores."""
         return self._curvature.rank
 
     @cached_property

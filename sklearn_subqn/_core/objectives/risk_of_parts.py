@@ -24,9 +24,9 @@ _MOST_COLLECTED = 10_000
 
 @by_parts
 class RiskOfParts(Risk):
-    """The sum of the risks of parts, for a loss that compares no rows of two parts.
+    """The sum of the risks of parts, for a loss that compares rows within parts only.
 
-    Losses that compare rows of two parts take all scores together, on a
+    Losses that compare rows of different parts need all scores in one array, on a
     ``DesignOfParts``.
 
     Parameters
@@ -107,8 +107,8 @@ class RiskOfParts(Risk):
 
     def rowwise_dual(self) -> RowwiseDual | None:
         # Sweeps over one part ignore changes of dual variables in the other parts,
-        # which requires nearly orthogonal rows. Rows that are read for each use would
-        # be read too often.
+        # which requires nearly orthogonal rows. Rows that are not in memory are
+        # excluded, since sweeps would read them too often.
         design = self.design
         if not (design.is_text_like and design.holds_rows) or design.several_scores:
             return None
@@ -147,7 +147,7 @@ class RiskOfParts(Risk):
         return HessianOfParts(self.parts.of(self.parts.each("hessian", curvature)))
 
     def makes_matrix(self, curvature: Curvature) -> bool:
-        # The answer depends on the loss alone, not on the scores.
+        # The result depends on the loss alone, not on the scores.
         if self._makes_matrix is None:
             self._makes_matrix = all(self.parts.results("makes_matrix", curvature))
         return self._makes_matrix

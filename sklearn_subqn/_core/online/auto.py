@@ -91,7 +91,7 @@ class AutoState(State):
 
     @property
     def measures(self) -> bool:
-        """Whether the next batch measures the curvature."""
+        """Whether the curvature is measured on the next batch."""
         since = self.n_steps - self.began
         return since < SETTINGS.block_batches or since % SETTINGS.measured_every == 0
 
@@ -293,7 +293,7 @@ class AdaptiveLBFGS:
     ) -> Average:
         """Return the average after a step to ``new``, from an objective ``value``.
 
-        ``risk`` and ``there`` are loss and objective of the batch at the model.
+        ``risk`` and ``there`` are the loss and the objective of the batch at the model.
         """
         level = average.level.then(risk, n_rows)
         if not self.average:

@@ -25,9 +25,9 @@ class Level:
         Cumulative sum of the standardized losses minus the slack, never below zero
         (Page 1954).
     n_rows : int
-        Number of rows of the next block so far.
+        Number of rows so far in the next block.
     total : float
-        Total loss of these rows.
+        Sum of the losses of these rows.
     """
 
     n: int = 0

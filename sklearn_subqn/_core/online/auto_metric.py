@@ -88,7 +88,7 @@ class Metric:
         return p
 
     def root(self, p: Floats) -> Floats:
-        """Return v, with <v, v> = <g, diagonal(g)> for p = diagonal(g)."""
+        """Return v with <v, v> = <g, p> for p = diagonal(g)."""
         c = len(self.scale)
         v = p.copy()
         v[:c] /= self._roots
@@ -130,7 +130,7 @@ class Metric:
         """Return the mean iterate, with coefficients set to zero where zero is optimal.
 
         The optimality conditions are at the averaged gradient ``smooth``. Scores at the
-        center stay as they are.
+        center do not change.
         """
         c = len(self.scale)
         v = mean.copy()
@@ -162,7 +162,7 @@ def add_moments(
 ) -> Moments:
     """Add a batch of curvature h to moments; ``overwrites`` reuses their arrays.
 
-    Entries are counted only with an L1 penalty. In earlier rows, all features count as
+    Entries are counted only with an L1 penalty. All features of earlier rows count as
     nonzero.
     """
     n, c = float(batch.n_rows), batch.n_coef
@@ -192,10 +192,10 @@ def make_metric(
 ) -> Metric:
     """Return the metric for given moments, without curvature pairs.
 
-    Centers are the curvature-weighted means of features, but zero where the squared
-    mean is at most ``least_share`` of the mean square. If ``present`` is given, a
-    feature with on average less than one entry a batch has the curvature of one entry a
-    batch.
+    Centers are the curvature-weighted means of features. They are zero where the
+    squared mean is at most ``least_share`` of the mean square. If ``present`` is given,
+    the curvature of a feature with less than one entry per batch on average is raised
+    to one entry per batch.
     """
     h = moments.curvature
     center, scale = np.empty_like(moments.hx), np.empty_like(moments.hx)

@@ -26,7 +26,7 @@ class Averaged(Generic[S]):
     Attributes
     ----------
     method : Method
-        The averaged method, whose iterates do not depend on the average.
+        The method whose iterates are averaged; they do not depend on the average.
     burn_in : int
         Number of steps after which averaging begins; until then w is the iterate.
     """

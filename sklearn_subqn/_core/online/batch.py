@@ -50,7 +50,7 @@ class Penalty:
         return value + self.l1 * absolute if self.l1 else value
 
     def gradient(self, coef: Floats) -> Floats:
-        """Return a subgradient, of shape (c,); that of |w_j| at zero is zero."""
+        """Return a subgradient, of shape (c,), which is zero for |w_j| at zero."""
         gradient = self.l2 * coef
         return gradient + self.l1 * np.sign(coef) if self.l1 else gradient
 
@@ -103,7 +103,7 @@ class SparseRows:
         products.add_adjoint(*arrays, power, u, total.reshape(-1, u.shape[1]))
 
     def on_own_columns(self, others: Rows) -> tuple[Rows, SparseRows]:
-        """Return the columns with entries or in ``others``, and the rows of these."""
+        """Return columns with entries or in ``others``, and the rows on them."""
         columns, places = distinct_columns(self._indices, self.shape[1], others)
         places = places.astype(self._indptr.dtype, copy=False)
         return columns, SparseRows(self._data, places, self._indptr, len(columns))

@@ -27,8 +27,8 @@ def consistent_pair(
     """Return dw with the change of the batch's gradient plus lambda_ * dw.
 
     Yu 2009, Alg. 5.1, line 10; ``gradient`` is the gradient of the same batch at w. The
-    result is ``None`` where <dw, dg> is not positive and the algorithm would divide by
-    zero, which (5.12) does not exclude. Methods then keep their previous curvature.
+    result is ``None`` if <dw, dg> is not positive, which (5.12) does not exclude and
+    for which the algorithm divides by zero. Methods then keep their previous curvature.
 
     Raises
     ------

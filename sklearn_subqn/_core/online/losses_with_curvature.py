@@ -1,9 +1,9 @@
 """Losses of online methods: value, subgradient and a positive curvature.
 
-Where a loss has kinks or linear parts, its second derivative gives no step size. The
-curvature is then the second derivative of a quadratic majorizer: a parabola above the
-loss with the same value and slope, as in iteratively reweighted least squares, bounded
-near kinks. Values and subgradients are computed by ``_core/losses``.
+At kinks and on linear parts of a loss, the second derivative gives no step size. There
+the curvature is the second derivative of a quadratic majorizer: a parabola above the
+loss with the same value and slope, as in iteratively reweighted least squares. It is
+bounded near kinks. Values and subgradients are computed by ``_core/losses``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _REACH = 6.0
 # like the logarithm of the number of batches. docs/constants.md has the figures.
 _FLAT = 1e-4
 
-# Minimum mean of counts under a logarithm, because the first counts of a stream can all
-# be zero.
+# Minimum of the mean count before its logarithm is taken, because the first counts of a
+# stream can all be zero.
 _SMALLEST_MEAN = 1e-3
 
 # Limit on counts: the exponential is continued linearly above exp(50), so larger counts
@@ -116,7 +116,7 @@ class OfScores(Composed):
         return self.loss.oracle.curvature(scores, targets, weights)
 
     def constant(self, targets: Floats, weights: Floats) -> float:
-        """Return the approximately best constant score; the mean weight is one."""
+        """Return approximately the best constant score; the mean weight is one."""
         loss = self.loss
         if loss.analytic:
             mean = float(weights @ targets) / len(targets)
@@ -163,7 +163,7 @@ class DampedSoftmax(Composed):
         p = softmax(scores)
         own = np.arange(len(scores)), targets.astype(np.intp)
         m = scores.max(axis=1) - scores[own]
-        # The absolute gradient |u_i| from the probabilities, without another
+        # The absolute gradient |u_i| follows from the probabilities, without another
         # exponential.
         minimum = p.copy()
         minimum[own] = 1.0 - p[own]

@@ -97,7 +97,8 @@ class Method(Protocol[S]):
 
 def check_finite(name: str, value: float | Floats) -> None:
     """Raise FloatingPointError if ``value`` has an infinity or nan."""
-    # The square is finite only if all numbers are, and takes a fifth of the time.
+    # The sum of squares is finite only if all numbers are, and takes a fifth of the
+    # time.
     if not math.isfinite(np.vdot(value, value)) and not np.isfinite(value).all():
         raise FloatingPointError(f"{name} became infinite or not a number")
 

@@ -30,7 +30,7 @@ class NaturalGradient:
     eta0, tau : float
         Step sizes eta0 tau / (tau + t) (5.4).
     epsilon : float
-        The first metric is epsilon I; the source does not specify its first metric.
+        The initial metric is epsilon I; the source does not specify its initial metric.
 
     Notes
     -----

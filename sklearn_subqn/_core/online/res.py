@@ -83,8 +83,8 @@ class RES:
     then reduce B along their steps to the order of delta, and steps grow to the order
     of 1 / delta. The squared hinge diverges this way on standardized data.
 
-    Each update raises all eigenvalues but one by delta (9), so steps in unexplored
-    directions become shorter and shorter.
+    Each update increases all eigenvalues except one by delta (9), so steps in
+    unexplored directions become shorter and shorter.
     """
 
     eta0: float = first_step(0.3)

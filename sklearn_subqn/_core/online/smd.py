@@ -38,8 +38,8 @@ class SMD:
     Notes
     -----
     Batch t first adapts eta by its gradient and v_t (5.7, where the source writes t +
-    1), then updates w (5.5) and v (5.8). The Hessian in (5.8) belongs to the same
-    batch, at w before the step.
+    1), then updates w (5.5) and v (5.8). The Hessian in (5.8) is the Hessian of the
+    same batch, at w before the step.
     """
 
     eta0: float = first_step(0.1)

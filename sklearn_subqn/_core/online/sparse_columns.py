@@ -1,7 +1,7 @@
 """The solver "auto" for very wide sparse data: steps on a batch's own columns.
 
-A sparse batch has entries in few columns. Where there are many more columns than
-entries, its step is the step of ``auto.py`` for the objective restricted to its own
+A sparse batch has entries in few columns. If there are many more columns than entries,
+the step is the step of ``auto.py`` for the objective restricted to the batch's own
 columns and the intercepts. All other columns are updated lazily, when a later batch has
 entries in the column: each column stores the sum of step sizes and the number of
 batches at its last update.
@@ -17,9 +17,9 @@ A step in centered coordinates changes every column with a nonzero center, even 
 batch has no entry in the column. Only columns that take part in every step are
 therefore centered: the columns whose squared mean exceeds half of their mean square,
 which have entries in more than half of all rows. All other columns have the center
-zero, so restricted steps leave out nothing.
+zero, so restricted steps are exact.
 
-The lazy update of the average uses w after all shrinkage, an approximation.
+The lazy update of the average uses w after all shrinkage, which is an approximation.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NO_NUMBERS = np.empty(0)
 _NO_PAIRS = np.empty((0, 0))
 _NO_BLOCK = Block(0, 0, _NO_NUMBERS)
 
-# Number of columns of which coefficients are computed at a time, to bound the memory.
+# Coefficients are computed for blocks of this many columns, to bound the memory.
 _BLOCK = 4096
 
 
@@ -101,7 +101,7 @@ class Columns:
         Parameters
         ----------
         parts : list of ndarray, each of shape (at least r k,)
-            The numbers of each kind for the rows, overwritten with the previous ones.
+            The new numbers of the rows, overwritten with the previous ones.
         clock : tuple of two floats
             The last two numbers of each row.
         """
@@ -128,7 +128,7 @@ class Columns:
             return self._own().copy()
 
     def __getstate__(self) -> tuple[int, npt.NDArray[Any], Floats]:
-        """Return the pickled data: the length and the non-zero rows."""
+        """Return the state to pickle: the length and the non-zero rows."""
         base = self.whole()
         rows = np.flatnonzero(base.any(axis=1))
         few = np.int32 if len(base) <= np.iinfo(np.int32).max else np.int64
@@ -176,7 +176,7 @@ class ColumnState:
         an L1 penalty also the sum of h over entries and the averaged gradient; then the
         sum of step sizes and the number of batches at the last update.
     last : AutoState
-        State after the last batch, of the intercepts alone.
+        State of the intercepts after the last batch.
     n_scores : int
         Number k of scores per row.
     length : float
@@ -359,7 +359,7 @@ class ColumnState:
 
 
 class _OnColumns(AdaptiveLBFGS):
-    """The method for a batch's own columns, without pairs, which need all columns."""
+    """The method for a batch's own columns. Pairs need all columns and are not used."""
 
     least_share = _FREQUENT
     overwrites = True
@@ -407,7 +407,7 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         residual, c, metric = _NO_NUMBERS, own.n_coef, new.metric
         assert metric is not None, "a step makes a metric"
         if self.projected:
-            # The intercepts alone need k numbers.
+            # The gradient of the intercepts has k entries.
             residual = np.zeros(max(self.projected, 1 << k.bit_length()))
             # Earlier batches without a column had the gradient of its penalty.
             missed = penalty.l2 * (start.n_steps - updated)
@@ -457,8 +457,8 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
 class FittedByColumns(ColumnwiseLBFGS):
     """Steps on columns whose gradients are measured by a random projection.
 
-    The norm of the averaged gradient has a relative error of about sqrt(2 / m), here 1
-    %, and needs no vector of all columns.
+    The projection gives the norm of the averaged gradient with a relative error of
+    about sqrt(2 / m), here 1 %, and needs no vector of all columns.
     """
 
     projected = 2**14
@@ -475,7 +475,7 @@ def is_very_wide(n_coef: int, n_entries: float) -> bool:
 def _of_intercepts(state: AutoState, n_coef: int) -> AutoState:
     """Return a state for the parameters from ``n_coef`` on, without pairs.
 
-    The arrays are copied, so that the others can be freed.
+    The arrays are copied, so that the original arrays can be freed.
     """
     moments, smooth, none = state.moments, state.smooth_gradient, _NO_NUMBERS
     if moments is not None:

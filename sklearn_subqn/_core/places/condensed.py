@@ -18,13 +18,14 @@ def condensed(
 ) -> OfRows:
     """Return a few rows that replace all rows in ``balance``, or all of them.
 
-    For one score per row, only the sums of positive and of negative dual variables
-    matter, and the weighted sum of the targets. For several scores of which only
-    differences matter (``invariant``), the flows between pairs of labels and the
-    weights of classes matter.
+    For one score per row, ``balance`` depends only on the sums of positive and of
+    negative dual variables, and on the weighted sum of the targets. For losses of
+    several scores that depend only on differences of scores (``invariant``), it depends
+    only on the flows between pairs of labels and on the weights of classes.
     """
     if dual.ndim == 1:
-        # This is several times faster than sums over selected entries.
+        # Sums of clipped arrays are several times faster than sums over selected
+        # entries.
         up = float(np.maximum(dual, 0.0).sum())
         down = float(np.minimum(dual, 0.0).sum())
         total = weights @ targets

@@ -1,8 +1,8 @@
-"""Exact line searches over rows in several parts, of which few kinks are collected.
+"""Exact line searches over rows in several parts, which send few of their kinks.
 
 The slopes at some pivots, summed over all parts, bracket the minimizer. Pivots among
-the kinks in the bracket narrow it until few kinks remain. These are sent to one
-process, and all other kinks only as sums. The search takes three requests for any
+the kinks in the bracket narrow it until few kinks remain. These kinks are sent to one
+process; all other kinks are sent as sums. The search takes three requests for any
 number of rows.
 """
 
@@ -106,7 +106,7 @@ class SumOfParts(PiecewiseQuadratic):
             start = np.sum([each.start for each in found], axis=0)
             jumps = np.sum([each.jumps for each in found], axis=0)
             last = max(each.last for each in found)
-            # A function that does not decrease at 0 has its minimizer there.
+            # A function that does not decrease at 0 has the minimizer 0.
             if start[0] + other.slope >= 0.0:
                 low, high, found = 0.0, 0.0, []
             some = [each.kinks[0] for each in found if not each.is_all]

@@ -67,7 +67,7 @@ class Parts:
         return float(max(self.results(name, *args)))
 
     def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
-        """Return the sum of several-valued functions of a number."""
+        """Return the sum of functions of a number that return several values."""
         functions = self.of(self.each(name, *args))
         known: dict[float, tuple[float, ...]] = {}
 
@@ -127,9 +127,9 @@ def _marked(how: str) -> Callable[[_Method], _Method]:
     return mark
 
 
-#: Decorators of methods. Results of the parts are row-wise and stay in the process of
-#: the rows, or they are summed, as numbers or as functions, or combined by a norm or a
-#: maximum.
+#: Decorators of methods, which define how results of the parts are combined. Row-wise
+#: results stay in the processes of the rows. Other results are summed, as numbers or as
+#: functions, or combined by a norm or a maximum.
 rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 
@@ -239,7 +239,7 @@ class DesignOfParts(Design):
         return matrix
 
     def gram_cost(self, columns: Rows) -> float:
-        # The columns are assumed to hold a proportional share of the entries.
+        # Each column is assumed to have the same number of entries.
         share = len(columns) / self.n_features
         if self.is_sparse:
             return 0.5 * share**2 * self.row_size

@@ -1,9 +1,8 @@
 """Places: processes that hold parts of the rows, and receive calls as messages.
 
-A place numbers the objects that it holds.
-Results of ``each`` stay there: this process only gets a ``Handle``, and the call is
-queued. Queued calls are sent together with the next call whose result is needed, so
-that many row-wise calls need one message.
+A place identifies its objects by numbers. Results of ``each`` stay in the place. This
+process only gets a ``Handle``, and the call is queued. Queued calls are sent together
+with the next call whose result is needed, so that many row-wise calls need one message.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ class Call(NamedTuple):
     Attributes
     ----------
     how : str
-        The method of ``Parts`` that says what becomes of the results.
+        The method of ``Parts`` that combines the results.
     objects : int
         Number of the objects.
     name : str
-        Of their method.
+        Name of the method of these objects.
     args : tuple
     errors : dict
-        How NumPy treats errors, as of ``numpy.geterr``.
+        NumPy's treatment of floating-point errors, as returned by ``numpy.geterr``.
     result : int
-        Number of the objects that the results become, of "each".
+        Number under which the results of "each" are stored as objects.
     """
 
     how: str
@@ -63,7 +62,7 @@ class Message(NamedTuple):
     dropped : list of int
         Numbers of objects that are not needed afterwards.
     counted : int
-        Number of the designs whose product counts are returned, or -1.
+        Number of the designs whose product counts are returned, or -1 for none.
     """
 
     calls: list[Call]
@@ -78,7 +77,7 @@ class Answer(NamedTuple):
     ----------
     result : object
     products : list of float
-        Numbers of products that the designs have made so far.
+        Numbers of products with the designs so far.
     """
 
     result: Any
@@ -86,10 +85,10 @@ class Answer(NamedTuple):
 
 
 class Place:
-    """The objects of some of the parts, with answers to messages.
+    """Objects of some of the parts, with a method that answers messages.
 
-    All calls of a message are made for one part before the next part, so that its rows
-    are read only once.
+    All calls of a message are made for one part before the next part, so that the rows
+    of a part are read only once.
 
     Parameters
     ----------
@@ -181,7 +180,7 @@ class Here:
 
 
 class Handle:
-    """A result that stays in all processes, under a number, while it is needed."""
+    """A reference to a result that stays in all processes while it is needed."""
 
     __slots__ = ("_session", "number")
 

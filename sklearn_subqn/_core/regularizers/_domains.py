@@ -11,9 +11,9 @@ from ._regularizer import ElasticNet, Regularizer
 class PartlyFree(Regularizer):
     """A penalty that leaves out the ``free`` parameters.
 
-    The domain of the given penalty stays in force. If it does not bound a free
-    parameter, the conjugate is finite only for v_j = 0. An entry v_j = 0 is exact; all
-    other entries have rounding errors.
+    The domain is the domain of the given penalty. If a free parameter is unbounded in
+    it, the conjugate is finite only for v_j = 0. An entry v_j = 0 is exact; all other
+    entries have rounding errors.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Bounded(Regularizer):
         return self._penalty.smallest_subgradient(w, gradient, alpha)
 
     def is_held(self, w: Floats, g: Floats) -> Mask:
-        """Return which parameters stay at a bound or at zero, given a subgradient g."""
+        """Return a mask of parameters that stay at a bound or zero, given g."""
         n, fixed = self.n_penalized, self._penalty.is_held(w, g)
         fixed[:n] |= (w[:n] <= self._low) & (g[:n] >= 0.0)
         fixed[:n] |= (w[:n] >= self._high) & (g[:n] <= 0.0)

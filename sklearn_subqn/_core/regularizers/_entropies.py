@@ -71,8 +71,8 @@ class NormalizedEntropy(EntropyPenalty):
         return inside
 
     def longest_step(self, w: Floats, p: Floats) -> float:
-        # The sum of p is zero up to rounding errors. Above step size one, the limit
-        # keeps the drift of the sum of w within the rounding error.
+        # The sum of p is zero up to rounding errors. For steps longer than one, the
+        # limit keeps the drift of the sum of w within its rounding error.
         drift = abs(float(p[: self.n_penalized].sum()))
         longest = super().longest_step(w, p)
         return (

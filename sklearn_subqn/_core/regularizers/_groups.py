@@ -10,7 +10,7 @@ from ..losses._base import Floats, Mask, Rows
 from ..rounding import MOST_STEPS, rounding
 from ._regularizer import Regularizer
 
-# Vectors are scaled to a million times the largest length of a feasible one.
+# Vectors are scaled to a million times the largest norm of a feasible vector.
 _FAR = 1e6
 
 
@@ -28,7 +28,8 @@ class GroupPenalty(Regularizer):
     l1, norm, square : ndarray of shape (n_groups,)
         a, b and c. Parameters of a group where all are zero are free.
     side : ndarray of shape (n_penalized,), optional
-        Infinite Omega unless each w_j has the sign 1 or -1; zero for any sign.
+        Signs 1 or -1 of the parameters: Omega is infinite for other signs. Zero allows
+        both signs.
     """
 
     smooth = False
@@ -172,15 +173,16 @@ class GroupPenalty(Regularizer):
         largest = float(np.abs(self.thresholded(v, 0.0)).max(initial=0.0))
         if largest == 0.0:
             return 0.0
-        # The multiple unit * v violates the dual constraint of some group by far.
+        # The multiple unit * v violates the dual constraint of some group by a large
+        # factor.
         unit = _FAR * float((self.l1 + self.norm).max()) / largest
         return 1.0 / (unit * self.scaling(unit * v))
 
     def limits(self) -> Floats:
         """Return a_g + b_g for groups of one parameter, infinity for the others.
 
-        Feasibility of a group does not follow from limits of its parameters. There are
-        no such limits with squares, or with signs, which are one-sided.
+        Limits of the parameters of a larger group do not imply its feasibility. With
+        squares there are no limits, and with signs the constraints are one-sided.
         """
         single = np.bincount(self.labels, minlength=len(self.norm)) == 1
         is_norm = single & (self.square == 0.0)
@@ -229,6 +231,6 @@ class GroupPenalty(Regularizer):
         ).astype(bool)
 
     def nearness(self, gradient: Floats, alpha: float) -> Floats:
-        """Return by how much the slopes of each group exceed its norm's constraint."""
+        """Return the excess of each group's slopes over its norm's dual constraint."""
         t = self.thresholded(-gradient[: self.n_penalized], alpha)
         return self.norms(t) - alpha * self.norm

@@ -15,9 +15,9 @@ class SquaredNorm(Regularizer):
     """Omega(w) = ||w||_p² / 2 for p > 1 (Teo et al. 2010, section 2.3).
 
     For p > 2 the second derivatives of the conjugate are infinite where an entry of v
-    is zero; ``conjugate_gram`` has large numbers there. The maximizer of the conjugate
-    has the entries |v_i|^(1 / (p - 1)) of v up to a factor, which makes rounding errors
-    of v matter for large p.
+    is zero; ``conjugate_gram`` has large numbers there. The entries of the maximizer of
+    the conjugate are |v_i|^(1 / (p - 1)) up to a factor, so for large p it is sensitive
+    to rounding errors of v.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _norm(u: Floats, p: float) -> float:
 
 
 def _square(norm: float) -> float:
-    """Return norm², infinite on overflow; the operator ** would raise an error."""
+    """Return norm², infinite on overflow, where the operator ** raises an error."""
     return norm * norm
 
 

@@ -125,7 +125,7 @@ def projected(A: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
     dual, *_ = lapack.lstsq(G @ G.T, excess[active], rcond=None)
     multipliers[rows[active]] = np.maximum(dual, 0.0) / sizes
     w = v - multipliers @ A
-    # v can be much larger than w, and with it the rounding error of the difference. A
+    # If v is much larger than w, so is the rounding error of the difference. A
     # correction reduces the residual of the active rows.
     residual = G @ w - b[rows[active]] / sizes
     return w - lapack.lstsq(G, residual, rcond=None)[0], multipliers

@@ -74,7 +74,7 @@ class Regularizer(ABC):
         return 1.0
 
     def scaling_within(self, v: Floats, radius: Floats) -> float:
-        """Return a factor as ``scaling`` for all u with |u_i - v_i| <= radius_i.
+        """Return the factor of ``scaling`` for all u with |u_i - v_i| <= radius_i.
 
         Both arrays have shape (n_penalized,).
         """
@@ -97,7 +97,7 @@ class Regularizer(ABC):
         return np.where(v == 0.0, 0.0, np.inf)
 
     def nearest(self, w: Floats) -> Floats:
-        """Return the nearest point of the domain; w is outside by rounding only."""
+        """Return the nearest point of the domain, for w outside by rounding only."""
         return w
 
     def longest_step(self, w: Floats, p: Floats) -> float:
@@ -286,7 +286,7 @@ class ElasticNet(Regularizer):
         return w
 
     def is_held(self, w: Floats, g: Floats) -> Mask:
-        """Return which parameters stay zero, given the smallest subgradient g."""
+        """Return a mask of parameters that stay zero for the smallest subgradient g."""
         fixed = np.zeros(len(w), dtype=bool)
         if self.l1_ratio:
             n = self.n_penalized

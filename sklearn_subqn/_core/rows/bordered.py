@@ -1,8 +1,8 @@
-"""Symmetric matrices with a diagonal block, as indicators of a category make them.
+"""Symmetric matrices with a diagonal block, such as Gram matrices of categories.
 
-Products of two columns vanish if no row has entries in both. A Gram matrix of such
-columns is diagonal, and eliminating them leaves a system of the other columns: the
-theorem of Frisch and Waugh (1933), which is how fixed effects are eliminated.
+Products of two columns vanish if no row has entries in both. The Gram matrix of such
+columns is diagonal, and eliminating them leaves a system of the other columns. This is
+the theorem of Frisch and Waugh (1933), by which fixed effects are eliminated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 from ..losses._base import Floats, Rows
 from .row_views import row_view
 
-# The first 1000 rows show for most data whether columns form a category.
+# For most data, the first 1000 rows suffice to detect that no columns form a category.
 _FIRST_ROWS = 1000
 
 
@@ -44,7 +44,8 @@ class Bordered(NamedTuple):
     def unsplit(cls, matrix: Floats) -> Bordered:
         """Return a matrix without a diagonal block."""
         none, q = np.arange(0), len(matrix)
-        # Empty sparse arrays take most of the time of small systems.
+        # A dense array is used because an empty sparse array takes most of the time of
+        # small systems.
         return cls(none, np.arange(q), np.zeros(0), np.zeros((q, 0)), matrix)
 
     def plus(self, diagonal: Floats) -> Bordered:
@@ -88,7 +89,8 @@ class Bordered(NamedTuple):
         Parameters
         ----------
         operator : callable
-            Returns what solves systems with a matrix that it may overwrite.
+            Returns the function that solves systems with a matrix, which may be
+            overwritten.
         rhs : ndarray of shape (q,)
         """
         p = self.extended(operator(self.complement())(self.reduced(rhs)))
@@ -97,10 +99,10 @@ class Bordered(NamedTuple):
 
 
 def largest_category(X: Any) -> Rows:
-    """Return neighboring columns of a CSR array of which every row has one at most.
+    """Return adjacent columns of a CSR array with at most one entry in every row.
 
-    They are the longest run of such columns if it has most of the columns, else none.
-    Columns ascend in each row.
+    The result is the longest run of such columns if it has most of the columns, else
+    empty. Column indices ascend in each row.
     """
     n, d = X.shape
     starts, start, stop = np.arange(d), 0, 0
@@ -109,7 +111,7 @@ def largest_category(X: Any) -> Rows:
     for rows in (slice(0, min(n, _FIRST_ROWS)), slice(0, n)):
         some = row_view(X, rows)
         # For each entry, the column of the previous entry in its row, or -1. A run that
-        # contains both columns has two entries in this row, so it is too long.
+        # contains both columns has two entries in this row, so it is invalid.
         last = np.full(some.nnz + 1, -1, some.indices.dtype)
         last[1:] = some.indices
         last[some.indptr] = -1

@@ -33,7 +33,8 @@ class Copied:
     """A copied submatrix as a linear map."""
 
     def __init__(self, A: Any) -> None:
-        # Transposing a sparse matrix costs as much as a small product.
+        # The transpose is stored, since transposing a sparse matrix takes as long as a
+        # small product.
         self._A, self._T = A, A.T
 
     def forward(self, x: Floats) -> Floats:

@@ -88,9 +88,9 @@ class MatrixColumns:
     ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
         """Return a subset of the rows of diag(scales) A in compact arrays.
 
-        The result is the CSC arrays, with two-byte row indices and float32 values where
-        their ranges allow, which makes products faster; then the squared norms of the
-        columns in the kept rows and in the other rows.
+        The result has the CSC arrays, then the squared norms of the columns in the kept
+        rows and in the other rows. Row indices have two bytes and values are float32 if
+        their ranges allow, which makes products faster.
         """
         indptr, indices, data = self.arrays
         sizes = np.diff(indptr)[self.positions]
@@ -150,7 +150,7 @@ class MatrixColumns:
         if "block" not in vars(self) and not (
             self._is_small and 2 * len(self._columns) < self._design.n_features
         ):
-            # A copy of most of X takes longer than the product with all of it.
+            # A copy of most columns takes longer than the product with all of X.
             return self._design.products_of_columns(dual)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 

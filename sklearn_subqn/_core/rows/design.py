@@ -171,7 +171,7 @@ class Design(SecondMoments):
 
     @cached_property
     def category(self) -> Rows:
-        """Neighboring columns of which each row has one at most, if they are most.
+        """Adjacent columns with at most one entry per row, if they are most columns.
 
         For one score per row and a sparse X in memory, else none.
         """

@@ -27,8 +27,8 @@ from .row_views import (
     row_view,
 )
 
-# Rows are text-like if less than one entry in a hundred is stored: a change of one
-# row's dual variable then costs little beside a product, and rows are nearly
+# Rows are text-like if less than one entry in a hundred is stored: then an update of
+# one row's dual variable costs little relative to a product, and rows are nearly
 # orthogonal.
 _TEXT_SHARE = 0.01
 
@@ -129,7 +129,7 @@ class LinearMap:
             start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
             self.row_slices.append(slice(start, stop))
             self._blocks_of_threads.append(self._blocks(start, stop))
-        # For few rows the choice of a method would take longer than the product.
+        # For few rows the choice of a method takes longer than the product.
         self._are_few = (
             type(self.X) is np.ndarray
             and not self._promote
@@ -237,13 +237,13 @@ class LinearMap:
 
     @property
     def _rows_as_view(self) -> Any:
-        """X before columns are divided by their sizes; None where that needs a copy."""
+        """X before columns are divided by their sizes; None if this needs a copy."""
         return self.X.as_view if isinstance(self.X, SomeRows) else self.X
 
     def rows_in_memory(self) -> tuple[Any, Floats] | None:
-        """Return rows in any form, uncopied, and what their columns are divided by.
+        """Return rows in any form, without a copy, and the divisors of their columns.
 
-        None where rows of float32 or float64 take a copy.
+        None if rows of float32 or float64 need a copy.
         """
         if not (self.in_one_place and self.holds_rows) or self.shares_coef:
             return None
@@ -267,7 +267,7 @@ class LinearMap:
         """Return Xᵀ change(Xw), for a plain X.
 
         Both products of a block of rows are made while the cache holds the block: for
-        ten scores of 30,000 rows of 100 features this takes .4 times the time of
+        ten scores of 30,000 rows of 100 features this takes 0.4 times the time of
         ``forward`` and ``adjoint``.
 
         Parameters
@@ -425,8 +425,8 @@ class LinearMap:
     def _summed_rows(self) -> int:
         """Number of rows in each partial sum of a product with the columns.
 
-        Equal rows have equal rounding errors, so that the error of one long sum would
-        grow with the number of its terms, and not with the root of that number.
+        Equal rows have equal rounding errors, so the error of one long sum is
+        proportional to the number of its terms, not to the root of this number.
         """
         row_size = max(1, self.n_entries // max(1, self.n_rows))
         few = int(16.0 * np.sqrt(self.n_rows))

@@ -31,7 +31,8 @@ class Shelf:
         """Return the rows of a design, from the cache or read anew."""
         if design not in self._held:
             if design.nbytes + sum(each.nbytes for each in self._held) > _MOST_BYTES:
-                # Two large blocks are not kept at the same time.
+                # Cached blocks are released first, so that two large blocks are not in
+                # memory at the same time.
                 self._held = {}
             self._held[design] = read()
         return self._held[design]
@@ -71,7 +72,8 @@ class ReadDesign(Design):
             if name not in ("X", "matrix", "_blocks_of_threads", "_parent")
         }
         if shelf is not None:
-            # The squares are needed later, and the rows are in memory now.
+            # The squares are computed while the rows are in memory, since they are
+            # needed later.
             known["squares"] = like.squares
         # Products use the read blocks, whose columns are already scaled.
         vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
@@ -82,7 +84,7 @@ class ReadDesign(Design):
         self._in_blocks = self._in_blocks or changed
 
     def __getattr__(self, name: str) -> Any:
-        # Attributes that hold the rows in other designs are computed at each use here.
+        # Attributes that store the rows in other designs are computed at each use here.
         if name == "X":
             if self._shelf is None:
                 return self._read()

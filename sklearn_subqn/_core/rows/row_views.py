@@ -12,12 +12,12 @@ from ..kernels import products
 from ..losses._base import Floats, Rows
 from ..memory import BLOCK_SIZE, COPY_SIZE
 
-# Dense rows become sparse where at most a tenth of their entries are not zero.
-# docs/constants.md has the figures.
+# Dense rows are converted to sparse rows if at most a tenth of their entries are
+# nonzero. docs/constants.md has the figures.
 _MOST_STORED = 0.1
 
-# Dense rows become sparse where they have at least 2^20 entries. docs/constants.md has
-# the figures.
+# Dense rows are converted to sparse rows only if they have at least 2^20 entries.
+# docs/constants.md has the figures.
 _FEWEST_ENTRIES = 1 << 20
 
 # The fraction of nonzero entries is estimated from a thousand rows.
@@ -94,7 +94,7 @@ class SomeRows:
 
     @property
     def as_view(self) -> Any:
-        """The rows in the units of X, as a view of it; None where that needs a copy."""
+        """The rows in the units of X, as a view of X; None if this needs a copy."""
         apart = self._change is not None or not isinstance(self._rows, range)
         return None if apart else self.undivided()
 
@@ -155,7 +155,7 @@ def compact_csr(X: Any) -> Any:
     """Return X as a CSR array whose two index arrays have one type, int32 if possible.
 
     SciPy converts index arrays of different types at every product. The result shares
-    values, and index arrays of the right type, with X: nothing may be changed in place,
+    values, and index arrays of the right type, with X. Neither may be changed in place,
     not even by methods of SciPy that sort or sum entries.
     """
     fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
@@ -182,7 +182,8 @@ def row_view(X: Any, rows: slice) -> Any:
     if (start, stop) == (0, X.shape[0]):
         return X
     first, last = X.indptr[start], X.indptr[stop]
-    # The constructor would copy slices of less than half of an array.
+    # The arrays are set as attributes, because the constructor copies slices of less
+    # than half of an array.
     view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
     view.data, view.indices = X.data[first:last], X.indices[first:last]
     view.indptr = X.indptr[start : stop + 1] - first

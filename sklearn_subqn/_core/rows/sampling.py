@@ -1,4 +1,4 @@
-"""Samples of rows: spread evenly, with no period that data might share."""
+"""Samples of rows, spread evenly and without a period, which data might share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..losses._curvature import Curvature, DiagonalCurvature
 
 
 def spread(n: int, n_sampled: int) -> Rows:
-    """Return indices of evenly spread rows, with no period that data might share."""
+    """Return indices of evenly spread rows without a period, which data might share."""
     sampled = np.zeros(n, dtype=bool)
     sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
     return np.flatnonzero(sampled)
@@ -17,7 +17,7 @@ def spread(n: int, n_sampled: int) -> Rows:
 
 def fractions(n: int) -> Floats:
     """Return numbers spread evenly over [0, 1), unordered."""
-    # Multiples of the golden ratio modulo one are spread most evenly for every n.
+    # For every n, n multiples of the golden ratio modulo one are spread most evenly.
     return np.asarray(np.arange(n) * (0.5 * (5.0**0.5 - 1.0)) % 1.0, dtype=np.float64)
 
 

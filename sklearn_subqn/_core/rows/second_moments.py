@@ -111,8 +111,8 @@ class SecondMoments(LinearMap):
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the Gram matrix, by BLAS on blocks of rows."""
         d = self.n_features
-        # Blocks fit into the cache, unless there are many columns: short blocks are
-        # slow.
+        # Blocks fit into the cache, unless there are many columns, since short blocks
+        # are slow.
         size = min(max(BLOCK_SIZE, 8 * d * d), COPY_SIZE)
         n_rows = max(1, size // max(d, 1))
         for a in range(0, len(weights), n_rows):
@@ -163,7 +163,8 @@ class SecondMoments(LinearMap):
         """Return weighted sums of the squares of the columns, counted as a pass."""
         self.passes += 1.0
         d = max(self.n_features, 1)
-        # Squared dense rows fit into the cache; sparse rows are summed in short sums.
+        # The squares of a block of dense rows fit into the cache. Sparse rows are
+        # summed in short sums.
         n_rows = max(1, BLOCK_SIZE // d)
         if self.is_sparse:
             n_rows = self._summed_rows
@@ -195,7 +196,7 @@ class SecondMoments(LinearMap):
         return np.asarray(product)
 
     def sizes_of_sums(self, dual: Floats) -> Floats:
-        """Return the sum of the absolute terms of each entry of Xᵀu, of shape (q,).
+        """Return the sums of the absolute terms of the entries of Xᵀu, of shape (q,).
 
         For one score per row. Counts as a pass.
         """

@@ -1,4 +1,4 @@
-"""The linear map of ordinal regression: one score less each of several thresholds."""
+"""The linear map of ordinal regression: one score minus each of several thresholds."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ The nonsmooth loss is replaced by its smooth envelope around a dual center. A se
 Newton method minimizes the regularized envelope until the gradient is small relative to
 the gap. The dual variables of the gradient then become the center, and the width
 decreases. At every iterate these variables are feasible for the dual of the original
-problem, and their dual value comes with the gradient, so that the gap is certified at
-no cost.
+problem, and their dual value is computed with the gradient, so the gap is certified at
+no additional cost.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def alm(
         "no_progress": the gap no longer decreases; it is a rounding error.
     """
     # Several intercepts are part of the directions instead of being minimized over. For
-    # separable classes that minimization does not converge, and dual variables after
-    # balancing are not a gradient of the loss.
+    # separable classes this minimization does not converge, and balanced dual variables
+    # are not a gradient of the loss.
     follows = objective.n_free <= 1
     steps = NewtonSteps(exact=False, rtol=CG_ACCURACY, follows_intercept=follows)
     return newton_in_turn(objective, start, steps, width, "alm")
@@ -58,7 +58,7 @@ def alm(
 def narrowing(objective: Objective, start: Start) -> Solver:
     """Yield the iterates for smooth losses of pairs with decreasing widths.
 
-    There are too many dual variables of pairs for the center of an envelope. The center
+    Pairs have too many dual variables to store a center of an envelope. The center
     remains zero, and the width decreases until the gap is small enough. The slopes of
     the smooth losses are feasible dual variables.
 

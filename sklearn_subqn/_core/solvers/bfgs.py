@@ -32,8 +32,8 @@ def bfgs(
     hessian : InverseHessian
         The estimate B of the inverse Hessian, full or of limited memory.
     search : callable
-        Line search, from a line to a step size; its steps obey the curvature condition
-        (2.8), so that B stays positive definite.
+        Line search, from a line to a step size. Its steps satisfy the curvature
+        condition (2.8), so that B remains positive definite.
     epsilon : float
         Norm of the gradient at which the method stops.
 
@@ -64,8 +64,8 @@ def bfgs(
         if not step > 0.0:
             if hessian.pristine:
                 if point is not first:
-                    # Scores are computed anew, since accumulated rounding errors would
-                    # weaken the bound.
+                    # Scores are computed anew, since accumulated rounding errors weaken
+                    # the lower bound.
                     point = objective.at(point.w)
                     yield Iterate(point, point.cut, point.lower_bound, "bfgs")
                 return Status.NO_STEP
@@ -73,8 +73,8 @@ def bfgs(
             continue
         new = minimize_intercept(line.point(step))
         dw, dg = new.w - point.w, new.gradient - point.gradient
-        # Minimizing over free parameters after the line search may violate (2.8) for
-        # dw; pairs without positive curvature are skipped.
+        # Minimization over free parameters after the line search may violate (2.8) for
+        # dw, so pairs without positive curvature are skipped.
         if has_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new

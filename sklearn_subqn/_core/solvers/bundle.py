@@ -1,9 +1,9 @@
 """Bundle methods for regularized risk minimization (Teo et al. 2010).
 
 The model replaces the risk by the maximum of its cuts at earlier points and keeps the
-regularizer. Its minimizer is the next point, and its minimum a lower bound. Intercepts
-are unpenalized and minimized over at each point. So the cuts are cuts of w -> min_b
-R(Xw + b), and the model is bounded.
+regularizer. The minimizer of the model is the next point, and the minimum of the model
+is a lower bound. The objective is minimized over the unpenalized intercepts at each
+point. So the cuts are cuts of w -> min_b R(Xw + b), and the model is bounded.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..steps.cut_model import CutModel, Unsolved, cut_model
 from ..steps.intercepts import minimize_intercepts
 from ..steps.line_search import minimizer
 
-# The best points also give cuts while all cuts take at most a quarter of the memory of
-# X.
+# Cuts are also taken at best points while all cuts use at most a quarter of the memory
+# of X.
 _BOTH_CUTS = 0.25
 
 # Exponentials of scores beyond 1000 underflow or overflow.
@@ -34,9 +34,9 @@ STALLED = 0.95
 class _Gaps:
     """The best gaps so far, a measure of progress.
 
-    Lower bounds below the infima of risk and penalty do not count, since models of hard
-    data may take thousands of iterations to reach them. With ``endless`` a run
-    continues without progress.
+    Gaps use at least the trivial lower bound, the sum of the infima of risk and
+    penalty, since models of hard data may take thousands of iterations to reach it.
+    With ``endless`` a run continues without progress.
     """
 
     def __init__(self, objective: Objective, *, endless: bool) -> None:
@@ -116,9 +116,9 @@ def ls_bmrm(
     """Yield the iterates of BMRM with line search (Alg. 3).
 
     OCAS (Franc and Sonnenburg 2008) is the special case of the binary hinge. Unlike
-    OCAS, the best point also gives a cut while the cuts take little memory relative to
-    the data. This costs a product with the few rows whose dual variables differ between
-    the two points, and saves up to half of the iterations.
+    OCAS, a cut is also taken at the best point while the cuts take little memory
+    relative to the data. This costs a product with the few rows whose dual variables
+    differ between the two points, and saves up to half of the iterations.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def ls_bmrm(
         the weight of the best point. Smaller shares take fewer iterations on dense
         data, larger shares on text.
     cut_at_best : bool
-        Whether the best point also gives a cut while the cuts take little memory.
+        Whether a cut is also taken at the best point while the cuts take little memory.
     model : CutModel, optional
         A model with earlier cuts of the risk; default a new one.
 
@@ -171,8 +171,9 @@ def ls_bmrm(
 def next_point(best: Point, last: Point, w: Floats, highest: float) -> Point:
     """Return the minimizer w of a model with the free parameters of the last point.
 
-    For steep losses it is a point on the way there from the best one, no higher than
-    ``highest``. The cut of any point that is higher than the best one cuts off w.
+    For steep losses, return a point between the best point and w whose value is at most
+    ``highest``. The cut at any point with a larger value than the best point excludes
+    w.
     """
     if not best.objective.loss.steep:
         return best.objective.at(_with_free(w, last))
@@ -180,16 +181,16 @@ def next_point(best: Point, last: Point, w: Floats, highest: float) -> Point:
 
 
 def _towards(best: Point, w: Floats) -> Line:
-    """Return the line to w after minimization over the free parameters at w."""
+    """Return the line to w, whose free parameters are first minimized over."""
     return following(best.along(_with_free(w, best) - best.w))
 
 
 def following(line: Line) -> Line:
-    """Return the line whose end is minimized over its free parameters.
+    """Return the line to its end after minimization over free parameters there.
 
-    The change of the scores is not a difference of scores, which would be inaccurate if
-    it is tiny and steps are long. Free parameters are kept where exponentials overflow
-    at the end.
+    The change of the scores is not computed as a difference of scores, which would be
+    inaccurate if it is tiny and steps are long. Free parameters do not change if
+    exponentials overflow at the end of the line.
     """
     o, end = line.start.objective, line.point(1.0)
     n = o.regularizer.n_penalized

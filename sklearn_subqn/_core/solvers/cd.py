@@ -23,11 +23,11 @@ from ..steps.quadratic import (
     by_columns_at_last,
 )
 
-#: At first the violations of a model are reduced to a tenth.
+#: The first models are minimized until violations decrease to a tenth.
 ROUGH = 0.1
 
-# A model whose matrix comes from a sample is minimized to 3 % of the violations, since
-# sweeps over it are cheap.
+# A model whose matrix is estimated from a sample is minimized until violations decrease
+# to 3 %, since its sweeps are cheap.
 _SAMPLED = 0.03
 
 # Once the dual points predicted by models are accurate, models are minimized until
@@ -49,13 +49,13 @@ _MAX_ROUGH = 20
 _MAX_FINE = 2000
 
 # A model is expected to be the last one if the predicted error of its dual point is at
-# most 0.3 times the gap at which the run stops. Such models save an iteration on sparse
-# data, for example 600 x 1,100 with alpha 3e-4.
+# most 0.3 times the gap at which the run stops. Accurate minimization of the last model
+# saves an iteration on sparse data, for example 600 x 1,100 with alpha 3e-4.
 _LAST_ERROR = 0.3
 
 # A model is not expected to be the last one if a score changed by more than three units
-# of the loss in the step before. After such steps, models predict probabilities beyond
-# 0 and 1, and dual points without these rows are infeasible.
+# of the loss in the previous step. After such a step, the model predicts probabilities
+# outside of [0, 1], and dual points without these rows are infeasible.
 _LAST_MOVE = 3.0
 
 # A predicted dual point is accurate if its error is at most 0.3 times the gap.
@@ -68,8 +68,9 @@ _SMALL = 3e-4
 #: unless the loss has a ``curvature_radius``.
 LONGEST = 6.0
 
-# The limit grows by this factor whenever, for the second time, neither violations
-# decrease to ``_SLOW`` of their minimum nor J decreases by ``_STEEP``.
+# The limit is multiplied by this factor after a full step from the second successive
+# iteration on in which neither violations decrease to ``_SLOW`` of their minimum nor J
+# decreases by ``_STEEP``.
 _LONGER = 4.0
 
 # Models by columns may leave out rows with a hundredth of the sum of second
@@ -105,11 +106,11 @@ _ROWS_PER_USED = 20
 # iteration.
 _SLOW = 0.5
 
-# The objective decreases steeply if an iteration lowers it by at least a tenth.
+# The objective decreases steeply if an iteration reduces it by at least a tenth.
 _STEEP = 0.1
 
 # The probability of a row in the sample for the Hessian is proportional to its second
-# derivative plus a fifth of their sum, spread evenly.
+# derivative plus its share, by weight, of a fifth of the sum of second derivatives.
 _LEAST_SHARE = 0.2
 
 # The method stops after more than five iterations in which violations were not halved,
@@ -134,8 +135,8 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": violations no longer decrease. Both
-        happen when only rounding errors remain.
+        decreases the objective. "no_progress": violations no longer decrease. The last
+        two occur when only rounding errors remain.
 
     Notes
     -----
@@ -186,7 +187,8 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             continue
         new = minimize_intercept(new)
         if abs(decrease) <= rounding_of(point):
-            # The new point is not worse: a larger value would be a rounding error.
+            # The new point is not worse, since a larger value can only be a rounding
+            # error.
             new.value = min(new.value, point.value)
         whole = step == 1.0
         predicted = -np.inf
@@ -304,7 +306,7 @@ class _Models:
         return self._model
 
     def refuse(self) -> None:
-        """Take a larger sample next, since the last one gave no descent direction."""
+        """Take a larger sample next, since the last gave no descent direction."""
         self._worst = 0.0
 
     def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
@@ -322,7 +324,8 @@ class _Predictions:
     Attributes
     ----------
     good : bool
-        Whether predicted dual points are accurate, so that models should be, too.
+        Whether predicted dual points are accurate, so that models should be accurate as
+        well.
     last : bool
         Whether the next predicted dual point is expected to end the run.
     """
@@ -352,10 +355,10 @@ class _Predictions:
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
-        # Violations of the dual constraints reduce the bound. The reduction may be as
-        # large as the error of the last predicted dual point, since the next error is
-        # smaller. With several scores per row sweeps are expensive, and a fraction of
-        # the gap or most of the tolerance is enough.
+        # Violations of the dual constraints reduce the lower bound. The reduction may
+        # be as large as the error of the last predicted dual point, since the next
+        # error is smaller. With several scores per row sweeps are expensive, so the
+        # reduction may be a fraction of the gap or most of the tolerance.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
         left = _SHARE_OF_TOL * self._stopping.allowed_gap(point.value)
@@ -370,7 +373,7 @@ class _Predictions:
     ) -> float:
         """Return the lower bound of the dual point predicted for a full step.
 
-        It is -inf if a product with X would not be justified.
+        It is -inf if the product with X is not justified.
         """
         o, before = self._objective, self._error
         dual, self._error = predicted_dual(line, new, model)
@@ -383,13 +386,13 @@ class _Predictions:
             return -np.inf
         self.good = True
         if self._error <= ROUNDED * abs(new.value):
-            # The prediction equals the gradient at the new point, whose bound is
-            # computed anyway.
+            # The prediction equals the gradient at the new point, whose lower bound is
+            # computed in any case.
             return -np.inf
         return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
-        """Forget the expected error, and set whether dual points are accurate."""
+        """Reset the expected error, and set whether dual points are accurate."""
         # After steps that are too long, accurate models are not needed.
         self.good, self._ahead = good, np.inf
 
@@ -423,8 +426,9 @@ def predicted_dual(
 def at_sample(point: Point, stride: int) -> Point:
     """Return the point for a sample of the rows with approximately the same Hessian.
 
-    Rows are drawn in proportion to their second derivatives, and by a share evenly, so
-    that few of them are nearly linear. They are weighted by the inverse probabilities.
+    The probability of a row is proportional to its second derivative plus a multiple of
+    its weight, so that the loss is nearly linear in few of the drawn rows. Rows are
+    weighted by the inverse probabilities.
     """
     o = point.objective
     n = len(point.scores) // stride
@@ -475,7 +479,7 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     if groups is None:
         excess = np.abs(point.risk_gradient[:n]) - objective.penalties[0]
     else:
-        # The working set contains all coordinates of a group or none.
+        # The working set contains either all coordinates of a group or none.
         used = groups.used(point.w)[groups.labels]
         excess = groups.nearness(point.risk_gradient, objective.alpha)[groups.labels]
     candidates = np.flatnonzero(~used & (excess > -worst))

@@ -15,7 +15,8 @@ def cg(objective: Objective, w: Floats, *, beta: str = "polak-ribiere") -> Solve
     """Yield the iterates of conjugate gradients with an exact line search.
 
     A direction is the negative gradient plus a multiple of the last direction. A
-    direction that does not descend is replaced by the negative gradient, a restart.
+    direction that is not a descent direction is replaced by the negative gradient, a
+    restart.
 
     Parameters
     ----------
@@ -24,11 +25,11 @@ def cg(objective: Objective, w: Floats, *, beta: str = "polak-ribiere") -> Solve
     w : ndarray of shape (q,)
         Starting point.
     beta : {"fletcher-reeves", "hestenes-stiefel", "polak-ribiere"}
-        The multiple, of gradients g, g' before and after a step along p:
-        ``<g', g'> / <g, g>``; ``<g', g' - g> / <p, g' - g>``, which conjugacy asks for
-        where the gradient is linear along p (eq. 5.22 and 5.23); ``<g', g' - g> / <g,
-        g>``. As conjugacy deteriorates, the last two tend to zero, which is a restart.
-        Negative values are replaced by zero.
+        The multiple, of gradients g, g' before and after a step along p: ``<g', g'> /
+        <g, g>``; ``<g', g' - g> / <p, g' - g>``, which gives conjugacy if the gradient
+        is linear along p (eq. 5.22 and 5.23); ``<g', g' - g> / <g, g>``. As conjugacy
+        deteriorates, the last two tend to zero, which is a restart. Negative values are
+        replaced by zero.
 
     Returns
     -------

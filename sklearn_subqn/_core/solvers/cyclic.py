@@ -27,12 +27,12 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_progress": a cycle
-        changes nothing, because only rounding errors remain.
+        has no effect, because only rounding errors remain.
 
     Notes
     -----
-    Each coefficient in turn is set to its minimizer for fixed others, by a soft
-    threshold (eq. 5.32, and problem 5.8.2 for an elastic net). A free intercept is
+    Each coefficient in turn is set to its minimizer for fixed other coefficients, by a
+    soft threshold (eq. 5.32, and problem 5.8.2 for an elastic net). A free intercept is
     minimized over once at the end of each cycle.
     """
     if not objective.design.in_one_place:
@@ -69,7 +69,6 @@ def cyclic(objective: Objective, w: Floats) -> Solver:
         if not p.any():
             return Status.NO_PROGRESS
         new = point.along(p).point(1.0)
-        # Coefficients that are thresholded to zero are exactly zero, without rounding
-        # errors of a sum.
+        # Coefficients are set to the result of the threshold, so that zeros are exact.
         new.w[:d] = coef
         point = minimize_intercept(new)

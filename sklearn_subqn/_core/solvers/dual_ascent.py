@@ -1,14 +1,13 @@
 """Dual coordinate ascent, the fastest start if rows are nearly orthogonal.
 
 Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), Algorithm 1, for losses whose dual
-variables are confined to intervals, and Keerthi, Sundararajan, Chang, Hsieh, Lin
-(2008) for simplices; here also for sets of labels, with unpenalized intercepts and
-duality gaps.
+variables are confined to intervals, and Keerthi, Sundararajan, Chang, Hsieh, Lin (2008)
+for simplices; this module adds sets of labels, unpenalized intercepts and duality gaps.
 
 With a small alpha the dual has a large curvature along the variables of one row, and
-changes of one row undo changes of others. Then each round penalizes the distance from
-an extrapolated point, as in Nesterov's method: the accelerated proximal point method of
-Shalev-Shwartz & Zhang (2016) and Lin, Mairal & Harchaoui (2018).
+updates of one row undo updates of others. Then each round penalizes the distance from
+an extrapolated point, as in Nesterov's method. This is the accelerated proximal point
+method of Shalev-Shwartz & Zhang (2016) and Lin, Mairal & Harchaoui (2018).
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import minimizer, scaled
 from .sweeps_of_parts import sweeps_of
 
-# Parameters are updated by single rows and accumulate rounding errors. Below this
-# relative gap the bound is computed from parameters recomputed from the dual variables.
+# Parameters accumulate rounding errors of the updates of single rows. Below this
+# relative gap the lower bound is computed from parameters that are recomputed from the
+# dual variables.
 _DRIFT = 1e-6
 
 # The method continues while each round reduces the gap to less than 0.7 times the
@@ -33,12 +33,13 @@ _DRIFT = 1e-6
 SHRINKING = 0.7
 
 # The proximal term changes the mean curvature c of the dual along one variable to this
-# number times √c, in units of the objective's strong convexity. That balances the
-# numbers of rounds and of sweeps. docs/constants.md has the figures.
+# number times √c, in units of the objective's strong convexity. This balances the
+# number of rounds and the number of sweeps. docs/constants.md has the figures.
 _ROOT_CURVATURE = 1.3
 
-# Limit on this curvature with several scores per row, in the same units. Without it
-# 6000 rows of mnist with pixels up to 255, alpha 0.01, end at a gap of 1.
+# Limit on this curvature with several scores per row, in the same units. Without this
+# limit, the run on 6000 rows of mnist with pixels up to 255 and alpha 0.01 ends at a
+# gap of 1.
 _MOST_CURVATURE_SEVERAL = 10.0
 
 
@@ -53,8 +54,8 @@ def dual_ascent(
     """Yield iterates while the gap decreases fast; the last one has a dual point.
 
     With the proximal term, and for losses with kinks, iterates are minimizers on lines
-    through the parameters of the dual points. Dual points then are nearly optimal long
-    before their parameters.
+    through the parameters of the dual points. The reason is that dual points are then
+    nearly optimal long before their parameters.
 
     With an unpenalized intercept dual variables have to sum to zero, and no change of a
     single row maintains the sum. The proximal point method finds the intercept instead:
@@ -72,9 +73,9 @@ def dual_ascent(
     shrinking : float
         Factor by which the gap must decrease.
     weaker : float
-        Divisor of the proximal term, whose default strength is right for rows with
-        similar norms; a few long rows would make it too strong for all others. Infinity
-        means no such term.
+        Divisor of the proximal term, whose default strength suits rows with similar
+        norms. A few rows with large norms would make it too strong for all others.
+        Infinity means no proximal term.
     """
     if objective.risk.rowwise_dual() is None:
         name = type(objective.loss.set).__name__
@@ -101,14 +102,15 @@ def dual_ascent(
     while True:
         sweeps.run(scores)
         point = objective.at(sweeps.w)
-        # Rows are selected by scores with the intercept of the sweeps, which belongs to
-        # these dual variables, not by those with the best intercept.
+        # Rows are selected by scores with the intercept of the sweeps, which
+        # corresponds to these dual variables, not with the best intercept.
         scores = point.scores
         point = minimize_intercept(point)
         dual = sweeps.dual
         if not objective.n_free:
             normal = -objective.alpha * sweeps.conjugate_point
-            # Each visit of a row adds a rounding error in its columns.
+            # Each update of a row adds a rounding error to the parameters of its
+            # columns.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
             n_rounded = n_visits + sweeps.n_rounded
             error = rounding(16.0 * n_rounded) / share * objective.risk.dual_norm(dual)
@@ -146,7 +148,8 @@ class Extrapolation:
     Parameters
     ----------
     share : float
-        Strong convexity without the proximal term, as a share of that with it.
+        Ratio of the strong convexity without the proximal term to the strong convexity
+        with it.
     """
 
     def __init__(self, share: float) -> None:
@@ -155,7 +158,7 @@ class Extrapolation:
         self._t = 1.0
 
     def next(self) -> float:
-        """Return the weight of the next change, below one."""
+        """Return the weight of the next extrapolation, below one."""
         t = self._t
         self._t = 0.5 + np.sqrt(0.25 + t * t)
         return min((t - 1.0) / self._t, self._limit)
@@ -164,7 +167,7 @@ class Extrapolation:
 def _better(best: Point, point: Point) -> Point:
     """Return the scaled minimizer on the line from one point through the other.
 
-    Momentum makes parameters too long or too short as a whole, so that scaling gains
-    much.
+    Momentum makes the norm of the parameters too large or too small, so scaling reduces
+    the objective much.
     """
     return scaled(minimizer(best.towards(point)))

@@ -1,17 +1,17 @@
 """Newton's method on faces of boxes and orthants (Bertsekas 1982, Byrd et al. 2016).
 
-Coordinates at a bound stay there if J decreases only beyond it. With an L1 norm zero is
-such a bound, too. The penalty is linear in the orthant of the signs of w, or of -g
-where w is zero and the subgradient g of least norm is not; there J is as smooth as the
-risk. The other coordinates span a face F, on which a Newton step
+Coordinates at a bound stay at it if J decreases only beyond the bound. With an L1 norm,
+zero is a bound as well. The penalty is linear in the orthant of the signs of w, or of
+-g where w is zero and the subgradient g of least norm is not; there J is as smooth as
+the risk. The other coordinates span a face F, on which a Newton step
 
     H_FF p_F = -g_F,    w <- the projection of w + t p onto box and orthant,
 
-is taken with the first t = 1, 1/2, ... that lowers J enough. Coordinates that reach
-their bounds stay there. Once the face is that of the optimum, steps are unconstrained
-Newton steps with quadratic convergence. They follow OWL-QN when rounding hides the
-decrease of its steps: its gradient then has only half of the digits, and so has the
-dual point.
+is taken with the first t = 1, 1/2, ... that decreases J enough. Coordinates that reach
+their bounds stay there. On the face of the optimum, steps are unconstrained Newton
+steps with quadratic convergence. The method continues after OWL-QN when decreases are
+below the rounding error of J. At that point, the gradient and the dual point of OWL-QN
+have only half of the digits.
 
 With linear inequalities A w <= b a step minimizes the quadratic model under all
 inequalities, which is a projection in the metric of H.
@@ -61,8 +61,8 @@ def face_newton(objective: Objective, start: Start) -> Solver:
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": nor does the largest violation decrease.
-        Both happen when only rounding errors remain.
+        decreases the objective. "no_progress": the largest violation does not decrease
+        either. The last two occur when only rounding errors remain.
     """
     point = minimize_intercept(start.or_origin(objective))
     value, worst = np.inf, np.inf
@@ -103,7 +103,7 @@ def face_alm(objective: Objective, start: Start) -> Solver:
 
 
 def _steps(point: Point) -> Iterator[tuple[Point, Point]]:
-    """Yield the start and the point after each step, each minimized over intercepts."""
+    """Yield the start and the point after each step, all minimized over intercepts."""
     new: Point | None = point
     while new is not None:
         point = minimize_intercept(new)
@@ -133,10 +133,10 @@ class _Face(Hessian):
         self._point = point
 
     def next(self) -> Point | None:
-        """Return the first of the steps 1, 1/2, ... that lowers J enough, or None.
+        """Return the first of the steps 1, 1/2, ... that decreases J enough, or None.
 
-        Near the optimum the decrease of a good step may be below the rounding error,
-        which is allowed for.
+        Near the optimum the decrease of a good step may be below the rounding error, so
+        J may increase by the rounding error.
         """
         point, p = self._point, self._direction()
         allowed = point.value + rounding_of(point)
@@ -182,7 +182,7 @@ class _OfBox(_Face):
         self._signs = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
 
     def apply(self, v: Floats) -> Floats:
-        """Return the product with v, which vanishes off the face."""
+        """Return the product with v, which is zero outside of the face."""
         return np.where(self._free, super().apply(v), 0.0)
 
     def _direction(self) -> Floats:
@@ -206,8 +206,9 @@ class _OfBox(_Face):
 class _OfPolyhedron(_Face):
     """The face of a polyhedron that contains the end of a Newton step.
 
-    The step p minimizes <g, p> + <p, H p> / 2 for A (w + p) <= b. With the factor of
-    H = L Lᵀ that is the projection of -L⁻¹ g in y = Lᵀ p.
+    The step p minimizes <g, p> + <p, H p> / 2 for A (w + p) <= b. With the Cholesky
+    factor of H = L Lᵀ and y = Lᵀ p, this is the projection of -L⁻¹ g onto the
+    inequalities for y.
     """
 
     def __init__(self, point: Point) -> None:

@@ -27,7 +27,7 @@ def fista(
     w : ndarray of shape (q,)
         Starting point.
     eta0 : float, optional
-        The step size of all steps; by default that of a backtracking search.
+        The step size of all steps; by default the step size of a backtracking search.
     restart : bool, default=True
         Whether the momentum is reset to zero whenever a step would increase the
         objective (O'Donoghue and Candès 2015, eq. 12); the step is then discarded.
@@ -39,7 +39,7 @@ def fista(
 
     Notes
     -----
-    The momentum is that of Beck and Teboulle (2009, eq. 4.2-4.3). Free parameters are
+    The momentum is given by Beck and Teboulle (2009, eq. 4.2-4.3). Free parameters are
     minimized over at every iterate, which keeps the bounds valid.
     """
     point = minimize_intercept(objective.at(w))

@@ -56,7 +56,7 @@ def proximal(point: Point, step: float) -> Floats:
 def proximal_step(point: Point, step: float) -> tuple[Point, float] | None:
     """Return the first point with a valid quadratic upper bound, and its step size.
 
-    The sizes ``step``, half of it and so on are tried.
+    The step sizes ``step``, ``step / 2``, ``step / 4`` and so on are tried.
     """
     o = point.objective
     for _ in range(100):

@@ -2,16 +2,16 @@
 
 For rows of weights s that sum to one, let U diag(sigma) Vᵀ be the singular value
 decomposition of diag(sqrt(s)) X, with y and the columns of X centered if there is an
-intercept, and r = diag(sqrt(s)) y. A fit without row i has weights of sum 1 - sᵢ, so
-that its strength alpha counts as lambda = (1 - sᵢ) alpha beside all rows. With
-f = lambda / (sigma² + lambda), the error at the row that is left out is
+intercept, and r = diag(sqrt(s)) y. The weights of a fit without row i sum to 1 - sᵢ, so
+its strength alpha corresponds to lambda = (1 - sᵢ) alpha for the weights of all rows.
+With f = lambda / (sigma² + lambda), the error at the row that is left out is
 
     (p + U f Uᵀr)ᵢ / (q + U² f)ᵢ / sqrt(sᵢ),   p = r - U Uᵀr,   q = 1 - s - U² 1,   (1)
 
 the residual over one minus the leverage (Allen 1974, "The relationship between variable
 selection and data augmentation and a method for prediction"; Golub, Heath and Wahba
-1979, section 1). Without an intercept q = 1 - U² 1. All sums in (1) but p and q have
-factors in [0, 1], and p and q vanish where U spans all residuals.
+1979, section 1). Without an intercept q = 1 - U² 1. All sums in (1) except p and q have
+factors in [0, 1]. If U spans all residuals, p and q are zero.
 
 The computed factors are exact for features that differ by at most c sigma_max, with c
 a rounding error. The gradients of the fits then have norms of at most
@@ -54,7 +54,7 @@ def leaves_rows_out(objectives: Sequence[Objective]) -> bool:
 def errors_left_out(
     objectives: Sequence[Objective], alphas: Floats, rows: Rows
 ) -> tuple[Floats, Floats]:
-    """Return the errors of the fits without one row at that row, and bounds of gaps.
+    """Return the error at each row of the fit without it, and bounds of gaps.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def errors_left_out(
     Returns
     -------
     errors : ndarray of shape (n_targets, n, n_alphas)
-        Targets less predictions, in turn for each row.
+        Targets minus predictions, for each row in turn.
     gaps : ndarray of shape (n_alphas,)
-        Bounds of the relative gaps of all fits.
+        Upper bounds of the relative gaps of all fits.
     """
     objective = objectives[0]
     centered, weights = objective.n_free == 1, objective.weights[rows]

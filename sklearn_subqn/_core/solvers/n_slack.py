@@ -1,10 +1,10 @@
 """Cutting planes of each sample, for risks that are given by an oracle.
 
-Joachims, Finley and Yu (2009) call it the n-slack formulation, and the reuse of earlier
-answers constraint caching. Here bundle methods minimize the risk of all answers so far,
-which needs no call of the oracle and allows any regularizer; then the oracle is called
-for all samples at the minimizer. The cuts remain valid, since more candidates only
-increase the risk.
+Joachims, Finley and Yu (2009) call this the n-slack formulation, and the reuse of
+earlier answers constraint caching. Here bundle methods minimize the risk of all answers
+so far, which needs no call of the oracle and allows any regularizer. Then the oracle is
+called for all samples at the minimizer. The cuts remain valid, since more candidates
+only increase the risk.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
 
 # The problem over the candidates is solved to a fifth of the total gap, or nearly to
-# the required gap. With a half instead, the examples of segmentation and of base NP
-# need twice as many calls of the oracle. With a tenth they need up to a fifth fewer
-# calls, but more time between them.
+# the required gap. With a half, the examples of segmentation and of base NP need twice
+# as many calls of the oracle. With a tenth they need up to a fifth fewer calls, but
+# more time between calls.
 _SHARE = 0.2
 
 # Limit on the iterations between calls of the oracle.
 _MAX_INNER = 300
 
 # The method stops after 50 calls of the oracle without progress. It also stops if the
-# bundle method stalls on the present candidates and the gap decreased by less than 5 %:
-# the next call would start at the same point with the same cuts.
+# bundle method stalls on the present candidates and the gap decreased by less than 5 %,
+# since the next call starts at the same point with the same cuts.
 _MAX_STUCK = 50
 
 
@@ -56,7 +56,7 @@ def n_slack(
     model = cut_model(objective, size=size)
     candidates = Candidates(objective)
     point = best = start.at(objective)
-    # Penalties are not negative.
+    # Penalties are non-negative.
     bound, n_stuck, is_over = objective.risk.infimum, 0, False
     while True:
         yield Iterate(point, None, bound, "n-slack")

@@ -28,7 +28,8 @@ class NewtonSteps:
         wide data they become part of the directions.
     exact : bool
         Whether line searches are exact if that is cheap, and steps stop when rounding
-        errors hide their decrease. Envelopes need neither, since their centers move.
+        errors hide their decrease. Envelopes need neither, since their centers are
+        updated.
     stopping : Stopping, optional
         Defines the gap at which the run stops, and thereby the accuracy of directions.
     """
@@ -45,7 +46,7 @@ class NewtonSteps:
         self._follows, self._stopping = follows_intercept, stopping
 
     def __call__(self, point: Point) -> Iterator[tuple[Point, Point]]:
-        """Yield start and points after steps, each also with best intercepts.
+        """Yield start and points after steps, each also with the best intercepts.
 
         It stops if no step decreases the objective.
         """
@@ -64,9 +65,9 @@ class NewtonSteps:
                 step = newton_step(line, rows_apart=apart)
             else:
                 step = minimize_smooth(line.derivatives, accuracy=NEAR)
-            # The slope is twice the decrease of a Newton step. If this is below the
-            # rounding error of J, and the last step did not improve the bound either,
-            # the method stops.
+            # The slope is twice the decrease of a Newton step. The method stops if this
+            # decrease is below the rounding error of J and the last step did not
+            # improve the lower bound.
             lost = self._exact and -float(p @ point.gradient) <= EPS * abs(point.value)
             if not 0.0 < step < np.inf:
                 return

@@ -17,7 +17,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import SUFFICIENT, exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian, has_curvature
 
-# Changes below 1e4 rounding errors of the objective are too small for a search.
+# Decreases below 1e4 rounding errors of the objective are too small for a line search.
 _ROUNDED = 1e4 * EPS
 
 
@@ -40,14 +40,15 @@ def owlqn(
         Estimate B of the inverse Hessian of the smooth part.
     random : Generator, optional
         Draws random subgradients instead of the pseudo-gradient of Andrew and Gao (Yu
-        2009, section 4.1.4). If many coefficients are zero, the method then finds no
-        step early: 3 % above the optimum with 84 zeros among 100. With few zeros it is
-        as fast, and stops within 1e-4 of the optimum.
+        2009, section 4.1.4). With random subgradients and many zero coefficients, the
+        method stops early without a step: 3 % above the optimum with 84 zeros among 100
+        coefficients. With few zeros it is as fast, and stops within 1e-4 of the
+        optimum.
 
     Returns
     -------
     status : str
-        "stationary": the chosen subgradient vanishes. "no_step": no step lowers the
+        "stationary": the chosen subgradient vanishes. "no_step": no step decreases the
         objective.
     """
     point = minimize_intercept(objective.at(w))
@@ -57,7 +58,7 @@ def owlqn(
         if not g.any():
             return Status.STATIONARY
         p = -hessian.apply(g)
-        # The direction is projected: its entries have the signs of -g or vanish.
+        # The direction is projected: its entries have the signs of -g or are zero.
         p[p * g >= 0.0] = 0.0
         orthant = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
         new = _search(point, p, orthant, g, hessian.pristine)
@@ -95,12 +96,12 @@ def owlqn_star(
     Returns
     -------
     status : str
-        "no_descent", "no_step": no direction, or no step, lowers the objective.
+        "no_descent", "no_step": no direction, or no step, decreases the objective.
 
     Notes
     -----
-    The phase of an iterate contains the number of iterations of the direction search,
-    whose sum is k of Yu's Table 4.2.
+    The phase of an iterate contains the number of iterations of the direction search.
+    The sum of these numbers is k in Yu's Table 4.2.
     """
     point = minimize_intercept(objective.at(w))
     yield Iterate(point, None, point.lower_bound, "owlqn*: 0")
@@ -154,8 +155,8 @@ def _search(
 ) -> Point | None:
     """Backtrack along p with all points projected onto the orthant.
 
-    A step must lower J by a share of <g, w' - w>, as in Andrew and Gao. While the
-    projection changes nothing, a trial needs no further product with X.
+    A step must decrease J by a share of <g, w' - w>, as in Andrew and Gao. While the
+    projection has no effect, a trial needs no further product with X.
     """
     slope = float(g @ p)
     if not slope < 0.0:
@@ -163,7 +164,7 @@ def _search(
     n = point.objective.regularizer.n_penalized
     line = point.along(p)
     step = min(1.0, 1.0 / float(np.linalg.norm(p))) if first else 1.0
-    # The gradient of tiny features is far too short for a step.
+    # For features in tiny units, the step along the gradient is far too short.
     if first and -slope <= _ROUNDED * point.value and point.objective.loss.has_lines:
         longest = exact(line)
         step = longest if longest < np.inf else step

@@ -50,13 +50,12 @@ _LARGEST_OF_ONE_SCORE = 1e10
 # difficulties.
 _TOO_STEEP = 10.0
 
-# An orthogonal basis of the rows costs, for each score, about as many products with X
-# as a sixth of the number of rows, and as much memory as X, so it is limited to 2000
-# rows.
+# An orthogonal basis of n rows takes, for each score, the time of about n / 6 products
+# with X, and as much memory as X. It is limited to 2000 rows.
 _MAX_ROWS = 2000
 
-# With at least two features for each row an orthogonal basis of the rows saves more
-# time than it takes.
+# With at least two features for each row, an orthogonal basis of the rows saves more
+# time than its computation takes.
 _FEATURES_PER_ROW = 2
 
 # A sample has a sixteenth of the rows. docs/constants.md has the figures.
@@ -93,8 +92,8 @@ _TALL = 100
 # exceeds 1e10, beginning with an alpha at which the curvature is about 1e4.
 _LARGEST_CURVATURE_TALL = (1e10, 1e4)
 
-# If the curvature of the dual exceeds 1e3, problems whose loss has a continuous
-# derivative with kinks are first solved for larger alphas. docs/constants.md has the
+# If the curvature of the dual exceeds 1e3, problems with a differentiable loss whose
+# derivative has kinks are first solved for larger alphas. docs/constants.md has the
 # figures.
 LARGE_CURVATURE = 1e3
 
@@ -109,16 +108,16 @@ OF_ALPHA_MAX = 0.03
 # On data that are not wide, problems of the squared hinge with an L1 penalty are first
 # solved for larger alphas if alpha is below 1e-8 of the smallest one for which w is
 # zero. Otherwise the method stops far from the optimum if columns have very different
-# units: wine with C = 1e7 at 8.2 instead of 6.15.
+# units: on wine with C = 1e7 at an objective of 8.2 instead of 6.15.
 _TINY_OF_ALPHA_MAX = 1e-8
 
 # With an L1 penalty at most six larger alphas are solved first. Below the sixth, rows
 # are separated or the penalty is negligible.
 MOST_LARGER = 6
 
-# Below this curvature of the dual, dual variables of a loss with kinks are mostly at
-# the same ends of their intervals as at w = 0, and subLBFGS finds them in its first
-# step. docs/constants.md has the figures.
+# Below this curvature of the dual, most dual variables of a loss with kinks are at the
+# same ends of their intervals as at w = 0, and subLBFGS finds the dual variables in its
+# first step. docs/constants.md has the figures.
 _LOOSEST = 1e-2
 
 # A loss is replaced by its linear asymptote if fewer than four rows for each parameter
@@ -127,8 +126,8 @@ _FEW_CURVED = 4.0
 
 
 # Problems of at most 2^26 entries, zeros included, are solved in one compiled loop. The
-# loop shows no progress and is single-threaded except for BLAS, since it takes at most
-# about ten seconds. docs/constants.md has the figures.
+# loop reports no progress and is single-threaded except for BLAS, which is acceptable
+# for the ten seconds it takes at most. docs/constants.md has the figures.
 MOST_ENTRIES = 1 << 26
 
 # Rows are copied or converted for the loop if they have at most 400,000 entries.
@@ -161,7 +160,8 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = few or o.design.rows_in_memory() is not None
         fits = fits and f.l2 and o.targets.ndim == 1
-        # In large units the bound of the loop would not hold for the original penalty.
+        # In large units the lower bound of the loop does not hold for the original
+        # penalty.
         return fits and not has_large_units(f)
     if size > MOST_ENTRIES:
         return False
@@ -177,11 +177,11 @@ def is_small(f: Facts) -> bool:
 
 
 # With such a small curvature of the dual along the variables of one row, rows are
-# nearly orthogonal, and dual ascent needs only a few sweeps, fewer than a sample would.
-# docs/constants.md has the figures.
+# nearly orthogonal, and dual ascent needs only a few sweeps, which cost less than
+# solving a sample. docs/constants.md has the figures.
 _LOW_CURVATURE = 5.0
 
-# With at most 100 entries in sparse rows a Hessian costs few passes. docs/constants.md
+# If sparse rows have at most 100 entries, a Hessian costs few passes. docs/constants.md
 # has the figures.
 _SHORT_ROWS = 100
 
@@ -258,7 +258,7 @@ def has_large_units(f: Facts) -> bool:
     design, risk = f.objective.design, f.objective.risk
     by_rows = not f.several and (f.smooth or f.kinks)
     least = _LARGEST_OF_ONE_SCORE if by_rows else LARGEST
-    # The row size bounds all column sizes.
+    # The row size is an upper bound of all column sizes.
     if not (f.in_one_place and design.holds_rows and risk.row_size > least):
         return False
     return float(risk.column_sizes[: design.n_coef].max(initial=0.0)) > least

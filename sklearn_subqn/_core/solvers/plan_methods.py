@@ -27,7 +27,7 @@ from .rental import rental
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
-# Uncertainty of the scores at a sample's solution, in units of the loss.
+# Estimated error of the scores at the solution of a sample, in units of the loss.
 _SAMPLE_WIDTH = 0.3
 
 # Number of rounds in which dual ascent must decrease the gap. docs/constants.md has the
@@ -38,21 +38,22 @@ _PATIENCE = 2
 # the gap, because the linear systems of ``alm`` are large and ill-conditioned there.
 _LONG_PATIENCE = 20
 
-# On text, the proximal term of dual ascent is divided by 1, 5 and 25 in turn; then
-# another method continues. docs/constants.md has the figures.
+# On text, the proximal term of dual ascent is divided by 1, 5 and 25 in turn. After
+# that, another method continues. docs/constants.md has the figures.
 _WEAKER = 1.0, 5.0, 25.0
 
-# While a weaker term remains, these rounds must reduce the gap to less than a tenth.
-# docs/constants.md has the figures.
+# While a weaker proximal term remains to be tried, these rounds must reduce the gap to
+# less than a tenth. docs/constants.md has the figures.
 _MUCH = 0.1
 
-# With several scores per row, dual ascent on text starts without the proximal term, and
-# continues so while each round reduces the gap to less than 0.4 times the previous gap.
-# docs/constants.md has the figures.
+# With several scores per row, dual ascent on text starts without the proximal term. It
+# continues without the term while each round reduces the gap to less than 0.4 times the
+# previous gap. docs/constants.md has the figures.
 _FAST = 0.4
 
-# If a bound of a performance measure has an optimum much better than w = 0, a better
-# point is found within 180 iterations. docs/constants.md has the figures.
+# If the optimum of a convex bound of a performance measure is much better than w = 0,
+# the bundle method finds a point better than w = 0 within 180 iterations.
+# docs/constants.md has the figures.
 _LONGEST_AT_ZERO = 200
 
 # SubLBFGS stops when the objective decreases by less than a tenth over ``_WINDOW``
@@ -63,8 +64,9 @@ _FADING = 0.1
 _WINDOW = 3
 
 # On wide data the first envelope is as wide as one unit of the loss or a hundredth of
-# the mean curvature of the dual, whichever is larger. With narrower envelopes a Newton
-# step would be valid for few rows only. docs/constants.md has the figures.
+# the mean curvature of the dual, whichever is larger. With narrower envelopes, the
+# quadratic model of a Newton step is valid for few rows only. docs/constants.md has the
+# figures.
 _SOFTNESS = 1e-2
 
 
@@ -135,7 +137,7 @@ def by_bundle(f: Facts) -> Solver:
     """Yield the iterates of the bundle method.
 
     For bounds of performance measures it stops early if no point is better than w = 0,
-    since a proof that zero is optimal may take long and is of no use.
+    since a proof that zero is optimal may take long and has no use.
     """
     o, size = f.objective, f.options.bundle_size
     iterates = ls_bmrm(o, f.start.w, size=size)
@@ -205,17 +207,17 @@ def _by_quasi_newton(f: Facts) -> Solver:
 
 
 def _by_soft_alm(f: Facts) -> Solver:
-    """Start with a wide Moreau envelope, then continue with one of the usual width.
+    """Start with a wide Moreau envelope, then continue with the usual width.
 
-    The second envelope is needed if some features have much smaller scales than the
-    others, since a wide envelope hardly depends on their coefficients.
+    The second envelope is needed if some features have a much smaller scale than
+    others, since a wide envelope hardly depends on the coefficients of these features.
     """
     o = f.objective
     point = o.at(f.start.w)
     unit = o.risk.score_scale(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
     # The dual point is scaled down, so that dual variables are far from the ends of
-    # their intervals and remain inside for several steps.
+    # their intervals and remain in the interior for several steps.
     share = min(0.5, unit / width)
     start = Start.from_point(point, o.risk.scaled(share, point.dual))
     for iterate in alm(o, start, width=width):
@@ -227,8 +229,8 @@ def _by_soft_alm(f: Facts) -> Solver:
 def by_alm_of_sample(f: Facts) -> Solver:
     """Continue from the solution of a sample.
 
-    The first dual point is the gradient of a Moreau envelope. Its entries for rows near
-    a kink lie between the slopes on both sides of the kink.
+    The initial dual point is the gradient of a Moreau envelope. For rows near a kink,
+    its entries are between the slopes on both sides of the kink.
     """
     o = f.objective
     point = f.start.at(o)

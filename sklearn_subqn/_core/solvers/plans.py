@@ -194,7 +194,7 @@ class _Watched:
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
     """Return a line for each row up to the first that applies, with the reason.
 
-    The reasons have false properties and compared numbers, such as "text: no" and
+    The reasons are false properties and compared numbers, such as "text: no" and
     "curvature = 0.25 <= 1000".
     """
     lines: list[str] = []
@@ -229,7 +229,7 @@ def sentence(condition: Condition) -> str:
 
 
 def _inside(text: str) -> str:
-    """Return a sentence as a part of another sentence."""
+    """Return a sentence in the form it has inside another sentence."""
     return text[0].lower() + text[1:]
 
 
@@ -274,10 +274,10 @@ def _and_at_kinks(f: Facts, iterates: Solver) -> Solver:
 def _until_kinks(f: Facts, iterates: Solver) -> Solver:
     """Yield iterates, followed by a method for kinks if the loss develops kinks.
 
-    This is the case if at most as many rows as parameters have nonzero second
-    derivatives. If the curved parts of the loss vanish in all rows, as for exact
-    targets, or are so narrow that gradients give no useful bound, a method with Moreau
-    envelopes follows.
+    The loss has developed kinks if at most as many rows as parameters have nonzero
+    second derivatives. A method with Moreau envelopes follows if the curved parts of
+    the loss vanish in all rows, as for exact targets, or are so narrow that gradients
+    give no useful lower bound.
     """
     o, stopping = f.objective, f.options.stopping
     width, is_kinked = 0.0, False
@@ -299,7 +299,7 @@ def _until_kinks(f: Facts, iterates: Solver) -> Solver:
         method = partial(auto, options=f.options)
         found = yield from solve_related(kinked(o, stopping), method, start)
         start = start if found is None else found.start
-    # The loss is about as large as the residuals.
+    # The value of the loss is of the size of the residuals.
     width = first_width(o) * start.at(o).risk
     return alm(o, start, width=width)
 

@@ -18,18 +18,19 @@ from ..steps.line_search import exact
 from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 
-# Steps become longer after a decrease of at least half of the predicted one.
+# Steps become longer if the decrease is at least half of the predicted decrease.
 _EXCELLENT = 0.5
 
-# Steps become shorter after three null steps in succession at the earliest.
+# Steps become shorter after at least three successive null steps.
 _MIN_NULL = 3
 
 # The radius is halved after ten successive increases of the objective, for any cuts.
 _MAX_LOSSES = 10
 
-# With at most 100 parameters the program is solved by the rows of its cuts. Products of
-# cuts lose small columns beside large ones, and the method may then stop several
-# percent above the optimum. For more parameters QR factors would be slower.
+# With at most 100 parameters the quadratic program is solved from the normals of its
+# cuts. In inner products of normals, large columns hide small columns, and the method
+# may stop several percent above the optimum. For more parameters, QR factors are
+# slower.
 _FEW = 100
 
 # Relative accuracy of the length of a step, or of the model's minimum within the
@@ -104,7 +105,8 @@ def proximal_bundle(
     w : ndarray of shape (q,)
         Starting point.
     rho : float
-        A step is serious if its decrease is at least this share of the predicted one.
+        A step is serious if its decrease is at least this share of the predicted
+        decrease.
     zeta : float, optional
         Constant weight of half the squared distance; by default it is adapted.
 
@@ -144,7 +146,7 @@ def proximal_bundle(
         if not fixed and serious and (length > 1.0 or gain >= _EXCELLENT * promise):
             zeta *= 0.5
         elif not (fixed or serious):
-            # A cut at the model's minimizer improves the model more than one at the
+            # A cut at the model's minimizer improves the model more than a cut at the
             # result of the line search.
             point = minimize_intercepts(line.point(1.0))
             n_null += 1
@@ -196,7 +198,7 @@ def trust_region_bundle(
     n_losses = 0
     while True:
         step, zeta = _step_within(model, radius, zeta, accuracy)
-        # The predicted decrease of the model itself, without the proximal term.
+        # The predicted decrease of the model without the proximal term.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
         if promise <= _accuracy(center):
@@ -225,8 +227,8 @@ def _step_within(
 ) -> tuple[Floats, float]:
     """Return the step to the model's minimizer within a radius, and its multiplier.
 
-    A shorter step is enough if the constraint costs little: within the radius r the
-    model is at most zeta / 2 * r² lower than at the step.
+    A shorter step is accepted if the model at the step is close to its minimum: within
+    the radius r, the model is at most zeta / 2 * r² below its value at the step.
     """
     low, high = 0.0, np.inf
     for _ in range(60):
@@ -250,7 +252,7 @@ def _step_within(
 
 
 def _accuracy(center: Point) -> float:
-    """Return the accuracy of values of points and cuts."""
+    """Return the rounding error of values of points and cuts."""
     o = center.objective
     several = o.n_free > 1 and not o.loss.smooth
     return (2.0 * SETTLED_GAP if several else rounding(1.0)) * abs(center.value)

@@ -40,17 +40,17 @@ def proximal_newton(
     start : Start
         Starting point.
     otherwise : callable, optional
-        Makes the solver that continues from w if a model becomes too large. With it,
-        models have a working set: the coordinates that are not zero, or violate the
-        optimality conditions most. Rows are in one place. By default models have all
-        coordinates.
+        Makes the solver that continues from w if a model becomes too large. With this
+        solver, models have a working set: the coordinates that are not zero or violate
+        the optimality conditions most. It requires all rows in one place. By default
+        models have all coordinates.
 
     Returns
     -------
     status : str
         "stationary": the conditions of optimality hold exactly. "no_step": no step
-        lowers the objective, or "no_progress": nor do violations decrease. Both happen
-        when only rounding errors remain.
+        decreases the objective. "no_progress": violations do not decrease either. The
+        last two occur when only rounding errors remain.
     """
     o, regularizer = objective, objective.elastic_net
     l1, l2 = (
@@ -96,8 +96,8 @@ def proximal_newton(
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
         # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
-        # of this number, squared hinges on a9a, alpha 1e-8, take 100 iterations instead
-        # of 8.
+        # of this number, the squared hinge on a9a with alpha 1e-8 takes 100 iterations
+        # instead of 8.
         diagonal += ROUNDED * diagonal.max()
         some = inside[:, 0]
         step = GramStep(
@@ -127,7 +127,8 @@ def _working_set(w: Floats, residual: Floats, l1: Floats) -> Mask:
     """
     inside = (w != 0.0) | (l1 == 0.0)
     violations = np.where(inside, 0.0, np.abs(residual))
-    # The time changes by at most a quarter with 10 to 300 in place of 100.
+    # With any number from 10 to 300 instead of 100, the time changes by at most a
+    # quarter.
     most = max(100, int(np.count_nonzero(inside)))
     if most < len(w):
         violations[np.argpartition(-violations, most)[most:]] = 0.0

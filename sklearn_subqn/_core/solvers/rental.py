@@ -1,11 +1,11 @@
-"""Limited-memory steps with a Hessian as metric, formed once steps have cost as much.
+"""Limited-memory steps with a Hessian as metric, formed after equally costly steps.
 
 A limited-memory step costs two products with X, and the Hessian costs many more. The
-number of steps is unknown, so cheap steps come first; once they have cost as much as
-the Hessian, it is formed and factorized. The total is at most about twice the cost of
-the better choice (the ski rental problem, Karlin et al. 1988). The Hessian is the
-metric of later steps, whose pairs correct it at later points (Nocedal and Wright 2006,
-section 7.2).
+number of steps is unknown, so limited-memory steps come first. Once they have cost as
+much as the Hessian, the Hessian is formed and factorized. The total is at most about
+twice the cost of the better choice (the ski rental problem, Karlin et al. 1988). The
+Hessian is the initial metric of later steps, whose curvature pairs correct it at later
+points (Nocedal and Wright 2006, section 7.2).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ROWS_OF_DIAGONAL = 500
 
 _PHASE = "rental"
 
-# A bound is computed if the gradient predicts a gap of at most 1.5 times the allowed
-# one, and in every eighth step.
+# A lower bound is computed if the gradient predicts a gap of at most 1.5 times the
+# allowed gap, and in every eighth step.
 _NEARLY, _INTERVAL = 1.5, 8
 
 
@@ -155,10 +155,10 @@ def _is_time_to_buy(
 ) -> bool:
     """Whether forming another Hessian takes less time than continuing without it.
 
-    Without it, future steps are assumed to reduce the gap at the average rate so far;
-    with it, by its number of rows for each parameter. It is formed if past steps have
-    cost half of it, and if past steps plus the savings in future steps cost twice as
-    much.
+    Without the new Hessian, steps are assumed to reduce the gap at the average rate so
+    far. With it, each step is assumed to divide the gap by the number of rows for each
+    parameter. The Hessian is formed if past steps have cost half as much, and if the
+    cost of past steps plus the savings in future steps is twice as large.
     """
     if len(gaps) < 2 or allowed <= 0.0:
         return spent >= price
@@ -170,7 +170,7 @@ def _is_time_to_buy(
 
 
 def _products_ahead(shrinking: float, each: float) -> float:
-    """Return the cost of steps that divide the gap by ``each``, until it is reduced."""
+    """Return the cost of the remaining steps, if each divides the gap by ``each``."""
     if shrinking <= 1.0:
         return 0.0
     return 2.0 * float(np.log(shrinking) / np.log(each)) if each > 1.0 else np.inf
@@ -199,8 +199,8 @@ def _diagonal(point: Point) -> BoughtMetric:
         free[-1] = 1.0
         *products, total = hessian.apply(free)
         means = np.array(products) / (total or 1.0)
-        # Rounding may make differences too small; the exact ones are at least the
-        # penalty.
+        # The exact differences are at least the penalty; computed ones may be smaller
+        # by rounding.
         diagonal[:-1] = np.maximum(diagonal[:-1] - total * means**2, o.alpha)
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
 

@@ -23,16 +23,16 @@ from ..rows.second_moments import SecondMoments
 
 # The intercept is represented by a constant column. For sparse rows, its squared value
 # is a tenth of the mean squared norm of rows. With a larger value the intercept changes
-# too much at each row, with a smaller value it stays too close to its center.
-# docs/constants.md has the figures.
+# too much at each row. With a smaller value the intercept remains too close to its
+# center. docs/constants.md has the figures.
 INTERCEPT_SHARE = 0.1
 
 # For dense rows, the squared value of the constant column is a fifth of the mean
-# squared norm, since dense rows are correlated anyway.
+# squared norm, since dense rows are correlated in any case.
 _INTERCEPT_SHARE_DENSE = 0.2
 
-# The first round of ascent on intervals has two sweeps, after which the scores show
-# which dual variables stay at a bound. docs/constants.md has the figures.
+# The first round of ascent on intervals has two sweeps, after which scores indicate the
+# dual variables that stay at a bound. docs/constants.md has the figures.
 FIRST_SWEEPS = 2
 
 # Each later round of ascent on intervals has five sweeps.
@@ -44,15 +44,15 @@ _FIRST_VISITS = 3.0
 # Each later round ends after about five visits of each of its initial rows.
 _MORE_VISITS = 5.0
 
-# Each round ends after ten sweeps, however few rows they visit.
+# Each round ends after at most ten sweeps, even if they visit few rows.
 _MOST_SWEEPS_OF_ROUND = 10
 
 # A round starts with the rows whose contribution to the gap is more than 0.3 times the
 # mean contribution. docs/constants.md has the figures.
 _GAP_SHARE = 0.3
 
-# A round continues with the rows whose last update gained more than 0.2 times the mean
-# gain. docs/constants.md has the figures.
+# A round continues with the rows whose last update increased the dual objective by more
+# than 0.2 times the mean increase. docs/constants.md has the figures.
 _GAIN_SHARE = 0.2
 
 
@@ -82,8 +82,8 @@ class RowSweeps(ABC):
 
     With the penalty proximity / 2 * ||w - c||² of the distance from a center c, the
     parameters of the dual variables are w = (proximity * c - Xᵀu) / (alpha +
-    proximity). The distance of the intercept from its center has a penalty of its own,
-    as the coefficient of a small constant column.
+    proximity). The distance of the intercept from its center has a separate penalty,
+    since the intercept is the coefficient of a small constant column.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class IntervalSweeps(RowSweeps):
         n = len(self._order)
         resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
         self._n_active = n - int(np.count_nonzero(resting))
-        # Rows are visited in the order of memory, so that the next row is close.
+        # Rows are visited in the order of memory, for fast access.
         self._order[: self._n_active] = np.flatnonzero(~resting)
         self._order[self._n_active :] = np.flatnonzero(resting)
 
@@ -234,7 +234,7 @@ class IntervalSweeps(RowSweeps):
         return intercept
 
     def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
-        """Return which dual variables are at a bound that a step would violate."""
+        """Return the mask of dual variables at a bound that a step would violate."""
         targets, low, high, ridge = self._loss
         slope = targets - scores - ridge * self._v
         at_low, at_high = self._v <= low, self._v >= high

@@ -28,14 +28,14 @@ from .newton import newton
 from .sparse_alm import sparse_alm
 from .widths import first_width
 
-# If the gap was not small enough, the next call requires a tenth of it.
+# If the gap is too large, the next call requires a tenth of it.
 _SHARE = 0.1
 
-# Smallest relative gap that is required of the loop.
+# The smallest relative gap that a call of the loop requires.
 _LEAST = 1e-14
 
-# The loop is required to reach half of the run's tolerance: its own gap ignores
-# rounding errors, and is an estimate with free intercepts.
+# The loop has to reach half of the run's tolerance, because its gap ignores rounding
+# errors and is only an estimate with free intercepts.
 _OF_TOL = 0.5
 
 # The multinomial loop continues to 1e-4 of the gap, so that coefficients for weighted
@@ -93,7 +93,8 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         bound = o.dual_bound(proof)
         rounding = _MORE_THAN_ROUNDING * size_of(point.value, infimum)
         enough = point.value - max(stopping.allowed_gap(point.value), rounding)
-        # Searching a feasible dual point costs more time than a more accurate solution.
+        # The search for a feasible dual point takes more time than a more accurate
+        # solution.
         is_last = status == multinomial.STUCK or tol * _SHARE < _LEAST
         if is_last and bound < enough and not isinstance(o.regularizer, L2):
             bound = max(bound, lower_bound(point, [dual], enough))

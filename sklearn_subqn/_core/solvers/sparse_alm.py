@@ -1,9 +1,9 @@
 """Proximal method of multipliers for losses with kinks and an L1 penalty.
 
-As in ``alm`` the loss is replaced by its smooth envelope around a dual center, which
-moves to the dual variables of the minimizer. Here minimizers with the L1 penalty, or
-the elastic net, are found by ``cd``. Dual points of the envelope are feasible for the
-loss, so that each inner iterate proves a bound.
+As in ``alm`` the loss is replaced by its smooth envelope around a dual center. The dual
+variables of the minimizer become the next center. Here ``cd`` minimizes the envelope
+plus the L1 penalty, or the elastic net. Dual points of the envelope are feasible for
+the loss, so each inner iterate proves a lower bound.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..steps.intercepts import minimize_intercept
 from .cd import cd
 from .widths import Found, first_width, in_turn
 
-# Inner problems are solved to 0.3 of the outer gap.
+# Inner problems are solved to 0.3 times the outer gap.
 _SHARE = 0.3
 
-# Factors of the width; the number of inner steps selects one, as in ``widths``.
+# Factors of the width, selected by the number of inner steps, as in ``widths``.
 # docs/constants.md has the figures.
 _FACTORS = (0.2, 0.5, 0.7, 2.0, 10.0)
 
@@ -69,8 +69,8 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     status = yield from in_turn(
         descend, width, "alm", gap=value - bound, share=_SHARE, factors=_FACTORS
     )
-    # With a tiny alpha, dual points have to be scaled down to be feasible, and give
-    # weak lower bounds.
+    # With a tiny alpha, dual points have to be scaled down to become feasible, so their
+    # lower bounds are weak.
     point, proof = minimize_intercept(point.under(objective)), Dual(dual)
     bound = lower_bound(point, [dual], point.value)
     yield Iterate(point, None, bound, "alm", proof)

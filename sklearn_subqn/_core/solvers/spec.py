@@ -62,7 +62,7 @@ class SolverSpec:
         Whether the solver proves lower bounds itself, so that its cuts need not be
         kept.
     penalties : tuple of type
-        The types of penalties that it supports.
+        The types of penalties that the solver supports.
     first_order : bool
         Whether values and subgradients of the loss are enough.
     steep : bool
@@ -76,7 +76,7 @@ class SolverSpec:
     quadratic : bool
         Whether the loss must be quadratic.
     options : dict
-        Its options besides the parameters of estimators, by name.
+        Options of the solver besides the parameters of estimators, by name.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -101,7 +101,7 @@ class SolverSpec:
             return False
         loss = loss if isinstance(loss, DualLoss) else DualLoss.of(loss)
         if isinstance(regularizer, GroupPenalty) and not regularizer.bends:
-            # Models of cuts need a conjugate with derivatives.
+            # A model of cuts needs a differentiable conjugate.
             by_envelopes = loss.has_envelope and not loss.joint and not loss.ranks
             if self.proves or not (loss.smooth or by_envelopes):
                 return False

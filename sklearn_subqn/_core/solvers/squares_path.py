@@ -1,7 +1,7 @@
 """Least squares for a path of penalty strengths, by one Gram matrix.
 
 With H = Xᵀ S X the risk is R(w) = R(0) + <g, w> + ½ wᵀ H w, so that coordinate descent
-for any further strength needs no product with X (the "covariance updates" of Friedman,
+for any other strength needs no product with X (the "covariance updates" of Friedman,
 Hastie and Tibshirani 2010, section 2.2). R is half a weighted sum of squared residuals,
 whose derivatives u are a dual point with Xᵀu = v = ∇R(w). For 0 <= c <= 1 the dual
 point c u proves the gap
@@ -45,7 +45,7 @@ def has_squares_path(objective: Objective) -> bool:
 
 
 class SquaresPath:
-    """Minimizers of squared errors and an elastic net, for any strength.
+    """Minimizers of squared errors plus an elastic net, for any strength.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class SquaresPath:
         else:
             gram = objective.risk.hessian(origin.curvature).matrix()
         self._gram: Floats = np.ascontiguousarray(gram)
-        # Sweeps stop when no slope changes by more than this.
+        # Sweeps stop when no slope changes by more than this tolerance.
         self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
     def minimize(
@@ -81,8 +81,8 @@ class SquaresPath:
         objective : Objective
             The objective of the path with another strength and share of the L1 norm.
         alphas : ndarray of shape (n_alphas,)
-            Strengths in descending order; each starts at the minimizer of the one
-            before.
+            Strengths in descending order. The minimization for a strength starts at the
+            previous minimizer.
         start : ndarray of shape (q,)
         stored : callable
             Rounds parameters to the stored precision.

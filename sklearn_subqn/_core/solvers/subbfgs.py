@@ -53,7 +53,7 @@ def subbfgs(
         Positive lower bound of the ratio <dw, dg> / <dg, dg> (line 14).
     random : Generator, optional
         Draws the subgradient of line 12 at random if rows lie on kinks, as in section
-        4.1, in place of the steepest one along the step.
+        4.1, instead of the steepest subgradient along the step.
 
     Returns
     -------
@@ -64,25 +64,26 @@ def subbfgs(
 
     Notes
     -----
-    Line 12 of the algorithm asks for a subgradient g' at the new point with
-    <s, g' - g> > 0. The steepest one along p has <p, g'> >= 0 > <p, g>.
+    Line 12 of the algorithm requires a subgradient g' at the new point with <s, g' - g>
+    > 0. The steepest subgradient along p satisfies <p, g'> >= 0 > <p, g>.
 
     The source stops after a failed direction search (line 7). Here B is first reset to
     the identity, because near kinks an ill-conditioned B can make the search exceed
     k_max.
 
     A free intercept is a coordinate like any other. Iterates are points after
-    minimization over it, whose cuts are balanced. The method itself continues from the
-    result of the line search, since a change of the intercept would leave the kink
-    there.
+    minimization over the intercept, so their cuts are balanced. The method continues
+    from the result of the line search before this minimization, since a change of the
+    intercept leaves the kink at that point.
 
-    Steps of subLBFGS can become ever shorter before the optimum: if more rows lie on
-    kinks than B has pairs, B cannot represent all of them, and the run stalls. The
-    place depends on rounding. With the full matrix B it is rarer.
+    Steps of subLBFGS can tend to zero before the optimum: if more rows lie on kinks
+    than B has pairs, B cannot represent all of these kinks, and the run stalls. The
+    point at which it stalls depends on rounding. With the full matrix B, stalls are
+    rarer.
 
     The phase of an iterate contains the number of iterations of the direction search,
-    if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was
-    reset.
+    if there are any, and whether B was reset. The sum of these numbers is k in Yu's
+    Tables 4.2 and 4.3.
     """
     point = objective.at(w)
     yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
@@ -96,8 +97,8 @@ def subbfgs(
         n_iter += direction.n_iter
         if not direction.descends:
             if hessian.pristine:
-                # At an optimum the aggregate is about zero, and its cut proves
-                # optimality.
+                # At an optimum the aggregate subgradient is about zero, and its cut
+                # proves optimality.
                 cut = point.cut_of(direction.aggregate)
                 yield Iterate(point, cut, phase="subbfgs", proof=Dual(point.dual))
                 return Status.NO_DESCENT
@@ -114,8 +115,7 @@ def subbfgs(
             hessian.reset()
             note = ", reset"
             continue
-        # Scores are computed anew, since accumulated rounding errors would weaken the
-        # cuts.
+        # Scores are computed anew, since accumulated rounding errors weaken the cuts.
         new = line.point(step).refreshed(at_kinks=False)
         if random is not None:
             new = new.with_random_dual(random)

@@ -28,14 +28,14 @@ def subgradient(
     w : ndarray of shape (q,)
         Starting point.
     eta0 : float, optional
-        Step size; by default Polyak's (1969), with which a linear J would reach the
+        Step size; by default Polyak's step size (1969), at which a linear J reaches the
         best known lower bound.
     tau : float or None, default=10.0
         The step size of step t is multiplied by ``tau / (tau + t)``; None means
         constant step sizes.
     random : Generator, optional
         Draws the slope of the L1 norm at zero coefficients uniformly from [-1, 1] (eq.
-        5.29); by default it is zero.
+        5.29); by default the slope is zero.
 
     Returns
     -------

@@ -7,8 +7,8 @@ processes do not decrease the dual objective for sigma' >= r / 2, where
 
     r = ||sum_k p_k||² / sum_k ||p_k||² <= K.
 
-So sigma' is at least K / 2, and equal to r of the last steps where steps are strongly
-correlated, as in the first sweeps. Only parameters are sent.
+So sigma' = K / 2 suffices. It is raised to the ratio r of the last steps while steps
+are strongly correlated, as in the first sweeps. Only parameters are sent.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .row_sweeps import (
 )
 
 # Processes exchange their changes 16 times per sweep. With fewer exchanges, the sum of
-# their steps is too long in directions that they have in common. An exchange takes a
-# message, which is cheap beside a pass over an X too large for one process.
-# docs/constants.md has the figures.
+# their steps is too long in directions common to several processes. A message costs
+# little relative to a pass over an X too large for one process. docs/constants.md has
+# the figures.
 _EXCHANGES = 16
 
 
 def sweeps_of(
     risk: Risk, alpha: float, dual: Any = None, proximity: float = 0.0
 ) -> RowSweeps:
-    """Return dual coordinate ascent over the rows of a risk, as of ``row_sweeps``."""
+    """Return dual coordinate ascent over the rows of a risk, see ``row_sweeps``."""
     if risk.parts is not None:
         return SweepsOfParts(risk, alpha, dual, proximity)
     loss = risk.rowwise_dual()
@@ -97,7 +97,7 @@ class SweepsOfPart(IntervalSweeps):
             self._active, self._kept = np.concatenate(self._kept), []
 
     def moved_by_dual(self) -> Floats:
-        """Return the coefficients, and the sum of dual variables over the curvature."""
+        """Return the coefficients, and the sum of u divided by the curvature."""
         return np.append(self._coef, float(self._weights @ self._v) / self._curvature)
 
     def dual_of_rows(self) -> Floats:

@@ -1,6 +1,6 @@
 """The table of solvers by name, with their functions and requirements.
 
-To add one: write its file, import it here and add an entry.
+To add a solver, write its file, import it here and add an entry.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _search(options: Options) -> Callable[[Any], float]:
 
 
 def _random(options: Options) -> np.random.Generator | None:
-    """Return the generator of random subgradients, if they are random."""
+    """Return the random generator of subgradients, None if they are not random."""
     seed = options.random_state
     return None if seed is None else np.random.default_rng(seed)
 
@@ -164,7 +164,7 @@ def _by_gradients(
 
 
 def _by_wolfe(objective: Objective, start: Start, options: Options) -> Solver:
-    # Exact steps take several calls of an oracle each.
+    # Each exact line search takes several calls of an oracle.
     return _lbfgs(objective, start, replace(options, line_search="wolfe"))
 
 

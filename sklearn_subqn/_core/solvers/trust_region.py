@@ -34,7 +34,7 @@ def trust_region(
     w : ndarray of shape (q,)
         Starting point.
     delta : float, optional
-        First radius, in Euclidean length; see the notes for the default.
+        Initial radius in the Euclidean norm; see the notes for the default.
     low, high : float
         The radius is halved if the decrease of the objective is below the share ``low``
         of the predicted decrease. It is doubled if the decrease is above the share
@@ -48,8 +48,8 @@ def trust_region(
     Notes
     -----
     By default lengths are measured in the norm of the diagonal of the first Hessian,
-    which is independent of the scales of features. The first radius is the length of a
-    gradient step in this norm.
+    which is independent of the scales of features. The initial radius is the length of
+    a gradient step in this norm.
     """
     point = minimize_intercept(objective.at(w))
     yield Iterate(point, point.cut, point.lower_bound, "trust-region", Dual(point.dual))

@@ -1,8 +1,9 @@
 """The outer loop of methods that minimize a sequence of smooth functions.
 
 A loss with kinks is replaced by a smooth loss with a width and possibly a center. An
-inner method minimizes it accurately enough for the gap of the original problem. Then
-the center moves to the dual variables of the minimizer, and the width changes.
+inner method minimizes the smooth objective to an accuracy relative to the gap of the
+original problem. Then the dual variables of the minimizer become the center, and the
+width changes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from ..regularizers import L2
 from ..steps.line_search import scaled
 from ..steps.newton_direction import is_wide
 
-# Inner problems are solved to a fifth of the outer gap. docs/constants.md has the
+# Inner problems are solved to 0.2 times the outer gap. docs/constants.md has the
 # figures.
 _INNER_SHARE = 0.2
 
 # Limit on the steps of an inner problem.
 _MAX_INNER = 20
 
-# After more than four centers without progress the gap counts as a rounding error.
+# After more than four successive centers without progress, the gap counts as a rounding
+# error.
 _MAX_STUCK = 4
 
 # Each center without progress multiplies ``_INNER_SHARE`` by this factor, since the
@@ -36,8 +38,8 @@ _STEPS = (1, 3, 8)
 
 # With a smaller width the center converges faster, but the smooth loss is harder to
 # minimize. The first four factors are for few to many inner steps. Rounding errors of
-# dual variables are proportional to the inverse width; the last factor is for widths at
-# which they stopped the inner method.
+# dual variables are proportional to the inverse width. The last factor is for widths at
+# which these errors stop the inner method.
 _FACTORS = (0.4, 0.6, 0.8, 2.0, 10.0)
 
 
@@ -53,7 +55,7 @@ class Found(NamedTuple):
     proof : Dual
         The dual point that proves the bound.
     left : float
-        Upper bound of the smooth objective's distance from its minimum.
+        Upper bound of the smooth objective minus its minimum.
     """
 
     point: Point
@@ -83,7 +85,7 @@ def in_turn(
     Parameters
     ----------
     inner : callable
-        The inner method, which continues from its last point and moves its center.
+        The inner method, which continues from its last point and updates its center.
     width : float
         The first width.
     phase : str
@@ -94,7 +96,7 @@ def in_turn(
         Share of the gap to which inner problems are solved.
     factors : tuple of float
         Factors of the next width: after at most one, three, eight and more inner steps,
-        and if rounding stopped the inner method.
+        and after rounding errors stop the inner method.
     least : float
         The smallest width.
 
@@ -142,15 +144,16 @@ def newton_in_turn(
         the loss there.
     steps : callable
         Yields points of decreasing smooth objectives from a starting point, which is
-        the first. Each is given as it is and with the best intercepts.
+        the first. Each point is yielded unchanged and with the best intercepts.
     width : float, optional
         The first width, see ``in_turn``, which takes the ``options``, too.
     phase : str
     """
     risk, narrows = objective.risk, objective.loss.narrows
     bounded = not isinstance(objective.regularizer, L2)
-    # If rows are separable, the objective is small and determined by few violations:
-    # then a w that is too long is much better than one that is slightly too short.
+    # If rows are separable, the objective is small and determined by few violations of
+    # the margin. Then a w whose norm is too large has a much lower objective than a w
+    # whose norm is slightly too small.
     wide, twice_alpha = is_wide(objective), 2.0 * objective.alpha
     point = start.at(objective)
     dual = point.dual if start.dual is None else start.dual
@@ -184,10 +187,11 @@ def newton_in_turn(
 def first_width(objective: Objective) -> float:
     """Return the first width in units of the loss.
 
-    It is larger if there are more features than rows, since directions and models are
-    better for a smoother problem. It is also larger with several scores per row, and
-    intermediate if parameters outnumber rows but features do not: for 400 labels in a
-    hierarchy, 2,000 x 30, this saves a third of the time.
+    The width is larger if there are more features than rows, since directions and
+    models are more accurate for a smoother problem. It is also larger with several
+    scores per row. It is intermediate if there are more parameters, but not more
+    features, than rows: for 400 labels in a hierarchy, 2,000 x 30, this saves a third
+    of the time.
     """
     design = objective.design
     tall = design.n_features < design.n_rows

@@ -22,8 +22,8 @@ _ROUND = 5
 # by three for the next system. docs/constants.md has the figures.
 _LONGER = 3
 
-# Conjugate gradients stop if more than 5 % of the coordinates would change signs: the
-# zeros are not identified yet. docs/constants.md has the figures.
+# Conjugate gradients stop if more than 5 % of the coordinates would change signs, since
+# the zeros are not identified yet. docs/constants.md has the figures.
 _CROSSINGS = 0.05
 
 # Fractions of a step that are tried before the largest fraction that changes no sign.
@@ -68,14 +68,15 @@ class ByColumns(ABC):
     Attributes
     ----------
     image : ndarray of the shape of the scores
-        Image of the change of the coefficients in the last ``minimize`` under a linear
-        map whose adjoint maps it to H times the change.
+        Image of the change of the coefficients by the last ``minimize`` under a linear
+        map. The adjoint of the map takes the image to H times the change.
     """
 
     image: Floats
 
-    # Initial limit on the conjugate gradient steps of a system, and how many systems
-    # are solved in succession, each without coordinates that changed their signs.
+    # Initial limit on the conjugate gradient steps of a system, and the number of
+    # systems solved in succession, each without the coordinates that changed their
+    # signs.
     _n_steps, _times = 15, 1
 
     _arrays: tuple[Any, Any, Any]
@@ -112,7 +113,7 @@ class ByColumns(ABC):
 
     @abstractmethod
     def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
-        """Return the scores for coefficients of the columns and unpenalized ones."""
+        """Return the scores for coefficients of the columns and of free columns."""
 
     @abstractmethod
     def _image(self, scores: Floats) -> Floats:
@@ -171,10 +172,10 @@ class ByColumns(ABC):
     def _solve(
         self, face: Face, gradient: Floats, v: Floats, tol: float, n_steps: int
     ) -> tuple[list[Floats], float, int]:
-        """Return approximate steps to the minimizer that has the zeros of v.
+        """Return approximate steps to the minimizer with the zeros of v.
 
-        Each further step fixes at zero the coordinates whose signs the step before
-        changed. Also returns the largest residual of the last step, and the number of
+        Each further step fixes coordinates at zero whose signs changed in the previous
+        step. Also returns the largest residual of the last step, and the number of
         products with H.
         """
         w = v[face.places]
@@ -253,8 +254,8 @@ class ByColumns(ABC):
     ) -> bool:
         """Whether the image after a step gives a dual point within the tolerance.
 
-        Its constraints may be violated by ``tol``. Each sign change adds twice the
-        penalty of the coordinate to the gap; the sum may not exceed the tolerance
+        Dual constraints may be violated by ``tol``. Each sign change adds twice the
+        penalty of the coordinate to the gap, and the sum may not exceed the tolerance
         either.
         """
         changed = np.abs((v + step)[self._vanishing(v, step)])
@@ -266,7 +267,7 @@ class ByColumns(ABC):
         return float(beyond.max()) <= tol
 
     def _vanishing(self, v: Floats, step: Floats) -> Mask:
-        """Return which penalized coefficients would vanish or change their signs."""
+        """Return a mask of penalized coefficients that vanish or change signs."""
         vanishing = (v != 0.0) & (v * (v + step) <= 0.0)
         vanishing[self._m :] = False
         return vanishing

@@ -16,7 +16,7 @@ class ColumnStep(ByColumns):
     """Coordinate descent on columns, for one score per row.
 
     With second derivatives h of the loss by scores, H = AᵀA for the columns A of
-    diag(√h) X. Rows with the smallest h are left out, since their influence is
+    diag(√h) X. Rows with the smallest h are left out, since their contribution to H is
     negligible.
 
     Parameters
@@ -25,8 +25,8 @@ class ColumnStep(ByColumns):
         Columns of X, of shape (n, m).
     h : ndarray of shape (n,)
     needed : ndarray of bool of shape (m,)
-        Columns that are likely to change. Rows are left out only if these columns lose
-        little by it.
+        Columns whose coefficients are likely to change. Rows are left out only if they
+        contribute little to the squared norms of these columns.
     negligible : float
         Largest share of the sum of h in rows that are left out. l1, l2, n_free
         As in ``ByColumns``.
@@ -132,7 +132,8 @@ class BlockStep(ByColumns):
         As in ``ByColumns``.
     """
 
-    # Sweeps make short steps here, because they move all scores jointly.
+    # Sweeps make short steps for several scores, because all scores of a feature are
+    # updated jointly.
     _n_steps, _times = 60, 2
 
     def __init__(
@@ -149,8 +150,7 @@ class BlockStep(ByColumns):
         self._added = added
         a, s, p = curvature.rank_one()
         self._matrices: tuple[Floats, Floats, Floats] = a + added, s, p
-        # Off-diagonal entries of a row sum to at most its diagonal entry in absolute
-        # value.
+        # The absolute off-diagonal entries of a row sum to at most its diagonal entry.
         bounds = 2.0 * (curvature.diagonal() + added)
         self._bounds = np.empty((len(columns.positions) + n_free, bounds.shape[1]))
         self._arrays = columns.arrays
@@ -174,7 +174,7 @@ class BlockStep(ByColumns):
             coef,
             self._l1,
             self._l2,
-            # The arguments are views; the kernel writes into the last one.
+            # The arguments are views, because the kernel writes into the last one.
             gradient[self._m :].ravel(),
             self._bounds[self._m :].ravel(),
             v[self._m :].ravel(),

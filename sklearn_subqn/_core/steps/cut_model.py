@@ -87,8 +87,8 @@ class SmoothCutModel(CutModel):
     Each step maximizes the quadratic model of the dual on the simplex by an active-set
     method. If the dual does not increase enough, a line search follows.
 
-    The first cut is the infimum of the risk. Without it, entropies with a small
-    ``alpha`` have first minimizers at which exponentials overflow.
+    The first cut is the infimum of the risk. Without this cut, exponentials overflow at
+    the first minimizers for entropies with a small ``alpha``.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -101,15 +101,16 @@ class SmoothCutModel(CutModel):
         A, b = cuts.normals, cuts.offsets
         x = cuts.multipliers
         # If the curvature of the conjugate changes quickly, Newton steps from x are too
-        # short to include the last cut.
+        # short to give the last cut a positive multiplier.
         last = np.zeros(len(x))
         last[-1] = 1.0
         x = x + self._share(x, last - x) * (last - x)
         v = x @ A / -o.alpha
         value = self._dual(v, x)
         # The conjugate may be flat, for example for squared Lp norms in large units.
-        # Then gains hardly decrease: after two gains of more than half of the previous
-        # one, the next model continues from here.
+        # Then gains per step hardly decrease. After two gains of more than half of the
+        # previous gain, the maximization ends, and the next model continues from this
+        # point.
         n_slow, before = 0, 0.0
         for _ in range(_NEWTON_STEPS):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
@@ -119,8 +120,8 @@ class SmoothCutModel(CutModel):
             v = target @ A / -o.alpha
             risen = self._dual(v, target) - value
             if not rise > ROUNDED * abs(value):
-                # Convergence is quadratic, so the last step doubles the correct digits
-                # of w.
+                # Convergence is quadratic, so the last step doubles the number of
+                # correct digits of w.
                 if risen >= 0.0:
                     x = target
                 break
@@ -156,8 +157,8 @@ class SmoothCutModel(CutModel):
                 slope = rate - o.alpha * float(change @ w)
             return slope if np.isfinite(slope) else -np.inf
 
-        # The search stops within a tenth of the best factor, or at a tenth of the first
-        # slope.
+        # The search stops when the factor is within a tenth of the best one, or the
+        # slope is below a tenth of the first slope.
         low, high = 0.0, 1.0
         trial, small = 1.0, 0.1 * slope(0.0)
         for _ in range(MOST_STEPS):
@@ -185,8 +186,8 @@ class SmoothCutModel(CutModel):
 class L1CutModel(CutModel):
     """A model with the L1 norm: a linear program (Teo et al. 2010, appendix C).
 
-    Column generation starts with features that the last program used or nearly used,
-    and adds those with negative reduced costs.
+    Column generation starts with features whose bound was active or nearly active in
+    the last program, and adds features with negative reduced costs.
     """
 
     def __init__(self, objective: Objective, cuts: Cuts) -> None:
@@ -218,7 +219,7 @@ class L1CutModel(CutModel):
         self.lower_bound = self._bound(x)
 
     def _bound(self, x: Floats) -> float:
-        """Return the bound of multipliers; the last one belongs to the trivial cut."""
+        """Return the bound of multipliers, the last one for the trivial cut."""
         o, cuts = self._objective, self.cuts
         mixed = cuts.mixed(x[:-1])
         rest = max(1.0 - float(x[:-1].sum()), 0.0)
@@ -230,12 +231,12 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Minimize ||w||_1 + max(max_j <A_j, w> + b_j, b_last); return w and multipliers.
 
     The multipliers, one for each entry of b, lie on the unit simplex. The solver has
-    absolute tolerances and refuses numbers beyond 1e15. So w is scaled by the sizes of
-    its columns, and offsets by the largest difference from the last one.
+    absolute tolerances and rejects numbers beyond 1e15. So w is scaled by the sizes of
+    the columns, and offsets are scaled by their largest difference from the last
+    offset.
     """
     t, d = A.shape
-    # Coefficients of columns with entries of at most one are zero; these need no
-    # scaling.
+    # Columns whose entries are at most one have zero coefficients and need no scaling.
     sizes = np.maximum(np.abs(A).max(axis=0), 1.0)
     columns = A / sizes
     floor = b[-1] if np.isfinite(b[-1]) else 0.0
@@ -243,8 +244,8 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     unit = float(np.abs(heights).max()) or 1.0
     least = float(sizes.min()) if d else 1.0
     # The simplex method may report steep cuts as unbounded problems; interior points
-    # are the fallback. Presolving dense programs gains nothing and takes a quarter of
-    # the time.
+    # are the fallback. Presolving does not simplify dense programs and takes a quarter
+    # of the time.
     for method, presolve in (("highs", False), ("highs-ipm", True)):
         program = optimize.linprog(
             least * np.append(1.0 / np.tile(sizes, 2), 1.0),
@@ -267,7 +268,7 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
 def cut_model(
     objective: Objective, *, size: int | None = None, patience: int | None = 10
 ) -> CutModel:
-    """Return the model for the regularizer of an objective, without cuts at first."""
+    """Return a model without cuts for the regularizer of an objective."""
     cuts = Cuts(objective.n_params, size=size, patience=patience)
     regularizer = objective.regularizer
     if isinstance(regularizer, (L2, QuadraticForm)):

@@ -38,8 +38,8 @@ class Direction:
     n_iter : int
         Number of iterations, zero if the first direction is a descent direction.
     gap : float
-        The bound (3.15) on the gap of the direction-finding problem. It says nothing
-        about the optimality of w.
+        The bound (3.15) on the gap of the direction-finding problem. It gives no bound
+        on the gap of w.
     """
 
     p: Floats
@@ -80,10 +80,10 @@ def descent_direction(
 
     Notes
     -----
-    The printed condition stops the loop at a gap of zero for any slope. A negative gap,
-    which is a rounding error, is treated as zero. The gap of line 11 pairs the best
-    model value so far, M(p) = <p, g> - <p, ḡ> / 2 (A.33), with the newest dual value
-    <p, ḡ> / 2 (A.34).
+    The condition in the source stops the loop at a gap of zero for any slope. A
+    negative gap, which is a rounding error, is treated as zero. The gap of line 11
+    pairs the best model value so far, M(p) = <p, g> - <p, ḡ> / 2 (A.33), with the
+    newest dual value <p, ḡ> / 2 (A.34).
     """
     aggregate = point.gradient
     p = -hessian.apply(aggregate)

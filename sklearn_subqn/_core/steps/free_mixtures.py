@@ -1,10 +1,11 @@
 """Lower bounds for objectives with unpenalized columns, by convex combinations of cuts.
 
 A cut proves a lower bound if its normal is zero along all free columns. At a solution
-the normal is only nearly zero. At points on both sides of the solution along a column,
-slopes along that column have different signs. So some convex combination with small
-multiples of their cuts has a normal of exactly zero. Rounding hides its exact weights,
-but they have a known upper bound, which is enough.
+the normal is only nearly zero. At points on opposite sides of the solution along a
+column, slopes along this column have different signs. So a convex combination of the
+cut with small multiples of the cuts at these points has a normal of exactly zero. Its
+exact weights are not computable because of rounding, but their known upper bound
+suffices.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from ..regularizers import PartlyFree
 from ..rounding import ROUNDED, rounding
 from .intercepts import minimize_intercept
 
-# Scores at points on both sides differ by at most 4, 16, ..., 1024 from the solution's.
+# Scores at points on both sides differ from the scores of the solution by at most 4,
+# 16, ..., 1024.
 _CHANGES = 4.0 ** np.arange(1, 6)
 
-# Largest relative error of slopes for which their inverse is right within a factor of
-# two.
+# Largest relative error of slopes for which their inverse is accurate within a factor
+# of two.
 _MOST_LOST = 0.4
 
 
@@ -46,7 +48,8 @@ def bound_without(objective: Objective, cut: Cut, point: Point) -> float:
         A point near the solution.
     """
     free, n = _free(objective), objective.regularizer.n_penalized
-    # The unpenalized columns are copied; if the copy would be large, there is no bound.
+    # The unpenalized columns are copied. If the copy would be large, no bound is
+    # computed.
     n_copied = objective.design.n_rows * len(free)
     if n_copied > 8 * COPY_SIZE or not cut.is_balanced(n):
         return -np.inf
@@ -122,7 +125,7 @@ def _around(point: Point, free: Rows) -> tuple[list[Cut], Floats, Floats] | None
 def _free(objective: Objective) -> Rows:
     """Return the free parameters along which the slope of a cut has to vanish.
 
-    They include intercepts that points are not minimized over.
+    They include intercepts over which points are not minimized.
     """
     o, design = objective, objective.design
     free = np.flatnonzero(_penalty(o).free)
@@ -147,13 +150,13 @@ def _has_stiff_intercepts(objective: Objective) -> bool:
 def _directions(objective: Objective) -> Floats:
     """Return a direction for each of ``_free``, of shape (p, q).
 
-    Along it scores change by the component of a column that is orthogonal to the other
-    free columns.
+    Along this direction, scores change by the component of a column that is orthogonal
+    to the other free columns.
     """
     o, design, free = objective, objective.design, _free(objective)
     each, n = design.n_coef // design.n_features, o.regularizer.n_penalized
     features = np.flatnonzero(_penalty(o).free[::each])
-    # The parameters of the same score for these columns.
+    # The parameters of these columns for the same score.
     sizes = o.column_sizes[each * features]
     columns = design.dense_columns(features) / sizes
     if o.n_free or o.loss.ranks:
@@ -182,7 +185,7 @@ def _beside(point: Point, direction: Floats) -> Cut | None:
     for change in _CHANGES / line.largest_change:
         end = minimize_intercept(line.point(change))
         if _has_stiff_intercepts(o):
-            # Slopes along intercepts become zero together with the others.
+            # The convex combination makes slopes along intercepts zero as well.
             cut = o.cut(Dual(end.dual, imbalance=np.inf))
         else:
             cut = end.cut

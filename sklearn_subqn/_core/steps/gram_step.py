@@ -13,10 +13,10 @@ from ..objectives.objective import Point
 from ..rounding import EPS, MOST_STEPS, ROUNDED
 from .column_descent import SHARES
 
-# If sweeps do not converge, the system of the nonzero coordinates is solved, and again
-# whenever coordinates vanish. With nearly collinear columns they may vanish one at a
-# time, so the limit is 10,000 divided by the number of coordinates. docs/constants.md
-# has the figures.
+# If sweeps do not converge, the linear system of the nonzero coordinates is solved, and
+# solved again whenever coordinates become zero. With nearly collinear columns they may
+# become zero one at a time, so the limit on systems is 10,000 divided by the number of
+# coordinates. docs/constants.md has the figures.
 _FACES = 10_000
 
 # If there are more nonzero coordinates than the rank of H, their system is solved only
@@ -32,8 +32,8 @@ class Step(Protocol):
     ) -> Floats:
         """Return the minimizer v, of the shape (m, k) of ``start``.
 
-        ``gradient`` belongs to the smooth part of the model at ``start``. The last row
-        holds the intercepts of the k scores, if there are any.
+        ``gradient`` is the gradient of the smooth part of the model at ``start``. The
+        last row holds the intercepts of the k scores, if there are any.
         """
         ...
 
@@ -62,14 +62,15 @@ class GramStep:
     ) -> None:
         self._gram = np.ascontiguousarray(gram)
         # Rounding may give H negative eigenvalues along changes common to all scores.
-        # With features in large units steps then diverge: the classes of covtype
-        # without scaling, alpha 1e-6, ended 10 % above J.
+        # With features in large units, steps then diverge: without this correction, the
+        # objective on the classes of covtype without scaling, alpha 1e-6, ends 10 % too
+        # high.
         self._gram[np.diag_indices(len(gram))] *= 1.0 + ROUNDED
         self._l1, self._l2 = l1, l2
         self._inside = inside
         self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
-        # A common change of all intercepts has no effect, so systems of several
-        # intercepts leave out the last one.
+        # A common change of all intercepts has no effect, so the last of several
+        # intercepts is left out of systems.
         self._solved = np.ones(len(gram), dtype=bool)
         free = np.flatnonzero((l1 == 0.0) & (l2 == 0.0))
         if len(free) > 1:
@@ -101,12 +102,12 @@ class GramStep:
         return v
 
     def _rounding(self, v: Floats) -> float:
-        """Return an estimate of rounding errors of slopes, by the size of H v."""
+        """Return an estimate of the rounding errors of slopes from the size of H v."""
         roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
         return float(EPS * roots.max() * (roots @ np.abs(v)))
 
     def _solve_face(self, slopes: Floats, v: Floats) -> bool:
-        """Move v towards the minimizer with its zeros and signs; update slopes.
+        """Move v towards the minimizer with the same zeros and signs; update slopes.
 
         Returns whether a coordinate became zero.
         """
@@ -143,10 +144,10 @@ class GramStep:
 def damping(point: Point, longest: float) -> Floats:
     """Return the damping that models add to second derivatives, shaped like the scores.
 
-    For badly misclassified rows a loss is nearly linear, with a slope and hardly any
-    curvature, so that Newton steps would be arbitrarily long. So the curvature of a row
-    is at least its slope divided by ``longest``, the longest step that the row alone
-    may cause, or by the loss's ``curvature_radius``.
+    For badly misclassified rows a loss is nearly linear, with almost no curvature, so
+    Newton steps can be arbitrarily long. Damping raises the curvature of a row to at
+    least its slope divided by ``longest``, the longest step that the row alone may
+    cause, or by the loss's ``curvature_radius``.
     """
     o = point.objective
     limits = np.maximum(

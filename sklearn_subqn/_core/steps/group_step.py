@@ -11,12 +11,12 @@ from ..losses._base import Floats, Rows
 from ..regularizers import GroupPenalty
 from ..rounding import EPS, ROUNDED
 
-# Matrix products and factorizations do eight times as much work in a time as sweeps.
+# Matrix products and factorizations are eight times as fast as sweeps, per operation.
 # docs/constants.md has the figures.
 _FASTER = 8
 
-# Shares of a Newton step on the nonzero groups that are tried. docs/constants.md has
-# the figures.
+# Factors of a Newton step on the nonzero groups that are tried in turn.
+# docs/constants.md has the figures.
 _SHARES = (1.0, 0.3, 0.1)
 
 # Larger systems of several scores are solved by conjugate gradients.
@@ -39,15 +39,15 @@ class GroupStep:
     Parameters
     ----------
     metric : ndarray of shape (k, k)
-        The metric, or one number where H is no product.
+        The metric, or one number if H is not a Kronecker product.
     rows : ndarray of shape (q, n)
         A, where the matrix of the features is A Aᵀ; or this matrix itself.
     penalty : GroupPenalty
         Penalty of these coordinates, multiplied by alpha. Each column of coefficients
         is in one group.
     is_formed : bool
-        Whether ``rows`` is the matrix. Otherwise it is formed once sweeps over A have
-        cost as much.
+        Whether ``rows`` is the matrix. Otherwise the matrix is formed once sweeps over
+        A have cost as much as forming it.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class GroupStep:
         sizes = np.bincount(labels, minlength=len(penalty.norm))
         self._starts = np.append(0, np.cumsum(sizes))
         blocks = [self._block(own) for own in np.split(self._order, self._starts[1:-1])]
-        # The largest eigenvalue of a number is itself.
+        # A block of size one is its own largest eigenvalue.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
         largest = lapack.eigvalsh(self._metric)[-1]
-        # A matrix that vanishes may have a negative eigenvalue by rounding.
+        # The largest eigenvalue of a zero matrix may be negative by rounding.
         self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
         own = np.empty(len(rows))
@@ -88,12 +88,12 @@ class GroupStep:
         slopes = gradient.T.copy().reshape(v.shape)
         patience = 1
         while limit > 0:
-            # Systems are solved, and matrices formed, once sweeps have cost as much.
+            # A system is solved, or a matrix formed, once sweeps have cost as much.
             q, image = len(self._rows), None
             used = float(np.count_nonzero(v))
             cost = used**3 / (3.0 * len(v) * q * q)
             if self._takes_cg(used):
-                # A block of each score is factorized.
+                # One block is factorized for each score.
                 cost /= len(v) ** 2
             if not self._is_formed:
                 cost = 0.5 * q
@@ -104,7 +104,8 @@ class GroupStep:
             if taken < most or left <= max(tol, self._rounding(v)):
                 break
             if image is None:
-                # Steps that do not decrease the model are tried less and less often.
+                # Newton steps that do not decrease the model are tried less and less
+                # often.
                 patience *= 1 if self._newton(slopes, v) else 2
             else:
                 slopes += image @ self._rows.T
@@ -123,7 +124,7 @@ class GroupStep:
         return float(left), int(taken)
 
     def _rounding(self, v: Floats) -> float:
-        """Return an estimate of rounding errors of slopes, by the size of H v."""
+        """Return an estimate of the rounding errors of slopes from the size of H v."""
         roots = np.sqrt(self._diagonal)
         return float(EPS * roots.max(initial=0.0) * (roots @ np.abs(v.ravel())))
 

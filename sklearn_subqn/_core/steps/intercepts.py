@@ -15,12 +15,12 @@ from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimiz
 # Intercepts are optimal if sums of dual variables are below 1e-13 of their scale.
 _SETTLED = 1e-13
 
-# If a full step does not halve sums below 1e-10 of their scale, the sums are taken as
-# rounding errors.
+# Sums below 1e-10 of their scale count as rounding errors if a full step does not halve
+# them.
 _ROUGHLY_MINIMAL = 1e-10
 
-# Sums below 1e-5 of their scale are accepted after several searches that did not reduce
-# them.
+# Sums below 1e-5 of their scale are accepted after several line searches that do not
+# reduce them.
 _NEARLY_MINIMAL = 1e-5
 
 # Limit on the Newton steps of intercepts.
@@ -36,10 +36,11 @@ SETTLED_GAP = 1e-10
 # Factor of the width of each envelope relative to the previous one.
 _NARROWER = 0.5
 
-# Smallest width of an envelope in units of the loss; moving centers give the accuracy.
+# Smallest width of an envelope in units of the loss. Updates of the center, not
+# narrower envelopes, give the accuracy.
 _NARROWEST = 1e-3
 
-# Steps stop after three searches that did not reduce the sums.
+# Newton steps stop after three line searches that do not reduce the sums.
 _MAX_IDLE = 3
 
 # Limit on the step of an intercept, relative to the larger of one and the largest
@@ -70,7 +71,7 @@ def minimize_intercept(point: Point) -> Point:
     for sign in signs:
         line = point.along_free(np.array([sign]))
         if o.loss.smooth:
-            # Balanced dual variables need more accuracy than the values of J have.
+            # Balanced dual variables need a higher accuracy than values of J provide.
             least = EPS * o.risk.size(point.dual)
             step = minimize_smooth(line.derivatives, least=least)
         else:
@@ -80,7 +81,8 @@ def minimize_intercept(point: Point) -> Point:
     else:
         step = 0.0
     if line.smooth:
-        # The slope may be large even at the number nearest the minimizer.
+        # The slope may be large even at the floating-point number nearest to the
+        # minimizer.
         new = line.point(middle_of_flat(line.derivatives, step))
         new.dual = o.risk.balance(new.dual)
         return new
@@ -107,7 +109,8 @@ def minimize_intercepts(point: Point) -> Point:
         new = found.under(o)
         height = risk.inner(found.dual, new.scores)
         height -= risk.conjugate_and_size(found.dual)[0]
-        # Balanced dual variables prove the same bound for any free parameters.
+        # The lower bound of balanced dual variables does not depend on the free
+        # parameters.
         gap = min(new.risk, best.risk) - height
         if new.value <= best.value:
             best = new
@@ -116,7 +119,7 @@ def minimize_intercepts(point: Point) -> Point:
             if gap <= SETTLED_GAP * abs(best.risk):
                 break
         width = max(_NARROWER * width, _NARROWEST * unit)
-    # This is a subgradient at a point nearby.
+    # The dual point is a subgradient at a nearby point.
     best = o.at(best.w, best.scores, best.drift)
     best.dual = dual
     return best
@@ -250,10 +253,10 @@ def _newton_direction(sums: Floats, hessian: Floats) -> Floats:
         # Adding a constant to all intercepts has no effect, so the Hessian is singular.
         hessian += float(np.trace(hessian)) / len(sums)
     largest = float(hessian.diagonal().max())
-    # Exponentials may have a curvature that nearly underflowed; it counts as zero.
+    # Curvatures of exponentials that nearly underflow count as zero.
     more = 1e-10 * largest if largest > 1e-290 else 1.0
     hessian[np.diag_indices_from(hessian)] += more
-    # Tiny curvature would give an infinite step.
+    # Steps are clipped, since a tiny curvature gives an infinite step.
     direction: Floats = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
     return direction
 

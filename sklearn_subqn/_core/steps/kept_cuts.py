@@ -39,7 +39,7 @@ class Cuts:
         self._patience = patience
         capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
-        # The columns hold offsets, errors and norms.
+        # Columns: offsets, errors and norms.
         self._others = np.zeros((capacity, 3))
         self._x = np.zeros(capacity)
         self._idle = np.zeros(capacity, dtype=np.intp)
@@ -68,15 +68,16 @@ class Cuts:
         self._x[: self.n_cuts] = x
 
     def count_idle(self) -> None:
-        """Count for each cut the iterations since its multiplier was positive."""
+        """Count the iterations since the multiplier of each cut was positive."""
         idle = self._idle[: self.n_cuts]
         idle += 1
         idle[self.multipliers > 0.0] = 0
 
     def combine(self, x: Floats) -> None:
-        """Set equivalent multipliers of which at most q + 1 are positive.
+        """Set equivalent multipliers with at most q + 1 positive entries.
 
-        Their combination has the same normal and no lower offset.
+        The combination of the cuts has the same normal, and an offset at least as
+        large.
         """
         self.multipliers = with_few_vertices(self.normals, self.offsets, x)
         self.count_idle()
@@ -101,8 +102,8 @@ class Cuts:
         ----------
         cut : Cut
         image : ndarray of shape (q,), optional
-            Image of its normal under the metric of ``gram``. Without it no products are
-            computed.
+            The normal multiplied by the metric of ``gram``. By default inner products
+            are not computed.
         """
         if self._patience is not None:
             for j in np.flatnonzero(self._idle[: self.n_cuts] >= self._patience)[::-1]:
@@ -124,8 +125,8 @@ class Cuts:
     def _make_room(self) -> None:
         """Remove the oldest unused cut, or replace the two oldest by their aggregate.
 
-        The aggregate stays the oldest. New cuts do not count as unused before the next
-        program.
+        The aggregate stays the oldest. New cuts count as unused only after the next
+        program over the cuts.
         """
         unused = np.flatnonzero(self._idle[: self.n_cuts])
         if unused.size:

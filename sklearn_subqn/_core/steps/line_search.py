@@ -23,15 +23,15 @@ from .one_dimension import (
 #: Factor of the decrease predicted by the slope that an accepted step has to reach.
 SUFFICIENT = 1e-4
 
-# If exact steps take many trials, a step is accepted that leaves at most a hundredth of
-# the decrease along its line.
+# If exact steps take many trials, a step is accepted if at most a hundredth of the
+# decrease along the line remains.
 _NEARLY = 1e-2
 
-# If a Newton step lowers J by more than a tenth, longer steps are tried while they gain
-# a tenth more. docs/constants.md has the figures.
+# If a Newton step decreases J by more than a tenth, longer steps are tried while each
+# decreases J by a further tenth. docs/constants.md has the figures.
 _MUCH = 0.1
 
-# Factor of each longer step relative to the step before.
+# Factor of each longer step relative to the previous step.
 _LONGER = 1.5
 
 # Longer steps are tried only while no score changes by more than 15. docs/constants.md
@@ -89,9 +89,9 @@ def newton_step(line: Line, *, rows_apart: bool = False) -> float:
     """Return an approximate minimizer along a Newton direction, 0 or ``inf`` if none.
 
     With ``rows_apart`` the second derivatives of each row are cheap along the line, and
-    the step is exact if the slope has kinks, since the last step has to end at the
-    minimizer. Otherwise slopes are expensive, for example if they need a sort, and the
-    step is 1 if the slope has decreased enough there.
+    the step is exact if the slope has kinks, because the last step of a run has to end
+    at the minimizer. Otherwise slopes are expensive, for example if they need a sort,
+    and the step is 1 if the slope has decreased enough there.
     """
     negligible = _negligible(line)
     if rows_apart:
@@ -106,9 +106,10 @@ def newton_step(line: Line, *, rows_apart: bool = False) -> float:
 
 
 def _negligible(line: Line) -> float:
-    """Return the change of J if parameters change by their rounding unit.
+    """Return the change of J if parameters change by their rounding errors.
 
-    Near a minimizer J is quadratic, so this is the square of the unit times J.
+    Near a minimizer J is quadratic, so the change is the squared relative rounding
+    error times J.
     """
     return EPS * EPS * abs(line.start.value)
 
@@ -138,7 +139,7 @@ def minimize_by_cuts(line: Line, *, accuracy: float = 0.0) -> tuple[Trial, Trial
 
     Without a bracket both are the last trial: its step is 0 if the line does not
     decrease, and ``inf`` if it decreases without bound. The domain of the regularizer
-    may bound the step.
+    may limit the step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)
@@ -153,8 +154,8 @@ def minimize_by_cuts(line: Line, *, accuracy: float = 0.0) -> tuple[Trial, Trial
 def rounding_of(point: Point) -> float:
     """Return an estimate of the rounding error of J at a point.
 
-    It is a share of J, and of the scores times their slopes, since losses depend on
-    differences of scores.
+    The estimate is proportional to J plus the scores times their slopes, since losses
+    depend on differences of scores.
     """
     o = point.objective
     if o.loss.has_rounding:
@@ -166,14 +167,15 @@ def rounding_of(point: Point) -> float:
 def is_rounding(point: Point, gap: float) -> bool:
     """Whether rounding the scores of a point changes J by more than its gap.
 
-    The cheap ``rounding_of`` may be far too large: if residuals of large targets
-    vanish, their squares change only by squares of rounding errors.
+    The cheap estimate ``rounding_of`` may be far too large: for large targets with
+    residuals of about zero, the squared residuals change only by squares of rounding
+    errors.
     """
     if not gap <= rounding_of(point):
         return False
     loss = point.objective.loss
     if loss.has_conjugate and loss.has_rounding:
-        # The loss itself states which values are negligible.
+        # The loss defines a threshold below which values are negligible.
         return True
     risk, scores = point.objective.risk, point.scores
     rounded = (risk.scaled(1.0 + s * 4.0 * EPS, scores) for s in (1.0, -1.0))
@@ -181,9 +183,9 @@ def is_rounding(point: Point, gap: float) -> bool:
 
 
 def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
-    """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, and its point.
+    """Return the largest of 1, 1/2, 1/4, ... that decreases J enough, and its point.
 
-    The result is 0 and the start if no step does.
+    The result is 0 and the start if no step decreases J enough.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
         risk (Tseng and Yun 2009, eq. 9).
     """
     start = line.start
-    # Near the optimum the gain of a good step may be below the rounding error.
+    # Near the optimum the decrease of a good step may be below the rounding error.
     rounding = rounding_of(start)
     if not decrease < rounding:
         return 0.0, start
@@ -211,8 +213,8 @@ def lengthen(line: Line, point: Point) -> tuple[float, Point]:
 
     In an exponential tail a loss decreases by a constant factor with each Newton step,
     until scores are large enough. If a step decreases J by much, longer steps are tried
-    as long as they gain much more and move no score too far, since models are
-    inaccurate where curvature is small.
+    as long as they decrease J by much more and change no score too much. The reason is
+    that quadratic models are inaccurate where curvature is small.
     """
     step, start = 1.0, line.start
     moved = line.largest_change
@@ -234,7 +236,7 @@ def wolfe(
     c2: float = 0.9,
     max_iter: int = 60,
 ) -> float:
-    """Return a step that obeys the subgradient Wolfe conditions (Yu 2009, 3.17-3.18).
+    """Return a step with the subgradient Wolfe conditions (Yu 2009, 3.17-3.18).
 
     For smooth objectives these are the Wolfe conditions (2.7-2.8). The bracket is
     doubled until it contains acceptable steps, then halved. By convexity the acceptable

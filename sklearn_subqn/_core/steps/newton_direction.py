@@ -13,7 +13,7 @@ from ..losses._base import Floats
 from ..objectives.objective import Hessian, Objective, Point
 from ..rounding import ROUNDED
 
-# The matrix is factorized unless it is much larger than a row: conjugate gradients read
+# The matrix is factorized unless it is much larger than a row. Conjugate gradients read
 # the rows repeatedly, and more often for higher accuracy. Products of matrices run at
 # the speed of BLAS, products with sparse rows at the speed of memory. docs/constants.md
 # has the figures.
@@ -26,21 +26,21 @@ _WIDE = 4
 
 # After a step shorter than this on wide data, the intercept is part of the direction
 # instead of being minimized over. Minimizing over the intercept changes all scores, so
-# that the Hessian of the direction lacks rows that then have curvature.
-# docs/constants.md has the figures.
+# rows may get curvature that the Hessian of the direction lacks. docs/constants.md has
+# the figures.
 _SHORT = 0.05
 
 # A linear system in at most 200 parameters costs no more than the system in dual
-# variables of the rows. With the latter, wide data whose features have very different
-# scales did not reach the required gap.
+# variables of the rows. On wide data whose features have very different scales, the
+# system in dual variables does not reach the required gap.
 _FEW_PARAMS = 200
 
-# Limit on the features whose eigenvectors precondition problems of several scores.
-# docs/constants.md has the figures.
+# Maximum number of features for which the eigenvectors of their moment matrix
+# precondition systems of several scores. docs/constants.md has the figures.
 _MAX_SPECTRUM = 1000
 
-# If the penalty is below 1e-8 of the squares of rows, systems are ill-conditioned and
-# always factorized. docs/constants.md has the figures.
+# If the penalty is below 1e-8 of the squared norms of rows, systems are ill-conditioned
+# and always factorized. docs/constants.md has the figures.
 _FREE = 1e8
 
 # Relative residual at which conjugate gradients stop.
@@ -80,8 +80,9 @@ def is_factorized(
 
     By default the matrix has all parameters. With several scores per row, products are
     usually faster. Factorization is faster for few parameters if there are no more rows
-    than features, or if all rows have second derivatives for all scores: .44 s instead
-    of .82 for log loss on letter, 3.0 instead of 3.9 on covtype (7 classes).
+    than features, or if all rows have second derivatives for all scores: log loss takes
+    0.44 s instead of 0.82 s on letter, and 3.0 s instead of 3.9 s on covtype (7
+    classes).
     """
     design = objective.design
     risk = objective.risk
@@ -89,8 +90,8 @@ def is_factorized(
         risk.parts is not None and design.holds_rows
     )
     if objective.loss.ranks and not has_pairs_at_hand:
-        # If R'' is not block diagonal by rows, every pair of rows would contribute to
-        # the matrix.
+        # If R'' is not block diagonal by rows, every pair of rows contributes to the
+        # matrix.
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     full = objective.loss.analytic and not design.shares_coef
@@ -120,10 +121,10 @@ class NewtonDirections:
 
     If conjugate gradients reach their limit with several scores per row, and second
     derivatives have low rank, a system by rows is solved instead; after two successive
-    failures it is solved at once. With it a fit of 6,000 images with pixels from 0 to
-    255 in ten classes reached a gap of 1e-4 in 18 s, and without it no gap of 1 in 270
-    s. Otherwise conjugate gradients are faster: usps at 1e-3 takes .71 s, and .84 with
-    systems after the first failure.
+    failures, later systems are solved by rows at once. With this rule a fit of 6,000
+    images with pixels from 0 to 255 in ten classes reaches a gap of 1e-4 in 18 s;
+    without it the gap is above 1 after 270 s. Otherwise conjugate gradients are faster:
+    usps at 1e-3 takes 0.71 s, and 0.84 s with systems by rows after the first failure.
     """
 
     def __init__(self) -> None:
@@ -141,8 +142,8 @@ class NewtonDirections:
     ) -> Floats:
         """Return an approximate solution.
 
-        Components of the intercepts without effect, such as a common constant, are
-        removed: rounding errors may make them large.
+        Components of the intercepts that have no effect, such as a common constant, are
+        removed, because rounding errors may make them large.
 
         Parameters
         ----------
@@ -155,7 +156,7 @@ class NewtonDirections:
             gradients, if no system is solved.
         allowed : float
             The gap at which the run stops. Conjugate gradients stop when the predicted
-            gradient proves a smaller one.
+            gradient proves a smaller gap.
         """
         hessian = hessian or point.hessian
         p = self._solution(point, hessian, rtol, max_iter, allowed)
@@ -206,7 +207,8 @@ class NewtonDirections:
 
         A sample estimates the Hessian well if its rows have less curvature than the
         penalty, so that their leverages are small (Alaoui and Mahoney 2015). The mean
-        curvature is weighted by itself, since few long rows may have most of it.
+        curvature is weighted by the curvature, since a few rows with large norms may
+        have most of it.
         """
         design, curvature = point.objective.design, point.curvature
         gap, last = hessian.gap(point.gradient), self._last
@@ -236,8 +238,8 @@ def _has_few_rows(objective: Objective, hessian: Hessian, rtol: float) -> bool:
 def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
     """Solve H p = rhs by a system whose size is the rank of second derivatives.
 
-    The second derivatives are Uᵀ U, and Vᵀ V for intercepts. With t = U w + V b for p =
-    (w, b), H p = (alpha w + Uᵀ t, Vᵀ t). Eliminating w leaves a system of t and b
+    The second derivatives are Uᵀ U, and Vᵀ V for intercepts. For p = (w, b) and t = U w
+    + V b, H p = (alpha w + Uᵀ t, Vᵀ t). Eliminating w leaves a system of t and b
     (Woodbury's identity, 1950) whose eigenvalues are at least one.
     """
     alpha, n_free = hessian.penalty, hessian.n_free
@@ -304,8 +306,8 @@ def conjugate_gradients(
     preconditioner, or when it is a gradient that proves a gap of ``least_gap``. They
     also stop on the boundary of the trust region ||p||² = <p, diagonal * p> <= radius²
     (Steihaug 1983). Every iterate is a descent direction of the quadratic model, and
-    longer than the one before. Returns p, and whether the limit on iterations was not
-    reached.
+    its norm is larger than the norm of the previous iterate. Returns p, and whether the
+    limit on iterations was not reached.
     """
     if solve is None:
         if diagonal is None:
@@ -331,7 +333,7 @@ def conjugate_gradients(
                 return p + to_boundary * search, True
         p += step * search
         residual -= step * product
-        # Minimizing over the intercept changes the other residuals.
+        # Minimization over the intercept changes the other entries of the residual.
         if (
             least_gap
             and hessian.gap(residual) <= least_gap

@@ -15,11 +15,11 @@ from ..rounding import EPS, MOST_STEPS, ROUNDED
 EXACT = 1e-14
 
 # Accuracy, as a fraction of the bracket, of a kink that is located by function values
-# alone.
+# only.
 _AT_KINK = 1e-12
 
-# Distance from a minimizer, as a fraction of the bracket, at which a flat part is
-# searched for.
+# Distance from a minimizer, as a fraction of the bracket, at which the function is
+# tested for a flat part.
 _AT_SIDE = 1e-6
 
 # A step is near the minimizer if the next Newton step would change it by less than a
@@ -45,9 +45,9 @@ def bracket_by_cuts(
 
     ``trial`` returns value and slope at a step. The next trial is the intersection of
     the tangents at both ends, which finds minimizers of piecewise linear functions in
-    finitely many steps. Every third trial is the midpoint, as curved functions need.
-    The search stops when at most the share ``accuracy`` of the decrease can still be
-    gained.
+    finitely many steps. Every third trial is the midpoint, for convergence on curved
+    functions. The search stops when the remaining decrease is at most the fraction
+    ``accuracy`` of the decrease so far.
     """
     low = trial(0.0)
     start = low.value
@@ -58,7 +58,7 @@ def bracket_by_cuts(
     while high.slope < 0.0:
         if step >= longest:
             return high, high
-        # The function is taken as unbounded if it still decreases there.
+        # The function counts as unbounded if it still decreases at this step.
         if step >= 1e30:
             return high._replace(step=np.inf), high
         low, step = high, min(4.0 * step, longest)
@@ -83,10 +83,10 @@ def bracket_by_cuts(
 
 
 def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Trial:
-    """Return the first step in a bracket at which the slope is not negative.
+    """Return the first step in a bracket at which the slope is non-negative.
 
-    The slope is negative at ``low`` and not at ``high``. If the function is linear
-    between them, ``high`` is a kink and no trial is needed.
+    The slope is negative at ``low`` and non-negative at ``high``. If the function is
+    linear between them, ``high`` is a kink and no trial is needed.
     """
     first = abs(low.slope)
     if not low.slope < 0.0 <= high.slope:
@@ -94,8 +94,8 @@ def zero_between(trial: Callable[[float], Trial], low: Trial, high: Trial) -> Tr
     for i in range(MOST_STEPS):
         width = high.step - low.step
         rest = high.value - low.value - low.slope * width
-        # Rounding error of the values; divided by the jump of the slope it bounds the
-        # error of a kink.
+        # Rounding error of the values. Divided by the jump of the slope, it is an error
+        # bound of the kink.
         noise = 4.0 * EPS * max(abs(low.value), abs(high.value))
         jump = high.slope - low.slope
         on_kink = abs(rest) <= noise <= _AT_KINK * jump * width
@@ -139,8 +139,9 @@ def minimize_smooth(
     accuracy : float
         A slope below ``accuracy`` times the slope at 0 is accepted near the minimizer.
     negligible : float
-        A step is accepted if the function changes by no more within its bracket. If
-        slopes are rounding errors, none of them vanishes.
+        A step is accepted if the function changes by at most this number within the
+        bracket. This ends the search if slopes are rounding errors, which do not
+        vanish.
     least : float
         Slopes of at most this size count as rounding errors.
 
@@ -171,8 +172,8 @@ def minimize_smooth(
         if max(fall, climb) * (high - low) <= negligible:
             return step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
-        # Slopes below the root of the rounding unit that are not halved any more count
-        # as rounding errors.
+        # Slopes below the root of the machine epsilon count as rounding errors if they
+        # are no longer halved.
         small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
         # If the slope is small but the minimizer is far, a long step may increase the
         # function.
@@ -181,8 +182,8 @@ def minimize_smooth(
         last = abs(slope)
         # Along an exponential function all Newton steps have equal length. After ten
         # steps of more than half of the previous length, the bracket is halved instead.
-        # Halving at once takes 1.3 times as long for Poisson's deviance on 200,000 x
-        # 60.
+        # Halving from the start takes 1.3 times as long for Poisson's deviance on
+        # 200,000 x 60.
         slow = high < np.inf and abs(newton - step) > 0.5 * move
         n_slow += slow
         if low < newton < high and not (slow and n_slow > 10):
@@ -200,10 +201,11 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
     """Return the smallest eta >= 0 at which sup of the subdifferential of f is >= 0.
 
     The exact line search of Yu 2009, Alg. 3.3, for any piecewise quadratic function.
-    The source sorts all kinks and walks through them; selection finds the same segment
-    in O(n). Equal kinks are passed together. Beyond all kinks the minimizer lies on the
-    last parabola; without one ``inf`` is returned. A function that is constant beyond
-    the last kink has its minimizer there, even if rounding leaves a slope.
+    The source sorts all kinks and visits them in ascending order; selection finds the
+    same segment in O(n). Equal kinks are treated as one. Beyond all kinks the minimizer
+    is the minimizer of the last parabola, and ``inf`` if it has none. If the function
+    is constant beyond the last kink, that kink is the minimizer, even if the slope is
+    nonzero by rounding.
     """
     if f.slope >= 0.0:
         return 0.0
@@ -235,8 +237,8 @@ def middle_of_flat(derivatives: Derivatives, step: float) -> float:
     """Return the middle of the interval of minimizers around ``step``.
 
     For separable data all rows may have slope zero on an interval of the free
-    parameter. At one of its ends, a step in another direction would be blocked at once
-    by the row that has its kink there.
+    parameter. At an end of the interval, a step in another direction is blocked
+    immediately by the row whose kink is at this end.
     """
     if derivatives(step) != (0.0, 0.0):
         return step

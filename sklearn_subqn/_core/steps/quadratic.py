@@ -25,12 +25,12 @@ from .group_step import GroupStep
 # groups for which it is formed at once. docs/constants.md has the figures.
 _MAX_GRAM = 1000
 
-# Cost of forming H in sweeps over the columns, for each entry of a row.
+# Cost of forming H, in units of sweeps over the columns, for each entry of a row.
 # docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY = 0.5
 
-# Cost of forming H if later models may have too many features for H, and columns are
-# needed in any case. docs/constants.md has the figures.
+# Cost of forming H, in the same units, if later models may have too many features for
+# H, so that columns are needed in any case. docs/constants.md has the figures.
 _SWEEPS_PER_ENTRY_MANY = 2.0
 
 # H of a multinomial model is always formed for at most 600 coordinates.
@@ -40,7 +40,7 @@ _MAX_JOINT = 600
 # docs/constants.md has the figures.
 _MAX_FORMED = 5000
 
-# H of more than ``_MAX_JOINT`` coordinates is formed if this takes the time of at most
+# H of more than ``_MAX_JOINT`` coordinates is formed if this costs at most as much as
 # 400 products with X. docs/constants.md has the figures.
 _MAX_PRODUCTS = 400.0
 
@@ -231,7 +231,7 @@ class QuadraticModel:
         return rows
 
     def along(self, point: Point, p: Floats) -> Line:
-        """Return the line from a point along p, from the model's columns if copied."""
+        """Return the line from a point along p, by the model's columns if copied."""
         design = point.objective.design
         if design is not self._design or not self._columns.are_copied:
             return point.along(p)
@@ -241,7 +241,7 @@ class QuadraticModel:
     def change_of_dual(self, dscores: Floats) -> Floats:
         """Return the model's prediction of the change of the dual point by a step.
 
-        If the model uses columns, the step is the last one.
+        If the model uses columns, the step has to be the last step.
         """
         if isinstance(self._step, ByColumns):
             return self._step.change_of_dual()
@@ -265,7 +265,7 @@ class QuadraticModel:
         """
         K, d, m = self._n_outputs, self._design.n_features, len(self._features)
         start, slopes = self._take(w), self._take(gradient)
-        # The model's columns are centered, which shifts the intercepts.
+        # Centering the model's columns shifts the intercepts.
         start[m:] += self._center @ start[:m]
         slopes[:m] -= np.outer(self._center, slopes[m:].sum(axis=0))
         change = self._step.minimize(slopes, start, tol, max_sweeps) - start

@@ -1,7 +1,7 @@
 """Estimates B of the inverse Hessian, dense and with limited memory.
 
-Both offer ``apply(v) = B v`` and ``update(dw, dg)`` with displacements dw of parameters
-and dg of gradients (s and y in the literature, where y is not the target).
+Both classes have ``apply(v) = B v`` and ``update(dw, dg)``, where dw is the change of
+the parameters and dg the change of the gradient (s and y in the literature).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The multiple <dw, dg> / <dg, dg> of the identity, which fits the pair."""
+        """The multiple <dw, dg> / <dg, dg> of the identity, fitted to the pair."""
         return self.curvature / float(self.dg @ self.dg)
 
 
@@ -54,7 +54,7 @@ def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
 def two_loop(
     v: Floats, pairs: Sequence[Pair], initial: Callable[[Floats], Floats]
 ) -> Floats:
-    """Return B v for the B that updates an initial one by pairs, oldest first.
+    """Return B v, with B updated from an initial matrix by pairs, oldest first.
 
     The two-loop recursion (Yu 2009, Alg. 2.3); ``initial`` returns a new array.
     """
@@ -116,8 +116,8 @@ class DenseInverseHessian:
 class LimitedMemoryInverseHessian:
     """B from the last ``memory`` pairs, by the two-loop recursion (Yu 2009, Alg. 2.3).
 
-    The pairs are rows of two arrays of shape (memory, q), used as rings. With
-    ``memory=0`` B stays the identity.
+    The pairs are rows of two arrays of shape (memory, q), used as ring buffers. With
+    ``memory=0`` B remains the identity.
     """
 
     def __init__(self, n_params: int, memory: int) -> None:

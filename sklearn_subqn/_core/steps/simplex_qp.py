@@ -19,7 +19,7 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
         Symmetric positive semidefinite.
     c : ndarray of shape (m,)
     start : ndarray of shape (m,)
-        A point of the simplex; a good one saves iterations.
+        Starting point on the simplex.
 
     Returns
     -------
@@ -31,8 +31,8 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
     The index with the most negative reduced cost enters the support. On a support the
     step to the minimizer solves a linear system. A step that leaves the simplex stops
     at the boundary, and the blocking index leaves the support. A small multiple of the
-    identity keeps systems regular if cuts repeat. It damps steps and not x, so that the
-    minimizer is unchanged.
+    identity keeps linear systems nonsingular if cuts are repeated. The multiple damps
+    steps, not x, so the minimizer is unchanged.
     """
     m = len(c)
     x = np.maximum(start, 0.0)
@@ -78,17 +78,17 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
     Notes
     -----
     As ``minimize_on_simplex``, except that systems are solved by QR factors of the rows
-    of the support. Products of the rows would lose small columns beside large ones, and
-    a small c beside both; rounding errors then add indices to the support. With 10 rows
-    of MRR and 382 cuts of 4 parameters the support grew to all cuts, in 25 times the
-    processor time of the run.
+    of the support. In the Gram matrix of the rows, large columns hide small columns and
+    a small c, so rounding errors add indices to the support. With the Gram matrix, on
+    10 rows of MRR and 382 cuts of 4 parameters, the support grows to all cuts, and the
+    run takes 25 times the processor time.
     """
     m, d = A.shape
     x = with_few_vertices(A, c, np.maximum(start, 0.0) / np.maximum(start, 0.0).sum())
     sizes = np.abs(A).max(axis=0)
     unit = max(float(sizes.max(initial=0.0)), float(np.sqrt(np.abs(c).max()))) or 1.0
-    # Errors of Householder reflections are proportional to columns if large columns
-    # come first.
+    # Errors of Householder reflections are proportional to the columns if columns are
+    # sorted by descending size.
     order = np.argsort(-sizes)
     rows = np.ascontiguousarray(np.column_stack([np.ones(m), A[:, order] / unit]))
     r = d + 1
@@ -126,14 +126,15 @@ def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
 
     Notes
     -----
-    If more are positive, there are directions that change neither Aᵀx nor the sum.
-    Along each of them x moves without decreasing bᵀx until an entry vanishes.
+    If more entries are positive, there are directions that change neither Aᵀx nor the
+    sum of x. Along each direction x moves without decreasing bᵀx until an entry is
+    zero.
     """
     support = np.flatnonzero(x)
     if support.size <= A.shape[1] + 1:
         return x
     A, b, x, full = A[support], b[support], x[support], np.zeros_like(x)
-    # Scaling makes rounding errors of columns independent of their units.
+    # Columns are scaled so that rounding errors do not depend on their units.
     sizes = np.abs(A).max(axis=0)
     equations = np.column_stack(
         [A / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(A))]
@@ -148,7 +149,7 @@ def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
         first = falling[np.argmin(ratios)]
         x = np.maximum(x + ratios.min() * step, 0.0)
         x[first] = 0.0
-        # The remaining directions keep that entry at zero.
+        # The remaining directions do not change this zero entry.
         free = free - np.multiply.outer(step, free[first] / step[first])
         free[first] = 0.0
     full[support] = x / x.sum()

@@ -1,4 +1,4 @@
-"""Related problems that are easier and whose solutions help to solve the original one.
+"""Related problems that are easier to solve than the original one, and give its start.
 
 Each file has functions from an objective to a ``Related``: another objective, and a map
 of its points, bounds and dual points to the original one.
@@ -30,8 +30,8 @@ class Related(NamedTuple):
         The objective of the easier problem.
     lift : callable
         Maps an iterate of the easier problem to one of the original problem, or to None
-        if it is of no use. The second argument is True for the final best iterate; only
-        then a product with X is justified.
+        if it has no use. The second argument is True for the final best iterate, for
+        which alone a product with X is justified.
     is_solved : callable
         Whether the best iterate so far is accurate enough.
     max_iter : int or inf
@@ -53,7 +53,7 @@ def solve_related(
     """Yield the lifted iterates of a related problem; return the last one.
 
     It has the best point, bound and dual point of the original problem. None means that
-    a new start is better.
+    the solution gives no useful start.
     """
     iterates = to_the_end(method(related.objective, related.lower(start)))
     best = None

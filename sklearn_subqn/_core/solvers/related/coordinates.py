@@ -1,4 +1,4 @@
-"""A problem in other coordinates, with equal scores and its own bounds."""
+"""A problem in other coordinates, with equal scores and separate lower bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...losses._base import Floats
 from ...objectives.objective import Dual, Objective, Point
 from . import Related
 
-# Bounds are computed from X itself whenever the gap has been halved.
+# Lower bounds are computed from the original X whenever the gap has been halved.
 _CLOSER = 0.5
 
 

@@ -1,7 +1,7 @@
 """The loss with kinks that is the limit of a smooth loss with narrow curved parts.
 
-The optimal scale of residuals vanishes if a model fits most rows exactly. The problem
-then becomes least absolute errors, for which there are better methods than for a nearly
+The optimal scale of residuals is zero if a model fits most rows exactly. The problem is
+then least absolute errors, and methods for kinks are faster than methods for a nearly
 nonsmooth loss. Its dual point is nearly feasible for the smooth loss.
 """
 

@@ -1,12 +1,12 @@
 """Continuation from larger alphas, for problems with a small alpha.
 
-The solution for each alpha is the start for the next one, smaller by a factor. For
-small alphas there are two cases. If rows are separable, parameters w without a loss
-have the objective alpha * Omega(w). The dual value of a dual point proportional to
-alpha decreases in the same way, so that relative gaps are equal for all smaller alphas.
-If rows are not separable, the penalty becomes negligible, and one dual point is nearly
-optimal for all smaller alphas. In both cases the solution for a larger alpha may end
-the run.
+The solution for each alpha is the start for the next alpha, which is smaller by a
+factor. For small alphas there are two cases. If rows are separable, parameters w with
+zero loss have the objective alpha * Omega(w). The dual value of a dual point
+proportional to alpha is proportional to alpha as well, so relative gaps are equal for
+all smaller alphas. If rows are not separable, the penalty becomes negligible, and one
+dual point is nearly optimal for all smaller alphas. In both cases the solution for a
+larger alpha may be accurate enough to end the run.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _PHASE = "larger alphas"
 # Factor between successive alphas.
 _FACTOR = 10.0
 
-# Relative gap to which problems that prove bounds are solved.
+# Relative gap of problems that prove lower bounds of the original one.
 _TOL = 1e-2
 
 # Limit on the iterations of problems that prove bounds.
 _MAX_ITER = 300
 
-# If a larger relative gap remains, the run starts at zero instead.
+# If the remaining relative gap is larger, the run starts at zero instead.
 _FAILED = 0.1
 
-# Relative gap to which problems that only give a start are solved.
+# Relative gap of problems that only give a start.
 _TOL_ROUGH = 0.1
 
 # Limit on the iterations of problems that only give a start.
 _MAX_ITER_ROUGH = 50
 
-# Rows count as separated if the loss is at most a tenth of the objective; a larger
-# alpha may then end the run.
+# Rows count as separated if the loss is at most a tenth of the objective. The solution
+# for a larger alpha may then end the run.
 _APART = 0.1
 
 # The penalty is negligible if it is at most a thousandth of the objective even with the
-# gradient of the larger alpha; a larger alpha may then end the run.
+# gradient for the larger alpha. The solution for a larger alpha may then end the run.
 _ALONE = 1e-3
 
 
@@ -131,8 +131,8 @@ class _Proving:
         self.dual = _for_a_smaller_alpha(o, iterate.point, dual)
         duals = [Dual(u) for u in (dual, o.risk.scaled(1.0 / self._factor, dual))]
         bounds = [o.dual_value(o.cut(u)) for u in duals]
-        # The dual point is returned with its bound, so that the bound can be computed
-        # anew.
+        # The dual point is returned with its lower bound, so that the bound can be
+        # recomputed.
         best = int(np.argmax(bounds))
         point = scaled(point.refreshed())
         return Iterate(point, None, bounds[best], _PHASE, duals[best], preparing=True)
@@ -145,7 +145,7 @@ class _Proving:
 
 
 def _is_apart(point: Point) -> bool:
-    """Whether the loss is small: optimal dual points are proportional to alpha."""
+    """Whether a small loss makes optimal dual points proportional to alpha."""
     return point.risk <= _APART * point.value
 
 

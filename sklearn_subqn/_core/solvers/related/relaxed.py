@@ -1,7 +1,7 @@
 """The piecewise linear loss that a smooth loss approximates.
 
-Huber's loss with a threshold far below the residuals has curvature in few rows, so that
-Newton models ignore the others. The piecewise linear loss exceeds it by at most a
+Huber's loss with a threshold far below the residuals has curvature in few rows, so
+Newton models contain only these rows. The piecewise linear loss exceeds it by at most a
 constant. Its solution is a good start, and its lower bounds minus this constant are
 lower bounds for Huber's loss.
 """

@@ -1,4 +1,4 @@
-"""Wide data in coordinates of the span of their rows, with shorter vectors.
+"""Wide data in coordinates of the span of their rows, fewer than the features.
 
 With a squared norm optimal coefficients are combinations of rows (Kimeldorf and Wahba
 1971), so n rows need only n coordinates for each score. Norms and scores are equal in
@@ -23,8 +23,8 @@ from .coordinates import in_coordinates
 def row_space(objective: Objective, stopping: Stopping) -> Related:
     """Return the problem in the span of the rows.
 
-    Features of very different scales lose digits in these coordinates. So bounds and
-    the final objective are computed from X itself.
+    In these coordinates, features of small scale have large relative rounding errors.
+    So lower bounds and the final objective are computed from the original X.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ class _RowSpace:
         w = np.concatenate([(self._basis @ coef).ravel(), free])
         # A product with the basis costs as much as one with X.
         self._whole.design.passes += 1.0
-        # The scores count as inaccurate, since they were not computed with X.
+        # The scores count as inaccurate, since they are not computed from X.
         return self._whole.at(w, point.scores, drift=np.inf)
 
     def dual(self, dual: Dual) -> Dual:
-        """Return the dual point alone: its bound must be computed from X itself."""
+        """Return the dual point without its bound, which must be computed from X."""
         return Dual(dual.u)
 
     def bound(self, iterate: Iterate, last: bool) -> float:
-        """Return the bound of the iterate's dual point, computed from X itself."""
+        """Return the lower bound of the iterate's dual point, computed from X."""
         if iterate.proof is None:
             return -np.inf
         return self._whole.dual_value(self._whole.cut(self.dual(iterate.proof)))

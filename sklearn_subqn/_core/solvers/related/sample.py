@@ -1,8 +1,9 @@
 """A sample of the rows, for data with many more rows than features.
 
-A share of the rows, such as an eighth, takes this share of the time. It determines the
-parameters up to a small error if it has many rows for each parameter. Its solution is
-the start of the method for all rows, which alone proves bounds.
+A sample, such as an eighth of the rows, takes the same fraction of the time. It
+determines the parameters up to a small error if it has many rows for each parameter.
+The solution of the sample is the start for all rows. Only the objective of all rows
+proves lower bounds.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from ...objectives.objective import Objective
 from ...rows.sampling import spread
 from . import Related, within
 
-# Relative gap to which samples are solved.
+# Relative gap at which the solution of a sample is accepted.
 _TOL = 3e-2
 
-# Limit on the iterations; continuation from larger alphas takes some hundreds.
+# Limit on the iterations. Continuation from larger alphas takes several hundred.
 _MAX_ITER = 500
 
 
 def sample(objective: Objective, n_sampled: int) -> Iterator[Related]:
     """Yield the problem of ``n_sampled`` rows, or nothing if they have no weight.
 
-    Only its solution becomes a point for all rows; earlier iterates are shown as w = 0.
+    Only its solution becomes a point for all rows. In place of earlier iterates, w = 0
+    is yielded.
 
     Parameters
     ----------

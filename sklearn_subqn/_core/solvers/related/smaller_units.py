@@ -1,10 +1,10 @@
 """Features in large units, which are hardly penalized.
 
 For a column of size s the penalty is effectively divided by s², or by s with an L1
-norm. If it is negligible, models of cuts are nearly unbounded along the column, and
-rounding errors of its products hide other columns. So the problem is solved in larger
-units, with a larger but still negligible penalty. Bounds are proven without this
-penalty, or for the original one.
+norm. If the penalty is negligible, models of cuts are nearly unbounded along the
+column, and rounding errors of its products hide other columns. So the problem is solved
+in larger units, with a larger but still negligible penalty. Lower bounds are proven
+without this penalty, or for the original penalty.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def excess(objective: Objective) -> Floats:
     sizes = objective.column_sizes[:n_coef].reshape(design.n_features, -1)[:, 0]
     if isinstance(objective.regularizer, L2):
         return sizes / LARGEST
-    # An estimate of the largest slopes of columns of these sizes.
+    # Estimates of the largest slopes, from the column sizes.
     slopes = sizes * objective.risk.dual_norm(objective.origin().dual)
     return np.asarray(slopes / (STEEPEST * objective.alpha))
 
@@ -126,8 +126,8 @@ class _SmallerUnits:
     def bound(self, iterate: Iterate, last: bool) -> float:
         """Return the bound for the original penalty, or without it in large units.
 
-        The bound without the penalty is expensive: it is computed at the end, and in
-        runs that already cost as much.
+        The bound without the penalty is expensive. It is computed at the end, and once
+        the run has cost as much.
         """
         cut = iterate.cut
         if cut is None:
