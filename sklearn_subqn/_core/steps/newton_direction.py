@@ -214,7 +214,7 @@ class NewtonDirections:
         gap, last = hessian.gap(point.gradient), self._last
         self._last = gap
         self._samples &= allowed > 0.0 and gap < _SUFFICES * last
-        self._samples &= curvature.by_rows and design.in_one_place
+        self._samples &= design.in_one_place and curvature.by_rows
         if not self._samples or design.several_scores:
             return hessian
         rows = curvature.diagonal() * design.squares
