@@ -168,7 +168,10 @@ def optimum(loss, penalty):
             constraints=constraints,
             options={"ftol": 1e-15, "maxiter": 500},
         )
-        start, best = found.x, min(best, found.fun)
+        start = found.x
+        # A run whose line search fails may end far outside of the constraints.
+        if all(np.min(each["fun"](start)) > -1e-7 for each in constraints):
+            best = min(best, found.fun)
     return best
 
 
