@@ -58,7 +58,7 @@ _NO_NUMBERS = np.empty(0)
 _NO_PAIRS = np.empty((0, 0))
 _NO_BLOCK = Block(0, 0, _NO_NUMBERS)
 
-# Coefficients are computed for blocks of this many columns, to bound the memory.
+# Columns of a block, whose coefficients are computed together: limits the memory.
 _BLOCK = 4096
 
 
