@@ -180,7 +180,8 @@ class OfDuals(ABC):
     def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return how far each u_i may move in both directions in the domain of R*.
 
-        For losses of one score per row. Without a bound the leeway is about |u_i|.
+        For losses of one score per row. Without a bound the leeway is about
+        the size of u_i.
         """
         raise self._lacks("leeway of duals")
 
