@@ -21,6 +21,7 @@ from ._core.arrays import Array, Floats, Indices
 from ._core.kernels import pair_sums
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
+from ._core.rounding import ROUNDED
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
@@ -31,10 +32,6 @@ from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback, Solution
 
 _TIES = ("efron", "breslow")
-
-# A difference of sums of weights may be a rounding error if it is below 1e-12 times a
-# sum.
-_ROUNDED = 1e-12
 
 
 @with_parameters()
@@ -572,7 +569,7 @@ def concordance(
     sums, least = sums_over(stops), 0.0
     if loss.entry is not None:
         # Rows that enter after an event form no pair with it.
-        least = _ROUNDED * sums[2]
+        least = ROUNDED * sums[2]
         sums -= sums_over(begins + 1)
     above, upto, total = sums
     if not total > least:
@@ -593,6 +590,6 @@ def _uncensored(
     time, entry = np.array([stops, begins], dtype=np.float64)
     sums = Cox(time, ~event, entry=entry).at(np.zeros(len(time)), weights)
     kept = 1.0 - sums.times.event_weights / np.exp(sums.logs)
-    kept[kept <= _ROUNDED] = 0.0
+    kept[kept <= ROUNDED] = 0.0
     places = np.searchsorted(-sums.times.times, -stops[event], side="right")
     return np.append(np.cumprod(kept[::-1])[::-1], 1.0)[places]
