@@ -107,6 +107,7 @@ def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
     return dual_terms(model) if wide and not spec.levels else likelihood_terms(model)
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def statistics_of(model: FittedModel) -> FitStatistics:
     """Return the statistics of a fit; arrays have one number for each problem."""
     spec = model.spec
@@ -134,8 +135,7 @@ def statistics_of(model: FittedModel) -> FitStatistics:
                 [_log_likelihood(model, each, y, weights, dispersion) for each in both]
             )
         deviance, null_deviance = pair
-        with np.errstate(divide="ignore", invalid="ignore"):
-            d2 = 1.0 - np.divide(deviance, null_deviance)
+        d2 = 1.0 - np.divide(deviance, null_deviance)
         aic, bic = -2.0 * likelihoods[0] + df * np.array([2.0, np.log(n)])
         found.append(
             [

@@ -252,8 +252,9 @@ class CoefficientErrors:
             The functions to test: a coefficient by the name of its feature; a linear
             combination as a dict from names to factors; a list of several of both; or a
             matrix whose rows are multiplied with ``estimates``. With several outputs, a
-            name is a tuple (feature, output). A name that ends with a star stands for
-            all features with this prefix, except for combinations of other features.
+            name is a tuple (feature, output), and a name alone stands for all outputs.
+            A name that ends with a star stands for all features with this prefix,
+            except for combinations of other features.
             "region" stands for "region_*" if no feature has this name and all features
             of "region_*" are dummies of one factor, zeros and ones with at most one in
             a row, in a model with an intercept; also for "cat__region_*", as a
@@ -306,7 +307,9 @@ class CoefficientErrors:
         if rank < max(m, 1):
             raise ValueError(
                 f"Of {m} hypotheses {rank} are independent: leave out those that "
-                "follow from the others, and give at least one."
+                "follow from the others, and give at least one. Coefficients and "
+                "effects of all classes sum to zero: leave out one class, or give a "
+                "reference to standard_errors."
             )
         differences = (matrix @ self.estimates[used] - values) / sizes
         try:
@@ -358,7 +361,7 @@ class CoefficientErrors:
         if isinstance(name, Mapping) or name in known:
             return [name]
         start, *output = name if isinstance(name, tuple) else (name,)
-        chosen = self.factors.get(start, [])
+        chosen = self.factors.get(start, [start])
         if str(start).endswith("*"):
             names = self.features.tolist()
             chosen = [each for each in names if str(each).startswith(str(start)[:-1])]
@@ -366,7 +369,7 @@ class CoefficientErrors:
             each
             for each in known
             for feature, *its_output in [each if self.outputs is not None else (each,)]
-            if its_output == output and feature in chosen
+            if output in ([], its_output) and feature in chosen
             if feature not in (INTERCEPT, *self.dropped)
         ]
         return parts or [name]

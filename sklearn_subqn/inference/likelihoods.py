@@ -52,7 +52,8 @@ def fit_statistics(
         ``null_deviance``, ``d2`` (McFadden's for classes, R¹ for quantiles), ``df``,
         ``df_resid``, ``dispersion``, ``aic``, ``bic`` and ``n_samples``: numbers, or
         arrays with one number for each of several outputs. Deviances of quantiles are
-        sums of check losses, and their likelihoods are NaN.
+        sums of check losses, and their likelihoods are NaN. Statistics of a null model
+        that fits all samples, as where targets are equal, are NaN or infinite.
 
     Raises
     ------
@@ -146,7 +147,8 @@ def likelihood_ratio_test(
         If the objective of a model is unknown.
     ValueError
         If the models have a penalty, different losses, several outputs or no
-        likelihood; or if ``small`` has as many parameters as ``large``, or fits better.
+        likelihood; if ``small`` has as many parameters as ``large``, or fits better; or
+        if ``X_small`` is missing and X is no data frame.
 
     See Also
     --------
@@ -170,8 +172,15 @@ def likelihood_ratio_test(
     (2, 0.047)
     """
     if X_small is None:
-        names = getattr(small, "feature_names_in_", None)
-        X_small = X if names is None or not hasattr(X, "columns") else X[list(names)]
+        by_name = hasattr(X, "columns")
+        names = getattr(small, "feature_names_in_", None) if by_name else None
+        X_small = X if names is None else X[list(names)]
+        numbers = {getattr(each, "n_features_in_", None) for each in (small, large)}
+        if len(numbers) > 1 and names is None:
+            raise ValueError(
+                "Give X_small, the samples of small, which has another number of "
+                "features than large; only data frames have the columns by name."
+            )
     read = [
         read_likelihood(model, matrix, y, sample_weight, offset, weights)
         for model, matrix in ((small, X_small), (large, X))

@@ -12,6 +12,7 @@ from .._certified.other_objectives import has_objective, last_step, objective_of
 from .._checks import check_option
 from .._estimators.error_options import ErrorOptions
 from .._estimators.fitted_model import FittedModel, fitted_attributes, read_model
+from .._estimators.inferred_losses import LIKELIHOODS, QUANTILES
 from .._estimators.offsets import warn_of_missing_offset
 
 
@@ -61,11 +62,12 @@ def read_likelihood(
     model, X, _ = last_step_with_names(model, X, None)
     warn_of_missing_offset(model, offset)
     own = with_objective(model, y, sample_weight, estimator)
-    options = ErrorOptions(offset=offset, weights=weights)
-    read = read_model(own, fitted_attributes(model), X, y, sample_weight, options)
-    if not read.is_likelihood and not read.spec.levels:
+    loss = getattr(own, "loss", "log_loss")
+    if loss not in (*LIKELIHOODS, *QUANTILES):
         raise ValueError(
-            f"loss={read.own.loss!r} is no likelihood. Likelihoods are the log loss, "
-            "squared errors, and Poisson, gamma and Tweedie deviances."
+            f"loss={loss!r} is no likelihood of independent samples. Such likelihoods "
+            "are the log loss, squared errors, and Poisson, gamma and Tweedie "
+            "deviances."
         )
-    return read
+    options = ErrorOptions(offset=offset, weights=weights)
+    return read_model(own, fitted_attributes(model), X, y, sample_weight, options)

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRegressor,
+    CoxRegression,
     fit_statistics,
     leverages,
     likelihood_ratio_test,
@@ -256,6 +257,8 @@ def test_likelihood_ratios_by_names():
     small, large = fitted("poisson", frame[["b"]]), fitted("poisson", frame)
     found = likelihood_ratio_test(small, large, frame, y)
     assert found == likelihood_ratio_test(small, large, frame, y, X_small=frame[["b"]])
+    with pytest.raises(ValueError, match="Give X_small"):
+        likelihood_ratio_test(fitted("poisson", X[:, 1:2]), large, X, y)
     with pytest.raises(ValueError, match="more parameters"):
         likelihood_ratio_test(large, large, frame, y)
     with pytest.raises(ValueError, match="same loss"):
@@ -266,9 +269,21 @@ def test_likelihood_ratios_by_names():
 
 
 def test_losses_without_a_likelihood():
-    model = BMRMRegressor(1e-2, loss="huber").fit(X, SCORES)
-    with pytest.raises(ValueError, match="no likelihood"):
-        fit_statistics(model, X, SCORES)
+    times = np.exp(SCORES), np.ones(N, dtype=bool)
+    for model, y in (
+        (BMRMRegressor(1e-2, loss="huber"), SCORES),
+        (BMRMClassifier(1e-2, loss="hinge"), LABELS),
+        (CoxRegression(1e-2), times),
+    ):
+        with pytest.raises(ValueError, match="no likelihood"):
+            fit_statistics(model.fit(X, y), X, y)
+
+
+def test_null_models_that_fit_all_samples():
+    y = np.ones(N)
+    found = fit_statistics(BMRMRegressor(0, loss="squared_error").fit(X, y), X, y)
+    assert found.null_deviance == 0.0
+    assert not np.isfinite(found.d2)
 
 
 @pytest.mark.parametrize("kind", ["HC2", "HC3"])
@@ -366,6 +381,24 @@ def test_factors_by_plain_names(loss):
     # A feature of this name is a feature.
     named = errors_of(frame.assign(region=X[:, 2]))
     assert named.wald_test("region").df == 1
+
+
+def test_factors_of_several_classes():
+    """A plain name is about the coefficients of all classes."""
+    region = X[:, :1] > [[0.5, -0.5]]
+    frame = pd.DataFrame(
+        np.column_stack([region[:, 0], ~region[:, 1], X[:, 1]]),
+        columns=["region_a", "region_b", "age"],
+    )
+    model = LogisticRegression(C=np.inf, tol=1e-11).fit(frame, CLASSES)
+    errors = standard_errors(model, frame, CLASSES, reference=0)
+    for name, features in (("region", ["region_a", "region_b"]), ("age", ["age"])):
+        pairs = [(each, output) for each in features for output in (1, 2)]
+        found, expected = errors.wald_test(name), errors.wald_test(pairs)
+        assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
+        assert found.df == len(pairs)
+    with pytest.raises(ValueError, match="leave out one class"):
+        standard_errors(model, frame, CLASSES).wald_test("age")
 
 
 def test_exponentials_and_prints():

@@ -303,6 +303,24 @@ def test_combinations_of_others_are_left_out():
         found.wald_test("copy")
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma"])
+def test_sandwiches_are_those_of_glum(loss):
+    """Its factors for few samples are those of "HC1"."""
+    glum = pytest.importorskip("glum")
+    family = "normal" if loss == "squared_error" else loss
+    link = "identity" if loss == "squared_error" else "log"
+    theirs = glum.GeneralizedLinearRegressor(
+        alpha=0, family=family, link=link, gradient_tol=1e-9
+    ).fit(X, TARGETS[loss])
+    for kind, options in (
+        ({"kind": "HC1"}, {"robust": True}),
+        ({"groups": GROUPS}, {"clusters": GROUPS}),
+    ):
+        found = standard_errors(fitted(loss), X, TARGETS[loss], **kind)
+        expected = theirs.std_errors(X, TARGETS[loss], **options)
+        assert_allclose(found.std_errors, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.8])
 def test_quantiles(level):
     noise = RNG.normal(size=N) * (1.0 + 0.3 * np.abs(X[:, 0]))
