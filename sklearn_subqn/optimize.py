@@ -390,7 +390,10 @@ class _Report:
         self._reason: Status | None = None
 
     def __call__(self, result: Result) -> bool:
-        point = result.point
+        point, values = result.point, result.history.objective
+        if result.n_iter == 1 and values[0] <= values[-1]:
+            # A step so small that the value stays the same may be accepted.
+            self._called.check_sign(point.w)
         asked = self._callback is not None and self._asks_to_stop(result)
         if not asked and self._by_gradient and result.lower_bound == -np.inf:
             largest = np.abs(_smallest_subgradient(point)).max()
