@@ -42,7 +42,7 @@ def residuals_of(model: FittedModel, kind: str, random_state: Any) -> Floats:
         # Rounding may make zero deviances negative.
         sizes = np.maximum(deviances(power, z, y), 0.0)
         return np.asarray(np.sign(differences) * np.sqrt(precision * sizes))
-    dispersion = statistics_of(model).dispersion
+    dispersion = statistics_of(model, is_training=False).dispersion
     if power == 1.0:
         counts = precision * y
         if np.any(np.abs(counts - np.rint(counts)) > _WHOLE * (counts + 1.0)):

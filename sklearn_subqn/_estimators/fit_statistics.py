@@ -18,6 +18,7 @@ from .._inference.likelihoods import (
     weighted_quantile,
 )
 from .fitted_model import FittedModel
+from .inferred import check_fitted
 from .model_covariances import dual_terms, is_penalized, likelihood_terms
 
 # Log-likelihoods that are equal up to rounding have at most this relative difference.
@@ -108,13 +109,22 @@ def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def statistics_of(model: FittedModel) -> FitStatistics:
-    """Return the statistics of a fit; arrays have one number for each problem."""
+def statistics_of(model: FittedModel, is_training: bool = True) -> FitStatistics:
+    """Return the statistics of a fit; arrays have one number for each problem.
+
+    Parameters
+    ----------
+    model : FittedModel
+    is_training : bool
+        Whether the model has to be the optimum of these samples.
+    """
     spec = model.spec
     scores, targets, weights, offset = rows_of(model)
     n = float(weights.sum()) if spec.counts else float(len(weights))
-    found = []
-    for i, term in enumerate(degrees_of(model, len(weights))):
+    found, terms = [], degrees_of(model, len(weights))
+    if is_training and not spec.levels and not is_penalized(model):
+        check_fitted(terms, model.own.tol)
+    for i, term in enumerate(terms):
         z, y = (scores if spec.joint else scores[:, i]), targets[:, i]
         if spec.levels:
             level = spec.levels[i]

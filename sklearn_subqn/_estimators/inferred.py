@@ -240,7 +240,7 @@ def check_fitted(found: list[Covariance], tol: float) -> None:
     if largest > _NEAR:
         warnings.warn(
             f"The model is {largest:.2g} standard errors from its optimum in one of "
-            "its coefficients, so that intervals around it are off by as much. Fit it "
+            "its coefficients, so that intervals and tests are off by as much. Fit it "
             f"to the same data, with a smaller tol, such as {min(1e-8, 1e-2 * tol):g}.",
             ConvergenceWarning,
             stacklevel=user_level(),

@@ -64,6 +64,12 @@ def fit_statistics(
         terms, coefficients are at bounds or constraints, the data are invalid, or there
         are not more samples than degrees of freedom.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If a model without a penalty is more than a tenth of a standard error from its
+        optimum: it was fitted to other data or weights, or with a large ``tol``.
+
     See Also
     --------
     likelihood_ratio_test : Compares two nested models.
@@ -149,6 +155,11 @@ def likelihood_ratio_test(
         If the models have a penalty, different losses, several outputs or no
         likelihood; if ``small`` has as many parameters as ``large``, or fits better; or
         if ``X_small`` is missing and X is no data frame.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As :func:`fit_statistics`, for each of the models.
 
     See Also
     --------

@@ -263,6 +263,8 @@ def test_likelihood_ratios_by_names():
         likelihood_ratio_test(large, large, frame, y)
     with pytest.raises(ValueError, match="same loss"):
         likelihood_ratio_test(small, fitted("squared_error", frame), frame, y)
+    with pytest.warns(ConvergenceWarning, match="Fit it to the same data"):
+        likelihood_ratio_test(small, large, frame, y, WEIGHTS)
     penalized = BMRMRegressor(1e-2, loss="poisson").fit(frame, y)
     with pytest.raises(ValueError, match="penalty"):
         likelihood_ratio_test(small, penalized, frame, y)
@@ -279,7 +281,9 @@ def test_losses_without_a_likelihood():
             fit_statistics(model.fit(X, y), X, y)
 
 
+@pytest.mark.filterwarnings("ignore:The model is .* standard errors from its optimum")
 def test_null_models_that_fit_all_samples():
+    """Then the standard errors are rounding errors."""
     y = np.ones(N)
     found = fit_statistics(BMRMRegressor(0, loss="squared_error").fit(X, y), X, y)
     assert found.null_deviance == 0.0
