@@ -16,6 +16,7 @@ from .._core.arrays import Floats, Indices
 from .._core.names import check_same_rows
 from .._inference import TargetedRows
 from .block_methods import is_collection
+from .inferred_losses import LOG_LOSSES
 
 
 class FittedData:
@@ -50,7 +51,7 @@ class FittedData:
         self.joint = ordered is not None or (
             is_classifier(own)
             and len(coef) > 1
-            and getattr(own, "loss", "log_loss") == "log_loss"
+            and getattr(own, "loss", "log_loss") in LOG_LOSSES
             and own._link() == "softmax"
         )
 

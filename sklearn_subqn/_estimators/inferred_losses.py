@@ -20,10 +20,14 @@ OF_NUMBERS = (
     *QUANTILES,
 )
 LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
+LOG_LOSSES = ("log_loss", "multinomial")
 
 
 def loss_name(own: Any) -> str:
-    """Return the name of a loss with standard errors, "" for a user's own loss."""
+    """Return the name of a loss with standard errors, "" for a user's own loss.
+
+    The log loss has one name, whether for two classes or for the softmax of several.
+    """
     # Classifiers without ``loss`` have probabilities only if they minimize the log
     # loss.
     only = "log_loss" if hasattr(own, "predict_proba") else None
@@ -33,6 +37,8 @@ def loss_name(own: Any) -> str:
         whole = DualLoss.of(loss)
         if whole.smooth and not (whole.joint or whole.ranks or whole.counts_rows):
             return ""
+    if isinstance(loss, str) and loss in LOG_LOSSES:
+        return "log_loss"
     if isinstance(loss, str) and loss in known and getattr(own, "metric", None) is None:
         return loss
     raise ValueError(

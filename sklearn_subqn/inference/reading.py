@@ -12,7 +12,7 @@ from .._certified.other_objectives import has_objective, last_step, objective_of
 from .._checks import check_option
 from .._estimators.error_options import ErrorOptions
 from .._estimators.fitted_model import FittedModel, fitted_attributes, read_model
-from .._estimators.inferred_losses import LIKELIHOODS, QUANTILES
+from .._estimators.inferred_losses import LIKELIHOODS, LOG_LOSSES, QUANTILES
 from .._estimators.offsets import warn_of_missing_offset
 
 
@@ -63,7 +63,7 @@ def read_likelihood(
     warn_of_missing_offset(model, offset)
     own = with_objective(model, y, sample_weight, estimator)
     loss = getattr(own, "loss", "log_loss")
-    if loss not in (*LIKELIHOODS, *QUANTILES):
+    if loss not in (*LIKELIHOODS, *LOG_LOSSES, *QUANTILES):
         raise ValueError(
             f"loss={loss!r} is no likelihood of independent samples. Such likelihoods "
             "are the log loss, squared errors, and Poisson, gamma and Tweedie "

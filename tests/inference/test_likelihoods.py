@@ -111,6 +111,29 @@ def test_classes():
     assert_allclose(found.d2, peer.prsquared, rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:Fitting BMRMClassifier did not prove")
+@pytest.mark.filterwarnings("ignore:The model has a penalty")
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_losses_of_all_classes_have_one_likelihood(alpha):
+    strength = np.inf if alpha == 0.0 else 1.0 / (N * alpha)
+    both = [
+        LogisticRegression(C=strength, tol=1e-11),
+        BMRMClassifier(alpha, loss="multinomial", tol=1e-11),
+    ]
+    found, expected = (
+        (
+            *fit_statistics(model.fit(X, CLASSES), X, CLASSES),
+            *standard_errors(model, X, CLASSES).std_errors,
+            *marginal_effects(model, X, CLASSES).estimates,
+        )
+        for model in both
+    )
+    assert_allclose(found, expected, rtol=1e-6)
+    grouped = BMRMClassifier(0.01, loss="multinomial", penalty="group")
+    with pytest.raises(ValueError, match="penalty"):
+        standard_errors(grouped.fit(X, CLASSES), X, CLASSES)
+
+
 def test_quantiles():
     sm = pytest.importorskip("statsmodels.api")
     y = TARGETS["squared_error"]
