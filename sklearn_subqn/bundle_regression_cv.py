@@ -73,6 +73,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         As in :class:`BMRMRegressor`.
     power : float, default=1.5
         As in :class:`BMRMRegressor`.
+    metric : array-like of shape (n_targets, n_targets), default=None
+        As in :class:`BMRMRegressor`: the columns of y have one model together.
     solver : str, default="auto"
         As in :class:`BMRMRegressor`.
     fit_intercept : bool, default=True
@@ -200,7 +202,6 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     alpha: ClassVar[None] = None  # type: ignore[misc, assignment]
     p: ClassVar[float] = 1.5  # type: ignore[misc]
     penalty_matrix: ClassVar[None] = None  # type: ignore[misc]
-    metric: ClassVar[None] = None  # type: ignore[misc]
     warm_start: ClassVar[bool] = False  # type: ignore[misc]
 
     _may_have_no_penalty = False

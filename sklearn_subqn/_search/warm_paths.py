@@ -304,9 +304,9 @@ def _minimized_squares(
     for objective, start in zip(objectives, problems.starts, strict=True):
         path = SquaresPath(objective, first)
         first = first or path
-        found.append(path.minimize(objective, alphas, start.w, problems.stored))
+        found.append(path.minimize(objective, alphas, start.w, problems.stored, tol))
     minimized = []
-    for i, gap in enumerate(np.max([gaps for _, gaps in found], axis=0)):
+    for i, gap in enumerate(map(max, zip(*(gaps for _, gaps in found)))):
         if not gap <= tol:
             break
         problems.starts = [Start(w[i]) for w, _ in found]

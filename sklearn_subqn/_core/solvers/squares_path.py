@@ -1,10 +1,14 @@
-"""Least squares for a path of penalty strengths, by one Gram matrix.
+"""Least squares for a path of penalty strengths, by rows of one Gram matrix.
 
 With H = Xᵀ S X the risk is R(w) = R(0) + <g, w> + ½ wᵀ H w, so that coordinate descent
-for any other strength needs no product with X (the "covariance updates" of Friedman,
-Hastie and Tibshirani 2010, section 2.2). R is half a weighted sum of squared residuals,
-whose derivatives u are a dual point with Xᵀu = v = ∇R(w). For 0 <= c <= 1 the dual
-point c u proves the gap
+for any other strength needs no product with X, but only the rows of H of the nonzero
+coordinates (the "covariance updates" of Friedman, Hastie and Tibshirani 2010, section
+2.2). Of many features, those whose slopes are large at the previous strength are
+included, and then those that violate the conditions of optimality (the sequential
+strong rule, Tibshirani et al. 2012, section 7). With several scores per row H is the
+Kronecker product of a diagonal metric and such a matrix. R is half a weighted sum of
+squared residuals, whose derivatives u are a dual point with Xᵀu = v = ∇R(w). For 0 <= c
+<= 1 the dual point c u proves the gap
 
     (1 - c)² R(w) + alpha (Omega(w) + Omega*(-c v / alpha)) + c <w, v>.   (1)
 """
@@ -13,17 +17,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..driver.stopping import sizes_of
 from ..kernels import coordinate_descent
-from ..losses._base import Floats
+from ..losses._base import Floats, Rows
 from ..memory import COPY_SIZE
 from ..objectives.objective import Objective
 from ..regularizers import L2, ElasticNet
 from ..rounding import MOST_STEPS, ROUNDED, rounding
+from ..rows.columns import MatrixColumns
 from ..steps.gram_step import GramStep
+from ..steps.group_step import GroupStep
+
+# Norms of groups are minimized until violations are at most a tenth of the tolerance.
+_SHARE_OF_TOL = 0.1
+
+# Limit on the sweeps over groups.
+_MAX_SWEEPS = 1000
 
 
 def is_least_squares(objective: Objective) -> bool:
@@ -38,14 +52,94 @@ def is_least_squares(objective: Objective) -> bool:
 
 
 def has_squares_path(objective: Objective) -> bool:
-    """Whether a Gram matrix of moderate size determines the risk up to a constant."""
-    q = objective.n_params
-    few = q <= objective.design.n_rows and q * q <= COPY_SIZE
-    return few and is_least_squares(objective)
+    """Whether rows of a Gram matrix determine the risk up to a constant."""
+    if objective.groups is None:
+        q = objective.n_params
+        few = q <= objective.design.n_rows and q * q <= COPY_SIZE
+        return few and is_least_squares(objective)
+    if not (objective.loss.oracle.quadratic and objective.design.in_one_place):
+        return False
+    metric = _metric(objective)
+    return metric is not None and not np.any(metric - np.diag(metric.diagonal()))
+
+
+def _metric(objective: Objective) -> Floats | None:
+    """Return the metric of the scores of a row, if all rows have the same one."""
+    if objective.loss.quadratic:
+        return np.ones((1, 1))
+    product = objective.origin().curvature.product()
+    return None if product is None else product[1]
+
+
+class GramRows:
+    """Rows of H = Aᵀ S A for some columns of A, which is X and a column of ones.
+
+    Parameters
+    ----------
+    objective : Objective
+        Objective with the rows and weights.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m, q)
+        The rows for the m columns that are included.
+    places : ndarray of int of shape (q,)
+        The row of each column, -1 for columns that are not included.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.design, self.weights = objective.design, objective.weights
+        self._q = self.design.n_features + int(self.design.fit_intercept)
+        self.rows, self.places = np.empty((0, self._q)), np.full(self._q, -1)
+        # More rows would need more than a copy, or than half the memory of a dense X.
+        self._most = max(COPY_SIZE, self.design.n_entries // 2) // self._q
+
+    @classmethod
+    def whole(cls, objective: Objective) -> GramRows:
+        """Return all rows, for one score per row."""
+        gram = cls(objective)
+        matrix = objective.risk.hessian(objective.origin().curvature).matrix()
+        gram.rows, gram.places = np.ascontiguousarray(matrix), np.arange(gram._q)
+        return gram
+
+    def include(self, columns: Rows) -> bool:
+        """Include more columns, unless these are too many; return whether they are."""
+        new = columns[self.places[columns] < 0]
+        if len(self.rows) + len(new) > self._most:
+            return False
+        if not len(new):
+            return True
+        d, s = self.design.n_features, self.weights[:, np.newaxis]
+        found = [self.rows]
+        step = max(1, COPY_SIZE // len(s))
+        for start in range(0, len(new), step):
+            part = new[start : start + step]
+            weighted = np.repeat(s, len(part), axis=1)
+            inside = part < d
+            block = MatrixColumns(self.design, part[inside]).block
+            weighted[:, inside] *= block.toarray() if sparse.issparse(block) else block
+            products = np.empty((len(part), self._q))
+            products[:, :d] = self.design.products_of_columns(weighted).T
+            products[:, d:] = weighted.sum(axis=0)[:, np.newaxis]
+            found.append(products)
+        self.places[new] = len(self.rows) + np.arange(len(new))
+        self.rows = np.concatenate(found)
+        return True
+
+    def among(self, columns: Rows) -> Floats:
+        """Return the entries of H for pairs of the given columns."""
+        if len(columns) == len(self.rows) == self._q:
+            return self.rows
+        return self.rows[np.ix_(self.places[columns], columns)]
+
+    def apply(self, W: Floats) -> Floats:
+        """Return H W for W of shape (q, k), whose nonzero rows are included."""
+        used = np.flatnonzero(W.any(axis=1))
+        return self.rows[self.places[used]].T @ W[used]
 
 
 class SquaresPath:
-    """Minimizers of squared errors plus an elastic net, for any strength.
+    """Minimizers of squared errors plus a penalty, for any strength.
 
     Parameters
     ----------
@@ -57,13 +151,21 @@ class SquaresPath:
 
     def __init__(self, objective: Objective, other: SquaresPath | None = None) -> None:
         origin = objective.origin()
-        self._value, self._gradient = origin.risk, origin.risk_gradient
-        self._weights = objective.weights
-        if other is not None and other._weights is objective.weights:
-            gram = other._gram
+        self._metric: Any = _metric(objective)
+        self._value = origin.risk
+        self._gradient = origin.risk_gradient.reshape(-1, len(self._metric))
+        if other is not None and other._gram.weights is objective.weights:
+            self._gram = other._gram
+        elif objective.groups is None:
+            self._gram = GramRows.whole(objective)
         else:
-            gram = objective.risk.hessian(origin.curvature).matrix()
-        self._gram: Floats = np.ascontiguousarray(gram)
+            self._gram = GramRows(objective)
+        q = self._gradient.size
+        if len(self._gram.rows) == q:
+            self._squares: Floats = self._gram.rows.diagonal()
+        else:
+            squares = objective.risk.mean_squares().reshape(self._gradient.shape)
+            self._squares = (squares * self._metric.diagonal()).ravel()
         # Sweeps stop when no slope changes by more than this tolerance.
         self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
@@ -73,6 +175,7 @@ class SquaresPath:
         alphas: Floats,
         start: Floats,
         stored: Callable[[Floats], Floats],
+        tol: float,
     ) -> tuple[Floats, Floats]:
         """Return minimizers in stored precision, and bounds of relative gaps.
 
@@ -86,66 +189,170 @@ class SquaresPath:
         start : ndarray of shape (q,)
         stored : callable
             Rounds parameters to the stored precision.
+        tol : float
+            Relative gap that is needed for norms of groups.
 
         Returns
         -------
-        minimizers : ndarray of shape (n_alphas, q)
-        gaps : ndarray of shape (n_alphas,)
-            Relative gaps, not finite where objectives vanish.
+        minimizers : ndarray of shape (m, q)
+        gaps : ndarray of shape (m,)
+            Relative gaps, not finite where objectives vanish. m is smaller than
+            n_alphas if too many features are nonzero for the last strengths.
         """
-        q, m = objective.n_params, objective.regularizer.n_penalized
-        ratio, factors, w = objective.elastic_net.l1_ratio, np.zeros((2, q)), start
-        l1, l2 = alphas * ratio, alphas * (1.0 - ratio)
-        found = np.empty((len(alphas), q))
-        for i in range(len(alphas)):
-            factors[0, :m], factors[1, :m] = l1[i], l2[i]
-            w, slopes = w.copy(), self._gradient + self._gram @ w
-            violation, _ = coordinate_descent.sweep_gram(
-                self._gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
-            )
-            if not violation <= self._tol:
-                # With strongly correlated features sweeps alone converge slowly.
-                inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
-                step = GramStep(self._gram.copy(), factors[0], factors[1], inside, rank)
-                columns = slopes[:, np.newaxis], w[:, np.newaxis]
-                w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
-            found[i] = w
-        slopes = self._gradient + found @ self._gram
-        if q > m:
+        W, slopes, last = start.reshape(self._gradient.shape), None, float(alphas[0])
+        all_found = []
+        for alpha in map(float, alphas[: max(1, COPY_SIZE // len(start))]):
+            W, of_alpha = W.copy(), objective.with_alpha(alpha)
+            if objective.groups is None:
+                self._descend(of_alpha, W)
+            else:
+                near = max(0.0, 2.0 * alpha - last)
+                accuracy = max(self._tol, _SHARE_OF_TOL * tol * alpha)
+                slopes = self._descend_groups(of_alpha, W, slopes, near, accuracy)
+                if slopes is None:
+                    break
+            all_found.append(W)
+            last = alpha
+        if not all_found:
+            return np.empty((0, len(start))), np.empty(0)
+        found, alphas = np.array(all_found), alphas[: len(all_found)]
+        slopes = self._slopes(found)
+        if objective.n_free:
             # A dual point is feasible only if it sums to zero.
-            change = -slopes[:, -1] / self._gram[-1, -1]
-            found[:, -1] += change
-            slopes += change[:, np.newaxis] * self._gram[-1]
-        rounded = np.array([stored(w) for w in found], dtype=np.float64)
-        gaps, values = self._gaps(objective, l1, l2, found, slopes)
-        p = rounded - found
-        excess = np.sum(p * (slopes + 0.5 * (p @ self._gram)), axis=1)
-        excess += l1 * (np.abs(rounded) - np.abs(found))[:, :m].sum(axis=1)
-        excess += l2 * np.sum((p * (found + 0.5 * p))[:, :m], axis=1)
-        values += excess
-        sizes = sizes_of(values, objective.risk.infimum)
+            own = self._metric.diagonal() * self._gram.rows[self._gram.places[-1], -1]
+            change = -slopes[:, -1:] / own
+            found[:, -1:] += change
+            slopes += self._product(np.pad(change, ((0, 0), (found.shape[1] - 1, 0), (0, 0))))
+        rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
+        p = rounded.reshape(found.shape) - found
+        excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
+        w, slopes = (each.reshape(rounded.shape) for each in (found, slopes))
+        penalties = _penalties(objective, alphas, w)
+        excess += _penalties(objective, alphas, rounded) - penalties
+        gaps, values = self._gaps(objective, alphas, penalties, w, slopes)
+        sizes = sizes_of(values + excess, objective.risk.infimum)
         return rounded, (gaps + np.abs(excess)) / sizes
 
+    def _product(self, W: Floats) -> Floats:
+        """Return H W for each of several W of shape (q, k)."""
+        n, q, K = W.shape
+        columns = W.transpose(1, 0, 2).reshape(q, n * K)
+        product = self._gram.apply(columns).reshape(q, n, K).transpose(1, 0, 2)
+        return product @ self._metric
+
+    def _slopes(self, W: Floats) -> Floats:
+        """Return the gradient of R at each of several W of shape (q, k)."""
+        return self._gradient + self._product(W)
+
+    def _descend(self, objective: Objective, W: Floats) -> None:
+        """Minimize an objective with an L1 norm or squares, in place."""
+        q, m = objective.n_params, objective.regularizer.n_penalized
+        w, gram, factors = W[:, 0], self._gram.rows, np.zeros((2, q))
+        factors[:, :m] = np.reshape(objective.penalties, (2, 1))
+        slopes = self._gradient[:, 0] + gram @ w
+        violation, _ = coordinate_descent.sweep_gram(
+            gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
+        )
+        if not violation <= self._tol:
+            # With strongly correlated features sweeps alone converge slowly.
+            inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
+            step = GramStep(gram.copy(), factors[0], factors[1], inside, rank)
+            columns = slopes[:, np.newaxis], w[:, np.newaxis]
+            W[:] = step.minimize(*columns, self._tol, MOST_STEPS)
+
+    def _descend_groups(
+        self,
+        objective: Objective,
+        W: Floats,
+        slopes: Floats | None,
+        near: float,
+        accuracy: float,
+    ) -> Floats | None:
+        """Minimize an objective with norms of groups in place; return the slopes.
+
+        Groups that are nonzero, or leave zero at the strength ``near``, are included
+        first. Returns None if too many features are included.
+        """
+        K, d = len(self._metric), self._gram.design.n_features
+        groups: Any = objective.groups
+        labels = groups.labels[::K]
+        if slopes is None:
+            self._gram.include(np.flatnonzero(W.any(axis=1)))
+            slopes = self._slopes(W[np.newaxis])[0]
+        inside = groups.used(W.ravel()) | (groups.nearness(slopes.ravel(), near) > 0.0)
+        while True:
+            columns = np.append(np.flatnonzero(inside[labels]), np.arange(d, len(W)))
+            if not self._gram.include(columns):
+                return None
+            if len(columns):
+                places = columns * K + np.arange(K)[:, np.newaxis]
+                places[:, columns >= d] = -1
+                step = GroupStep(
+                    self._metric,
+                    self._gram.among(columns),
+                    groups.restricted(places.ravel(), objective.alpha),
+                    is_formed=True,
+                )
+                own = slopes[columns], W[columns]
+                W[columns] = step.minimize(*own, accuracy, _MAX_SWEEPS)
+            slopes = self._slopes(W[np.newaxis])[0]
+            excess = groups.nearness(slopes.ravel(), objective.alpha)
+            more = ~inside & (excess > accuracy)
+            if not more.any():
+                return slopes
+            inside |= more
+
     def _gaps(
-        self, objective: Objective, l1: Floats, l2: Floats, w: Floats, slopes: Floats
+        self,
+        objective: Objective,
+        alphas: Floats,
+        penalties: Floats,
+        w: Floats,
+        slopes: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the gaps (1) with bounds of their rounding errors, and J(w)."""
         m = objective.regularizer.n_penalized
-        sizes, squares = np.abs(w), w[:, :m] ** 2
-        risk = self._value + 0.5 * np.sum(w * (self._gradient + slopes), axis=1)
-        penalty = l1 * sizes[:, :m].sum(axis=1) + 0.5 * l2 * squares.sum(axis=1)
+        risk = self._value + 0.5 * np.sum(w * (self._gradient.ravel() + slopes), axis=1)
         # Rounding errors of entries of H, g and R(0) are relative to the norms of
         # columns and targets.
-        norms = np.sqrt(self._gram.diagonal())
-        size = math.sqrt(2.0 * self._value) + sizes @ norms
+        norms = np.sqrt(self._squares)
+        size = math.sqrt(2.0 * self._value) + np.abs(w) @ norms
         error = 2.0 * rounding(objective.design.n_rows + w.shape[1]) * size
-        steepest = np.abs(slopes[:, :m]) + error[:, np.newaxis] * norms[:m]
-        largest = steepest.max(axis=1, initial=0.0)
-        shrunk = (l2 == 0.0) & (largest > 0.0)
-        c = np.where(shrunk, np.minimum(1.0, l1 / np.where(shrunk, largest, 1.0)), 1.0)
-        gap = (1.0 - c) ** 2 * risk + penalty + c * np.sum((slopes * w)[:, :m], axis=1)
-        beyond = np.maximum(steepest - l1[:, np.newaxis], 0.0)
-        curved = l2 > 0.0
-        squares = np.where(curved, np.sum(beyond**2, axis=1), 0.0)
-        gap += 0.5 * squares / np.where(curved, l2, 1.0)
-        return np.abs(gap) + error * size + rounding(m) * penalty, risk + penalty
+        radius, v = error[:, np.newaxis] * norms[:m], slopes[:, :m]
+        c, conjugates = _dual_points(objective, alphas, v, radius)
+        gap = (1.0 - c) ** 2 * risk + penalties + c * np.sum(v * w[:, :m], axis=1)
+        gap += conjugates
+        return np.abs(gap) + error * size + rounding(m) * penalties, risk + penalties
+
+
+def _penalties(objective: Objective, alphas: Floats, w: Floats) -> Floats:
+    """Return alpha * Omega(w) for each w."""
+    if groups := objective.groups:
+        return alphas * np.array([groups.value(each) for each in w])
+    ratio, w = objective.elastic_net.l1_ratio, w[:, : objective.regularizer.n_penalized]
+    squares = 0.5 * (1.0 - ratio) * np.sum(w * w, axis=1)
+    return alphas * (ratio * np.abs(w).sum(axis=1) + squares)
+
+
+def _dual_points(
+    objective: Objective, alphas: Floats, v: Floats, radius: Floats
+) -> tuple[Floats, Floats]:
+    """Return c, and alpha * Omega*(-c u / alpha) for u within the radius of each v.
+
+    The dual point is shrunk only if the conjugate would be infinite.
+    """
+    if groups := objective.groups:
+        pairs = [(-each / a, r / a) for each, r, a in zip(v, radius, alphas, strict=True)]
+        if not groups.bends:
+            c = np.array([groups.scaling_within(*pair) for pair in pairs])
+            return c, np.zeros(len(v))
+        each = [groups.conjugate_within(*pair) for pair in pairs]
+        return np.ones(len(v)), alphas * np.array(each)
+    ratio = objective.elastic_net.l1_ratio
+    l1, l2 = alphas * ratio, alphas * (1.0 - ratio)
+    steepest = np.abs(v) + radius
+    largest = steepest.max(axis=1, initial=0.0)
+    shrunk = (l2 == 0.0) & (largest > 0.0)
+    c = np.where(shrunk, np.minimum(1.0, l1 / np.where(shrunk, largest, 1.0)), 1.0)
+    squares = np.sum(np.maximum(steepest - l1[:, np.newaxis], 0.0) ** 2, axis=1)
+    return c, np.where(l2 > 0.0, 0.5 * squares / np.where(l2 > 0.0, l2, 1.0), 0.0)
