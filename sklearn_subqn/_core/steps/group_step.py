@@ -64,7 +64,10 @@ class GroupStep:
         blocks = [self._block(own) for own in np.split(self._order, self._starts[1:-1])]
         # A block of size one is its own largest eigenvalue.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
-        largest = lapack.eigvalsh(self._metric)[-1]
+        values, self._basis = lapack.eigh(self._metric)
+        # Scores of equal eigenvalues have the same systems.
+        self._eigenvalues, self._which = np.unique(values, return_inverse=True)
+        largest = values[-1]
         # The largest eigenvalue of a zero matrix may be negative by rounding.
         self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
         self._blocks = np.concatenate([block.ravel() for block in blocks])
@@ -93,8 +96,8 @@ class GroupStep:
             used = float(np.count_nonzero(v))
             cost = used**3 / (3.0 * len(v) * q * q)
             if self._takes_cg(used):
-                # One block is factorized for each score.
-                cost /= len(v) ** 2
+                # One block is factorized for each distinct eigenvalue of the metric.
+                cost *= len(self._eigenvalues) / len(v) ** 3
             if not self._is_formed:
                 cost = 0.5 * q
                 image = np.zeros((len(v), self._rows.shape[1]))
@@ -197,15 +200,16 @@ class GroupStep:
         """Return an approximate solution of the system of ``_solve``.
 
         The preconditioner does not subtract products of ``unit``. In the basis of the
-        metric's eigenvectors it has a block for each score.
+        metric's eigenvectors it has a block for each score, which are equal for equal
+        eigenvalues.
         """
         score, place = np.divmod(face, len(self._rows))
         columns, place = np.unique(place, return_inverse=True)
         own = self._penalty.labels[columns]
         matrix = self._rows[np.ix_(columns, columns)]
-        values, basis = lapack.eigh(self._metric)
+        values, basis, which = self._eigenvalues, self._basis, self._which
         factors = [_factor(max(value, 0.0) * matrix, bend[own]) for value in values]
-        units, inside = np.zeros((len(values), len(columns))), (score, place)
+        units, inside = np.zeros((len(which), len(columns))), (score, place)
         units[inside] = unit
 
         def grid(x: Floats) -> Floats:
@@ -220,9 +224,12 @@ class GroupStep:
             return (image - shares * units)[inside]
 
         def precondition(x: Floats) -> Floats:
-            pairs = zip(factors, basis.T @ grid(x), strict=True)
-            rows = [linalg.cho_solve(*pair, check_finite=False) for pair in pairs]
-            return (basis @ np.array(rows))[inside]
+            rows = basis.T @ grid(x)
+            for i, factor in enumerate(factors):
+                same = which == i
+                right = rows[same].T
+                rows[same] = linalg.cho_solve(factor, right, check_finite=False).T
+            return (basis @ rows)[inside]
 
         solution, rest = np.zeros_like(right), right.copy()
         p = z = precondition(rest)
