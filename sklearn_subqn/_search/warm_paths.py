@@ -295,7 +295,7 @@ def _minimized_squares(
     """Return attributes and fits for the first alphas; the last one sets the starts.
 
     Squared errors are minimized with the Gram matrix, up to the first alpha at which
-    the gap exceeds ``tol``.
+    the gap exceeds ``tol`` or too many features are nonzero.
     """
     objectives = plain_objectives(problems, alphas[0])
     if not objectives or not all(map(has_squares_path, objectives)):
@@ -306,7 +306,8 @@ def _minimized_squares(
         first = first or path
         found.append(path.minimize(objective, alphas, start.w, problems.stored, tol))
     minimized = []
-    for i, gap in enumerate(map(max, zip(*(gaps for _, gaps in found)))):
+    of_all = zip(*(gaps for _, gaps in found), strict=False)
+    for i, gap in enumerate(map(max, of_all)):
         if not gap <= tol:
             break
         problems.starts = [Start(w[i]) for w, _ in found]

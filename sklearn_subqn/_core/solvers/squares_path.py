@@ -103,7 +103,7 @@ class GramRows:
         return gram
 
     def include(self, columns: Rows) -> bool:
-        """Include more columns, unless these are too many; return whether they are."""
+        """Include columns and return True, or return False if there are too many."""
         new = columns[self.places[columns] < 0]
         if len(self.rows) + len(new) > self._most:
             return False
@@ -128,8 +128,6 @@ class GramRows:
 
     def among(self, columns: Rows) -> Floats:
         """Return the entries of H for pairs of the given columns."""
-        if len(columns) == len(self.rows) == self._q:
-            return self.rows
         return self.rows[np.ix_(self.places[columns], columns)]
 
     def apply(self, W: Floats) -> Floats:
@@ -151,18 +149,19 @@ class SquaresPath:
 
     def __init__(self, objective: Objective, other: SquaresPath | None = None) -> None:
         origin = objective.origin()
-        self._metric: Any = _metric(objective)
+        metric: Any = _metric(objective)
+        self._metric: Floats = metric
         self._value = origin.risk
         self._gradient = origin.risk_gradient.reshape(-1, len(self._metric))
+        self._gram: GramRows
         if other is not None and other._gram.weights is objective.weights:
             self._gram = other._gram
         elif objective.groups is None:
             self._gram = GramRows.whole(objective)
         else:
             self._gram = GramRows(objective)
-        q = self._gradient.size
-        if len(self._gram.rows) == q:
-            self._squares: Floats = self._gram.rows.diagonal()
+        if objective.groups is None:
+            self._squares = self._gram.rows.diagonal()
         else:
             squares = objective.risk.mean_squares().reshape(self._gradient.shape)
             self._squares = (squares * self._metric.diagonal()).ravel()
@@ -219,10 +218,11 @@ class SquaresPath:
         slopes = self._slopes(found)
         if objective.n_free:
             # A dual point is feasible only if it sums to zero.
-            own = self._metric.diagonal() * self._gram.rows[self._gram.places[-1], -1]
-            change = -slopes[:, -1:] / own
+            metric = self._metric.diagonal()
+            column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
+            change = -slopes[:, -1:] / (metric * column[-1])
             found[:, -1:] += change
-            slopes += self._product(np.pad(change, ((0, 0), (found.shape[1] - 1, 0), (0, 0))))
+            slopes += column * (metric * change)
         rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
         p = rounded.reshape(found.shape) - found
         excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
@@ -277,7 +277,8 @@ class SquaresPath:
         groups: Any = objective.groups
         labels = groups.labels[::K]
         if slopes is None:
-            self._gram.include(np.flatnonzero(W.any(axis=1)))
+            if not self._gram.include(np.flatnonzero(W.any(axis=1))):
+                return None
             slopes = self._slopes(W[np.newaxis])[0]
         inside = groups.used(W.ravel()) | (groups.nearness(slopes.ravel(), near) > 0.0)
         while True:
@@ -342,12 +343,13 @@ def _dual_points(
     The dual point is shrunk only if the conjugate would be infinite.
     """
     if groups := objective.groups:
-        pairs = [(-each / a, r / a) for each, r, a in zip(v, radius, alphas, strict=True)]
+        each = zip(v, radius, alphas, strict=True)
+        pairs = [(-slopes / alpha, r / alpha) for slopes, r, alpha in each]
         if not groups.bends:
             c = np.array([groups.scaling_within(*pair) for pair in pairs])
             return c, np.zeros(len(v))
-        each = [groups.conjugate_within(*pair) for pair in pairs]
-        return np.ones(len(v)), alphas * np.array(each)
+        conjugates = np.array([groups.conjugate_within(*pair) for pair in pairs])
+        return np.ones(len(v)), alphas * conjugates
     ratio = objective.elastic_net.l1_ratio
     l1, l2 = alphas * ratio, alphas * (1.0 - ratio)
     steepest = np.abs(v) + radius
