@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from _r import run_r
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.linear_model import MultiTaskLasso
 from sklearn.preprocessing import OneHotEncoder
 
@@ -311,3 +313,66 @@ def test_objectives_are_those_of_peers(data, kind):
     l1, norm = (0.0, 2.0) if kind == "group" else (0.5, 1.0)
     value += 0.05 * (l1 * np.abs(coef).sum() + norm * norms)
     np.testing.assert_allclose(model.objective_, value, rtol=1e-8)
+
+
+def test_targets_together_have_the_objectives_of_adelie(data):
+    adelie = pytest.importorskip("adelie")
+    X, y = data
+    Y = np.ascontiguousarray(np.column_stack([y, y[::-1], X[:, 3]]))
+    alphas = np.array([0.2, 0.05])
+    # Its loss is divided by the number of targets.
+    peer = adelie.grpnet(
+        X=np.asfortranarray(X),
+        glm=adelie.glm.multigaussian(Y),
+        penalty=np.ones(D),
+        lmda_path=alphas / 3.0,
+        tol=1e-14,
+        progress_bar=False,
+        early_exit=False,
+    )
+    coefs = peer.betas.toarray().reshape(2, D, 3).transpose(0, 2, 1)
+    for alpha, W, intercept in zip(alphas, coefs, peer.intercepts, strict=True):
+        value = _value_of_targets(X, Y, W, intercept, alpha)
+        model = fitted(X, Y, groups=None, metric=np.eye(3), alpha=alpha)
+        np.testing.assert_allclose(model.objective_, value, rtol=1e-8)
+
+
+def test_targets_together_have_the_objectives_of_glmnet(data):
+    X, y = data
+    Y = np.column_stack([y, y[::-1], X[:, 3]])
+    code = """
+        model <- glmnet(X, Y, family = "mgaussian", lambda = c(0.2, 0.05),
+                        standardize = FALSE, thresh = 1e-20)
+        list(coef = sapply(model$beta, function(each) as.matrix(each)[, 2]),
+             intercept = model$a0[, 2])
+    """
+    peer = run_r(code, ["glmnet"], X=X, Y=Y)
+    value = _value_of_targets(X, Y, peer["coef"].T, peer["intercept"], 0.05)
+    model = fitted(X, Y, groups=None, metric=np.eye(3))
+    np.testing.assert_allclose(model.objective_, value, rtol=1e-8)
+    np.testing.assert_allclose(model.coef_, peer["coef"].T, atol=1e-6)
+
+
+def _value_of_targets(X, Y, W, intercept, alpha):
+    rest = Y - X @ W.T - intercept
+    return 0.5 * np.sum(rest**2) / N + alpha * np.linalg.norm(W, axis=0).sum()
+
+
+def test_grouped_multinomial_objectives_are_those_of_glmnet(data):
+    X, y = data
+    classes = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    code = """
+        model <- glmnet(X, factor(classes), family = "multinomial",
+                        type.multinomial = "grouped", lambda = c(0.1, 0.05),
+                        standardize = FALSE, thresh = 1e-14, maxit = 1e6)
+        list(coef = sapply(model$beta, function(each) as.matrix(each)[, 2]),
+             intercept = model$a0[, 2])
+    """
+    peer = run_r(code, ["glmnet"], X=X, classes=classes)
+    scores = X @ peer["coef"] + peer["intercept"]
+    losses = logsumexp(scores, axis=1) - scores[np.arange(N), classes]
+    value = losses.mean() + 0.05 * np.linalg.norm(peer["coef"], axis=1).sum()
+    model = BMRMClassifier(0.05, loss="multinomial", penalty="group", tol=1e-10)
+    model.fit(X, classes)
+    np.testing.assert_allclose(model.objective_, value, rtol=1e-8)
+    np.testing.assert_allclose(model.coef_, peer["coef"].T, atol=1e-5)

@@ -8,6 +8,7 @@ from sklearn.linear_model import ElasticNet
 
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
 
+GROUPS = "group", "group_elasticnet", "sparse_group"
 RATIOS = {"l1": 1.0, "elasticnet": 0.5, "l2": 0.0}
 
 
@@ -114,3 +115,54 @@ def test_scores_of_all_alphas_together_are_those_of_a_scorer(dtype):
         close = {"rtol": 0.0, "atol": 1e-12 if dtype == np.float64 else 1e-6}
         np.testing.assert_allclose(together.scores_path_, expected, **close)
         assert together.alpha_ == one_by_one.alpha_
+
+
+@pytest.mark.parametrize(
+    ("penalty", "n_targets", "most"),
+    [
+        *((penalty, k, 2**21) for penalty in GROUPS for k in (1, 3)),
+        ("group", 3, 20 * 61),
+    ],
+)
+def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, most):
+    """With few rows of the Gram matrix, fits to one alpha continue the path."""
+    monkeypatch.setattr("sklearn_subqn._core.solvers.squares_path.COPY_SIZE", most)
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 60)) + 2.0
+    Y = X[:, :8] @ rng.standard_normal((8, n_targets))
+    Y += 0.1 * rng.standard_normal(Y.shape)
+    given = {"penalty": penalty, "groups": np.arange(60) % 15, "tol": 1e-5}
+    metric = np.array([2.0, 1.0, 0.5]) if n_targets > 1 else np.ones(1)
+    if n_targets > 1:
+        given["metric"] = np.diag(metric)
+    path = []
+
+    def scoring(model, X, Y):
+        path.append((model.coef_.copy(), model.intercept_))
+        return 0.0
+
+    folds = [(np.arange(40), np.arange(3))]
+    y = Y if n_targets > 1 else Y[:, 0]
+    search = BMRMRegressorCV(
+        alphas=12, cv=folds, scoring=scoring, refit=False, **given
+    ).fit(X, y)
+    assert search.gaps_path_.max() <= 1e-5
+    n_used = [np.count_nonzero(coef) for coef, _ in path]
+    assert n_used[0] == 0
+    assert n_used[-1] > 20 * n_targets
+    for i in (0, 4, 11):
+        one = BMRMRegressor(search.alphas_[i], **{**given, "tol": 1e-10}).fit(X, y)
+        coef, intercept = path[i]
+        W = np.reshape(coef, (n_targets, 60))
+        rest = Y - X @ W.T - intercept
+        value = 0.5 * float(np.sum(rest**2 @ metric)) / 40.0
+        norms = np.sqrt(np.sum(W.reshape(n_targets, 4, 15) ** 2, axis=(0, 1)))
+        omega = 2.0 * norms.sum()
+        if penalty == "group_elasticnet":
+            omega = 0.5 * omega + 0.5 * float(norms @ norms)
+        elif penalty == "sparse_group":
+            omega = 0.5 * omega + 0.5 * np.abs(W).sum()
+        value += search.alphas_[i] * omega
+        assert one.objective_ - one.dual_gap_ <= value
+        lower = value * (1.0 - search.gaps_path_[0, i] - 1e-13)
+        assert lower <= one.objective_

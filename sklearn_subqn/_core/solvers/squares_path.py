@@ -216,13 +216,7 @@ class SquaresPath:
             return np.empty((0, len(start))), np.empty(0)
         found, alphas = np.array(all_found), alphas[: len(all_found)]
         slopes = self._slopes(found)
-        if objective.n_free:
-            # A dual point is feasible only if it sums to zero.
-            metric = self._metric.diagonal()
-            column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
-            change = -slopes[:, -1:] / (metric * column[-1])
-            found[:, -1:] += change
-            slopes += column * (metric * change)
+        self._balance(found, slopes)
         rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
         p = rounded.reshape(found.shape) - found
         excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
@@ -243,6 +237,15 @@ class SquaresPath:
     def _slopes(self, W: Floats) -> Floats:
         """Return the gradient of R at each of several W of shape (q, k)."""
         return self._gradient + self._product(W)
+
+    def _balance(self, W: Floats, slopes: Floats) -> None:
+        """Minimize over the intercepts, in place; then dual points sum to zero."""
+        if self._gram.design.fit_intercept:
+            metric = self._metric.diagonal()
+            column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
+            change = -slopes[:, -1:] / (metric * column[-1])
+            W[:, -1:] += change
+            slopes += column * (metric * change)
 
     def _descend(self, objective: Objective, W: Floats) -> None:
         """Minimize an objective with an L1 norm or squares, in place."""
@@ -276,13 +279,19 @@ class SquaresPath:
         K, d = len(self._metric), self._gram.design.n_features
         groups: Any = objective.groups
         labels = groups.labels[::K]
+        free = np.arange(d, len(W))
         if slopes is None:
-            if not self._gram.include(np.flatnonzero(W.any(axis=1))):
+            if not self._gram.include(
+                np.append(np.flatnonzero(W[:d].any(axis=1)), free)
+            ):
                 return None
             slopes = self._slopes(W[np.newaxis])[0]
-        inside = groups.used(W.ravel()) | (groups.nearness(slopes.ravel(), near) > 0.0)
+            self._balance(W[np.newaxis], slopes[np.newaxis])
+        inside = groups.used(W.ravel()) | (
+            groups.nearness(slopes.ravel(), near) > accuracy
+        )
         while True:
-            columns = np.append(np.flatnonzero(inside[labels]), np.arange(d, len(W)))
+            columns = np.append(np.flatnonzero(inside[labels]), free)
             if not self._gram.include(columns):
                 return None
             if len(columns):
