@@ -27,17 +27,11 @@ from ..kernels import coordinate_descent
 from ..losses._base import Floats, Rows
 from ..memory import COPY_SIZE
 from ..objectives.objective import Objective
-from ..regularizers import L2, ElasticNet
+from ..regularizers import L2, ElasticNet, GroupPenalty
 from ..rounding import MOST_STEPS, ROUNDED, rounding
 from ..rows.columns import MatrixColumns
 from ..steps.gram_step import GramStep
 from ..steps.group_step import GroupStep
-
-# Norms of groups are minimized until violations are at most a tenth of the tolerance.
-_SHARE_OF_TOL = 0.1
-
-# Limit on the sweeps over groups.
-_MAX_SWEEPS = 1000
 
 
 def is_least_squares(objective: Objective) -> bool:
@@ -201,15 +195,14 @@ class SquaresPath:
         W, slopes, last = start.reshape(self._gradient.shape), None, float(alphas[0])
         all_found = []
         for alpha in map(float, alphas[: max(1, COPY_SIZE // len(start))]):
-            W, of_alpha = W.copy(), objective.with_alpha(alpha)
-            if objective.groups is None:
-                self._descend(of_alpha, W)
-            else:
+            W = W.copy()
+            if groups := objective.groups:
                 near = max(0.0, 2.0 * alpha - last)
-                accuracy = max(self._tol, _SHARE_OF_TOL * tol * alpha)
-                slopes = self._descend_groups(of_alpha, W, slopes, near, accuracy)
+                slopes = self._descend_groups(groups, alpha, W, slopes, near, tol)
                 if slopes is None:
                     break
+            else:
+                self._descend(objective, alpha, W)
             all_found.append(W)
             last = alpha
         if not all_found:
@@ -247,11 +240,12 @@ class SquaresPath:
             W[:, -1:] += change
             slopes += column * (metric * change)
 
-    def _descend(self, objective: Objective, W: Floats) -> None:
-        """Minimize an objective with an L1 norm or squares, in place."""
+    def _descend(self, objective: Objective, alpha: float, W: Floats) -> None:
+        """Minimize the objective of alpha with an elastic net, in place."""
         q, m = objective.n_params, objective.regularizer.n_penalized
         w, gram, factors = W[:, 0], self._gram.rows, np.zeros((2, q))
-        factors[:, :m] = np.reshape(objective.penalties, (2, 1))
+        ratio = objective.elastic_net.l1_ratio
+        factors[0, :m], factors[1, :m] = alpha * ratio, alpha * (1.0 - ratio)
         slopes = self._gradient[:, 0] + gram @ w
         violation, _ = coordinate_descent.sweep_gram(
             gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
@@ -265,31 +259,29 @@ class SquaresPath:
 
     def _descend_groups(
         self,
-        objective: Objective,
+        groups: GroupPenalty,
+        alpha: float,
         W: Floats,
         slopes: Floats | None,
         near: float,
-        accuracy: float,
+        tol: float,
     ) -> Floats | None:
-        """Minimize an objective with norms of groups in place; return the slopes.
+        """Minimize the objective of alpha with groups, in place; return the slopes.
 
         Groups that are nonzero, or leave zero at the strength ``near``, are included
         first. Returns None if too many features are included.
         """
         K, d = len(self._metric), self._gram.design.n_features
-        groups: Any = objective.groups
-        labels = groups.labels[::K]
+        labels, accuracy = groups.labels[::K], max(self._tol, tol * alpha)
         free = np.arange(d, len(W))
         if slopes is None:
-            if not self._gram.include(
-                np.append(np.flatnonzero(W[:d].any(axis=1)), free)
-            ):
+            used = np.append(np.flatnonzero(W[:d].any(axis=1)), free)
+            if not self._gram.include(used):
                 return None
             slopes = self._slopes(W[np.newaxis])[0]
             self._balance(W[np.newaxis], slopes[np.newaxis])
-        inside = groups.used(W.ravel()) | (
-            groups.nearness(slopes.ravel(), near) > accuracy
-        )
+        inside = groups.nearness(slopes.ravel(), near) > accuracy
+        inside |= groups.used(W.ravel())
         while True:
             columns = np.append(np.flatnonzero(inside[labels]), free)
             if not self._gram.include(columns):
@@ -300,13 +292,13 @@ class SquaresPath:
                 step = GroupStep(
                     self._metric,
                     self._gram.among(columns),
-                    groups.restricted(places.ravel(), objective.alpha),
+                    groups.restricted(places.ravel(), alpha),
                     is_formed=True,
                 )
                 own = slopes[columns], W[columns]
-                W[columns] = step.minimize(*own, accuracy, _MAX_SWEEPS)
+                W[columns] = step.minimize(*own, accuracy, MOST_STEPS)
             slopes = self._slopes(W[np.newaxis])[0]
-            excess = groups.nearness(slopes.ravel(), objective.alpha)
+            excess = groups.nearness(slopes.ravel(), alpha)
             more = ~inside & (excess > accuracy)
             if not more.any():
                 return slopes
