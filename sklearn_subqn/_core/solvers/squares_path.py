@@ -105,8 +105,8 @@ class GramRows:
             return True
         d, s = self.design.n_features, self.weights[:, np.newaxis]
         found = [self.rows]
-        # With many rows a copy has an eighth of the size of X, so that X is read at most
-        # nine times.
+        # With many rows a copy has an eighth of the size of X, so that X is read at
+        # most nine times.
         step = max(1, COPY_SIZE // len(s), int(self.design.row_size) // 8)
         for start in range(0, len(new), step):
             part = new[start : start + step]
