@@ -666,13 +666,18 @@ def test_systems_of_groups_are_solved_once_sweeps_have_cost_as_much(monkeypatch)
         step.minimize(gradient, start, 0.0, 2000)
 
 
-def test_systems_of_groups_have_the_same_solution_by_conjugate_gradients(monkeypatch):
+@pytest.mark.parametrize("equal", [False, True])
+def test_systems_of_groups_have_the_same_solution_by_conjugate_gradients(
+    monkeypatch, equal
+):
+    """Also where eigenvalues of the metric are equal, and share a factor."""
     monkeypatch.setattr(group_step, "_ACCURACY", 1e-24)
     rng = np.random.default_rng(0)
     A, root = rng.normal(size=(60, 25)), rng.normal(size=(4, 3))
     labels, zero = np.tile(np.arange(60) // 2, 4), np.zeros(30)
     penalty = GroupPenalty(labels, zero, zero + 1.0, zero)
-    step = group_step.GroupStep(root @ root.T, A @ A.T, penalty, is_formed=True)
+    metric = np.diag([2.0, 2.0, 0.5, 2.0]) if equal else root @ root.T
+    step = group_step.GroupStep(metric, A @ A.T, penalty, is_formed=True)
     face = np.flatnonzero(rng.random(240) < 0.8)
     unit, right = 0.2 * rng.normal(size=(2, len(face)))
     system = face, 1.0 + rng.random(30), unit, right
