@@ -31,6 +31,7 @@ from ._estimators.classifier import (
     predict_proba,
 )
 from ._estimators.export import coef_table, to_sklearn
+from ._estimators.predictions import unrounded_scores
 from ._estimators.regressor import ScoringRegressor
 from ._solving.callbacks import FitTask, with_callbacks
 from ._streams.classes import (
@@ -524,6 +525,9 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
 
     to_sklearn = to_sklearn
     coef_table = coef_table
+
+    # Predictions have no ties of classes that rounding has to keep.
+    _scores_by = staticmethod(unrounded_scores)
 
     loss: str = "squared_error"
     _: KW_ONLY

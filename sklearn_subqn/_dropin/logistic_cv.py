@@ -265,7 +265,8 @@ class LogisticRegressionCV(BaseLogistic):
                 "need sklearn.set_config(enable_metadata_routing=True)."
             )
         weights = {}
-        if sample_weight is not None and not refuses_weights(self._scorer()):
+        # Scorers do not take one number for all samples.
+        if np.ndim(sample_weight) and not refuses_weights(self._scorer()):
             weights["sample_weight"] = sample_weight
         return {"groups": groups}, weights
 

@@ -112,7 +112,8 @@ class FittedData:
         if not used.all():
             rows = tuple(each if each is None else each[used] for each in rows)
         block = TargetedRows(*rows)
-        if block.groups is not None and np.any(np.ptp(block.groups, axis=0) == 0):
+        clustered = block.groups is not None and used.any()
+        if clustered and np.any(np.ptp(block.groups, axis=0) == 0):
             raise ValueError(
                 "groups must name at least two clusters with positive weight; got one."
             )

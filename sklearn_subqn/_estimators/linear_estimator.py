@@ -67,6 +67,9 @@ class LinearEstimator(Estimator):
     # Default for estimators without this parameter.
     penalty_factor: Any = None
 
+    #: Scores of X, coefficients and intercepts.
+    _scores_by = staticmethod(rounded_scores)
+
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
@@ -409,11 +412,11 @@ class LinearEstimator(Estimator):
         return self._scores(self._check_X(X, reset=False))
 
     def _scores(self, X: Any) -> Array:
-        """Return the scores of checked samples, see ``rounded_scores``."""
+        """Return the scores of checked samples."""
         if is_narrow(X):
             columns, X = own_columns(X)
-            return rounded_scores(X, self._coef_at(columns), self.intercept_)
-        return rounded_scores(X, self.coef_, self.intercept_)
+            return self._scores_by(X, self._coef_at(columns), self.intercept_)
+        return self._scores_by(X, self.coef_, self.intercept_)
 
     def _coef_at(self, columns: Indices) -> Any:
         """Return the coefficients of some columns, of shape (k, c), or (c,)."""

@@ -50,7 +50,7 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     n, d = X.shape
     dtype = np.result_type(X.dtype, coef.dtype)
     if dtype != np.float64:
-        return np.asarray(_unrounded(X, coef, intercept))
+        return np.asarray(unrounded_scores(X, coef, intercept))
     # The size of a score is bounded by |X| times the largest |coef| of each feature.
     dense = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
     dense = np.ascontiguousarray(dense, np.float64)
@@ -83,7 +83,8 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> Array:
     return scores.reshape(n, *coef.shape[:-1])
 
 
-def _unrounded(X: Any, coef: Any, intercept: Any) -> Any:
+def unrounded_scores(X: Any, coef: Any, intercept: Any) -> Any:
+    """Return X @ coef.T + intercept."""
     scores = safe_sparse_dot(X, coef.T, dense_output=True)
     scores += intercept
     return scores

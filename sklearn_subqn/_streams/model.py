@@ -14,7 +14,6 @@ from .._core.online.sparse_columns import ColumnState
 from .._core.records import stored
 from .._core.rows.columns import own_columns
 from .._estimators.linear_estimator import LinearEstimator
-from .._estimators.predictions import rounded_scores
 from .._features.shift import Shift
 
 
@@ -126,7 +125,7 @@ class StreamModel(LinearEstimator):
             return super()._scores(X)
         # Only the coefficients of the columns in X are computed from the state.
         columns, X = own_columns(X)
-        return rounded_scores(X, self._coef_at(columns), self.intercept_)
+        return self._scores_by(X, self._coef_at(columns), self.intercept_)
 
     def _coef_at(self, columns: Indices) -> Array:
         state = self._state

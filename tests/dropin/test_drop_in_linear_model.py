@@ -173,6 +173,18 @@ def test_cross_validation_is_that_of_scikit_learn(params, n_classes):
         assert not hasattr(ours, "dual_gap_")
 
 
+def test_one_weight_of_all_samples_is_that_of_each():
+    X, y, _ = classes(2)
+    scalar, each = (
+        linear_model.LogisticRegressionCV(
+            cv=3, Cs=3, l1_ratios=(0.0,), use_legacy_attributes=False
+        ).fit(X, y, sample_weight=weights)
+        for weights in (2.0, np.full(len(y), 2.0))
+    )
+    np.testing.assert_array_equal(scalar.scores_, each.scores_)
+    np.testing.assert_array_equal(scalar.coef_, each.coef_)
+
+
 def test_folds_without_some_of_the_classes_have_scores_by_probabilities():
     X, y = np.arange(6.0)[:, None], np.repeat(["a", "b", "c"], 2)
     clf = linear_model.LogisticRegressionCV(

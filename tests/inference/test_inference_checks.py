@@ -145,6 +145,11 @@ def test_groups_that_are_refused(kind, groups, message):
         )
 
 
+def test_weights_of_zero_are_told_before_clusters():
+    with pytest.raises(ValueError, match="must contain at least one non-zero"):
+        standard_errors(MODELS["squared_error"], X, NUMBERS, np.zeros(N), groups=GROUPS)
+
+
 @pytest.mark.parametrize("name", ["squared_error", "log_loss", "multinomial"])
 @pytest.mark.parametrize("weights", ["precision", "frequency"])
 def test_rows_of_weight_zero_are_none(name, weights):

@@ -853,3 +853,13 @@ def test_a_fit_that_starts_at_the_optimum_ends():
     model.fit(X, y, coef_init=optimum.coef_, intercept_init=optimum.intercept_)
     assert model.n_iter_ <= 10
     np.testing.assert_allclose(model.coef_, optimum.coef_, atol=0.02)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix])
+def test_predicted_numbers_keep_their_digits(convert):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    y = X @ [1.0, -2.0, 0.5, 0.0] + rng.standard_normal(200)
+    X = convert(X + 1e10)
+    model = OnlineLBFGSRegressor().partial_fit(X, y)
+    assert_array_equal(model.predict(X), X @ model.coef_ + model.intercept_)
