@@ -412,7 +412,11 @@ class LinearProblems(Problems):
         known, risk = self._risks.get(index, ((), None))
         if risk is None or any(a is not b for a, b in zip(known, given, strict=True)):
             data = given if given[0].is_ours else with_shield(*given)
-            risk = Risk(self.design, *data)
+            before = self._risks.get(0)
+            if before is not None and before[0][2] is given[2]:
+                risk = before[1].with_targets(*data[:2])
+            else:
+                risk = Risk(self.design, *data)
             self._risks[index] = given, risk
         return risk
 
