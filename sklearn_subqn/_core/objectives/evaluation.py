@@ -37,8 +37,9 @@ class Evaluation:
         A nearby point, whose risk gradient may be updated to the gradient at w.
     drift : float
         The attribute ``drift``, without the update from ``before``.
-    before : Evaluation, optional
-        The point from which the scores were computed by adding a change.
+    before : float, optional
+        ``score_size`` of the point from which the scores were computed by adding a
+        change.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Evaluation:
         dual: Floats | None = None,
         origin: Evaluation | None = None,
         drift: float = 0.0,
-        before: Evaluation | None = None,
+        before: float | None = None,
     ) -> None:
         self.objective = objective
         self.w = w
@@ -228,9 +229,9 @@ class Evaluation:
         share = min(share, 1.0) + rounding(length)
         # Scores, the risk and products with w have rounding errors.
         sizes = np.abs(normal)
-        sizes[:n] += norm * o.sizes_for(
-            self.w[:n], rounding(o.n_params) * norm, self.risk
-        )
+        total = float(np.abs(self.w[:n]).sum())
+        factor = rounding(o.n_params) * norm
+        sizes[:n] += norm * o.sizes_for(total, factor, self.risk)
         terms = float(np.abs(self.w) @ sizes) + self.risk
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
@@ -312,7 +313,7 @@ class Evaluation:
         Computing the sizes may take a pass over X, so they are computed on first use.
         """
         if self._before is not None:
-            self._drift += self._before.score_size + self.score_size
+            self._drift += self._before + self.score_size
             self._before = None
         return self._drift
 
@@ -325,8 +326,9 @@ class Evaluation:
         largest score.
         """
         risk, largest = self.objective.risk, self.largest_score
-        coef = np.abs(self.w[: self.objective.regularizer.n_penalized])
-        if risk.row_size * float(coef.max(initial=0.0)) <= largest:
+        coef = self.w[: self.objective.regularizer.n_penalized]
+        largest_coef = max(coef.max(initial=0.0), -coef.min(initial=0.0))
+        if risk.row_size * float(largest_coef) <= largest:
             return largest
         terms = self.objective.column_sizes * coef
         return max(largest, float(np.linalg.norm(terms)))

@@ -175,7 +175,8 @@ class Point(Evaluation):
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        return Point(o, w, o.risk.centered(self.scores), drift=self.drift, before=self)
+        scores, size = o.risk.centered(self.scores), self.score_size
+        return Point(o, w, scores, drift=self.drift, before=size)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -190,6 +191,14 @@ class Point(Evaluation):
         drift = other.drift + self.score_size + other.score_size
         dscores = self.objective.risk.difference(other.scores, self.scores)
         return Line(self, other.w - self.w, dscores, drift, -1.0)
+
+    def shifted(self, change: Floats) -> Point:
+        """Return the point after a change of the free parameters, without a product."""
+        o, w = self.objective, self.w.copy()
+        w[o.regularizer.n_penalized :] += change
+        scores, origin = o.risk.shifted(self.scores, change), self.evaluated()
+        drift, size = self.drift, self.score_size
+        return Point(o, w, scores, origin=origin, drift=drift, before=size)
 
     def along_free(self, direction: Floats) -> Line:
         """Return the line that changes free parameters, without a product with X."""
@@ -339,7 +348,7 @@ class Line:
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
             drift=drift,
-            before=start,
+            before=start.score_size,
         )
         if self.smooth or not start.objective.loss.has_lines:
             # Value and slope at a trial step and the next point share one evaluation.
