@@ -7,6 +7,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
+from ..memory import BLOCK_SIZE
 from ..rounding import EPS, ROUNDED, rounding
 from .bounds import MOST_IMBALANCED, Bounds, Cut, Dual
 from .hessian import Hessian
@@ -37,9 +38,8 @@ class Evaluation:
         A nearby point, whose risk gradient may be updated to the gradient at w.
     drift : float
         The attribute ``drift``, without the update from ``before``.
-    before : float, optional
-        ``score_size`` of the point from which the scores were computed by adding a
-        change.
+    before : Evaluation, optional
+        The point from which the scores were computed by adding a change.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Evaluation:
         dual: Floats | None = None,
         origin: Evaluation | None = None,
         drift: float = 0.0,
-        before: float | None = None,
+        before: Evaluation | None = None,
     ) -> None:
         self.objective = objective
         self.w = w
@@ -313,7 +313,7 @@ class Evaluation:
         Computing the sizes may take a pass over X, so they are computed on first use.
         """
         if self._before is not None:
-            self._drift += self._before + self.score_size
+            self._drift += self._before.score_size + self.score_size
             self._before = None
         return self._drift
 
@@ -330,7 +330,9 @@ class Evaluation:
         largest_coef = max(coef.max(initial=0.0), -coef.min(initial=0.0))
         if risk.row_size * float(largest_coef) <= largest:
             return largest
-        terms = self.objective.column_sizes * coef
+        sizes = self.objective.column_sizes
+        parts = (slice(a, a + BLOCK_SIZE) for a in range(0, len(coef), BLOCK_SIZE))
+        terms = [np.linalg.norm(sizes[part] * coef[part]) for part in parts]
         return max(largest, float(np.linalg.norm(terms)))
 
     @cached_property

@@ -175,8 +175,7 @@ class Point(Evaluation):
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        scores, size = o.risk.centered(self.scores), self.score_size
-        return Point(o, w, scores, drift=self.drift, before=size)
+        return Point(o, w, o.risk.centered(self.scores), drift=self.drift, before=self)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -197,8 +196,7 @@ class Point(Evaluation):
         o, w = self.objective, self.w.copy()
         w[o.regularizer.n_penalized :] += change
         scores, origin = o.risk.shifted(self.scores, change), self.evaluated()
-        drift, size = self.drift, self.score_size
-        return Point(o, w, scores, origin=origin, drift=drift, before=size)
+        return Point(o, w, scores, origin=origin, drift=self.drift, before=self)
 
     def along_free(self, direction: Floats) -> Line:
         """Return the line that changes free parameters, without a product with X."""
@@ -348,7 +346,7 @@ class Line:
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
             drift=drift,
-            before=start.score_size,
+            before=start,
         )
         if self.smooth or not start.objective.loss.has_lines:
             # Value and slope at a trial step and the next point share one evaluation.

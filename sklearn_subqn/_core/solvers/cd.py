@@ -199,8 +199,10 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             predictions.forget(good=predictions.good and whole)
         trust.follow(line)
         point = new
-        # Bounds can use the memory of these arrays of all parameters.
+        # Bounds can use the memory of these arrays of all parameters. Once the drift is
+        # computed, the point before is released.
         del w, gradient, p, line, new
+        _ = point.drift
         predicted = -np.inf if dual is None else objective.dual_bound(dual)
         stated = predicted > bound
         bound = max(bound, predicted)

@@ -140,6 +140,8 @@ def dual_ascent(
             # Momentum makes the norm of the parameters too large or too small, so
             # scaling reduces the objective much.
             best = point = scaled(best)
+            # Once the drift is computed, the points before are released.
+            _ = best.drift
         elif point.value < best.value:
             best = point
         yield Iterate(point, None, bound, "dual ascent", Dual(dual))
