@@ -349,7 +349,8 @@ class Risk(DualsOfRisk):
     def column_sizes(self) -> Floats:
         """Weighted root mean squares of the columns, of shape (q,)."""
         if "columns" not in self._sizes:
-            self._sizes["columns"] = np.sqrt(self.mean_squares())
+            squares = self.mean_squares()
+            self._sizes["columns"] = np.sqrt(squares, out=squares)
         sizes: Floats = self._sizes["columns"]
         return sizes
 
