@@ -124,7 +124,7 @@ class Problems(ABC):
             else:
                 solution = self._solve(index, objective, self.settings, task)
             if final:
-                self.starts[index] = solution.start = Start(solution.w)
+                self.starts[index] = solution.start = Start(solution.start.w)
             solutions.append(solution)
         return solutions
 

@@ -330,10 +330,11 @@ class Evaluation:
         largest_coef = max(coef.max(initial=0.0), -coef.min(initial=0.0))
         if risk.row_size * float(largest_coef) <= largest:
             return largest
-        sizes = self.objective.column_sizes
-        parts = (slice(a, a + BLOCK_SIZE) for a in range(0, len(coef), BLOCK_SIZE))
-        terms = [np.linalg.norm(sizes[part] * coef[part]) for part in parts]
-        return max(largest, float(np.linalg.norm(terms)))
+        sizes, square = self.objective.column_sizes, 0.0
+        for a in range(0, len(coef), BLOCK_SIZE):
+            terms = sizes[a : a + BLOCK_SIZE] * coef[a : a + BLOCK_SIZE]
+            square += float(terms @ terms)
+        return max(largest, float(np.sqrt(square)))
 
     @cached_property
     def largest_score(self) -> float:
