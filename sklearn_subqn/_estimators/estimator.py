@@ -181,7 +181,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
             if coef_init is not None or intercept_init is not None:
                 problems.start_at(coef_init, intercept_init)
-            solutions = problems.solve(self._strength(problems, *data), task)
+            strength, final = self._strength(problems, *data), not self.warm_start
+            solutions = problems.solve(strength, task, final=final)
             self._store(problems, solutions)
         finally:
             if rows is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from .._core.rows.linear_map import PART_SIZE
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
 from .._core.solvers import Start
-from .._features.strength import Scales, divided
+from .._features.strength import Rule, Scales, divided
 from .._solving.process import n_threads as threads_of
 from .features import ALL_COLUMNS, INTERCEPTS, Columns, Rows
 from .maps import (
@@ -203,8 +204,11 @@ class LinearProblems(Problems):
         if self.turned is not None and self.turned.free.any():
             free = self.turned.free
         if free is not None:
-            rule = self.design.n_coef, self._curvature
-            self.free = FreeFeatures(free, *rule, labels, unit)
+            # A method of this object in one of its attributes would keep it, and the
+            # rows, until Python looks for cycles.
+            curvature = partial(_curvature, self._model.rule, targets, weights)
+            n_coef = self.design.n_coef
+            self.free = FreeFeatures(free, n_coef, curvature, labels, unit)
         self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
@@ -399,10 +403,6 @@ class LinearProblems(Problems):
             alpha = self.reading.strength(index, alpha)
         return Objective(self.risk(index), self.regularizer, alpha)
 
-    def _curvature(self, index: int) -> float:
-        """Return the approximate second derivative of a problem's loss."""
-        return self._model.rule(self.targets[index], self.weights).squares
-
     def risk(self, index: int) -> Risk:
         """Return the risk of a problem."""
         if self.elsewhere is not None:
@@ -412,7 +412,11 @@ class LinearProblems(Problems):
         known, risk = self._risks.get(index, ((), None))
         if risk is None or any(a is not b for a, b in zip(known, given, strict=True)):
             data = given if given[0].is_ours else with_shield(*given)
-            risk = Risk(self.design, *data)
+            before = self._risks.get(0)
+            if before is not None and before[0][2] is given[2]:
+                risk = before[1].with_targets(*data[:2])
+            else:
+                risk = Risk(self.design, *data)
             self._risks[index] = given, risk
         return risk
 
@@ -509,3 +513,10 @@ class LinearProblems(Problems):
                 for target in self.targets
             ]
         )
+
+
+def _curvature(
+    rule: Callable[[Any, Floats], Rule], targets: list[Any], weights: Floats, index: int
+) -> float:
+    """Return the approximate second derivative of a problem's loss."""
+    return rule(targets[index], weights).squares

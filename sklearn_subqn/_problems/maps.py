@@ -327,7 +327,7 @@ class Stored:
         return coef.astype(np.float64), intercept.astype(np.float64)
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
-        coef = np.array(coef, dtype=self.dtype, order="C")
+        coef = np.asarray(coef, dtype=self.dtype, order="C")
         if self._ends is not None:
             coef = np.clip(coef, *self._ends)
         if self._moved is not None:

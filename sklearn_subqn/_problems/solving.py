@@ -102,11 +102,14 @@ class Problems(ABC):
         # Only problems with linear scores take starts, and override this method.
         raise NotImplementedError
 
-    def solve(self, alpha: Any, task: FitTask, *, here: bool = False) -> list[Solution]:
+    def solve(
+        self, alpha: Any, task: FitTask, *, here: bool = False, final: bool = False
+    ) -> list[Solution]:
         """Solve each problem from its present start, for one alpha or one for each.
 
         If the rows are elsewhere, the fit resumes after a loss of rows; with ``here``
-        it does not.
+        it does not. With ``final`` no further fit starts from the solutions, which then
+        keep neither scores nor dual points.
         """
         if self.elsewhere is not None and not here:
             return self.elsewhere.solve(self, alpha, task)
@@ -120,6 +123,8 @@ class Problems(ABC):
                 self.starts[index] = solution.start
             else:
                 solution = self._solve(index, objective, self.settings, task)
+            if final:
+                self.starts[index] = solution.start = Start(solution.start.w)
             solutions.append(solution)
         return solutions
 

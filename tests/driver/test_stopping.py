@@ -67,14 +67,14 @@ def test_coordinate_descent_expects_its_last_model_where_objectives_are_negative
     y = rng.poisson(np.exp(2.5 + X @ rng.normal(size=12) / 8.0))
     used = []
     predictions = cd_module._Predictions
-    original = predictions.lower_bound
+    original = predictions.dual
 
     def noted(self, *args):
-        bound = original(self, *args)
-        used.append(bound > -np.inf)
-        return bound
+        dual = original(self, *args)
+        used.append(dual is not None)
+        return dual
 
-    monkeypatch.setattr(predictions, "lower_bound", noted)
+    monkeypatch.setattr(predictions, "dual", noted)
     model = BMRMRegressor(
         loss="poisson", penalty="l1", alpha=1e-2, solver="auto", tol=1e-4
     ).fit(X, y)

@@ -181,10 +181,9 @@ class Bounds:
         else:
             height, size = -offset, abs(offset) + risk.conjugate_rest(u)
         offset = -height - share * size
-        if normal is None:
-            normal = risk.adjoint(u)
-        if self.n_free and is_balanced:
-            normal = normal.copy()
+        known, normal = normal, risk.adjoint(u) if normal is None else normal
+        if is_balanced and normal[self.regularizer.n_penalized :].any():
+            normal = normal.copy() if normal is known else normal
             normal[self.regularizer.n_penalized :] = 0.0
         norm = risk.dual_norm(u) if norm is None else norm
         return Cut(normal, offset, error + share * norm + risk.distance(u), norm)
@@ -227,8 +226,7 @@ class Bounds:
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
             return bound
-        v, radius = self.conjugate_point(cut)
-        scale = self.regularizer.scaling_within(v, radius)
+        scale = self.regularizer.scaling_within(*self.conjugate_point(cut))
         if 0.0 < scale < 1.0 or is_norm:
             u, normal = self.risk.scaled(scale, dual.u), scale * cut.normal
             error, norm = scale * dual.error, scale * cut.norm
@@ -263,22 +261,22 @@ class Bounds:
         """Return -a / alpha of shape (n_penalized,), and its entrywise error bound."""
         normal, offset, error, _ = cut
         v = normal[: self.regularizer.n_penalized] / -self.alpha
-        size = np.abs(v)
-        radius = 4.0 * EPS * size
+        radius = np.abs(v)
+        size = float(radius.sum())
+        radius *= 4.0 * EPS
         if error:
             # A lower bound far below zero needs no accuracy.
-            value = abs(offset) + self.alpha * float(size @ size)
-            sizes = self.sizes_for(size + radius, error, value)
-            radius += error / self.alpha * sizes
+            value = abs(offset) + self.alpha * float(v @ v)
+            radius += error / self.alpha * self.sizes_for(size, error, value)
         return v, radius
 
-    def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
-        """Return column sizes such that ``factor`` times <sizes, |w|> bounds an error.
+    def sizes_for(self, size: float, factor: float, value: float) -> Floats | float:
+        """Return column sizes s such that ``factor`` times <s, |w|> bounds an error.
 
         The row size is an upper bound of all column sizes and cheaper. It is used if
-        the error is negligible relative to ``value``.
+        the error is negligible relative to ``value``, for the sum ``size`` of |w|.
         """
-        if factor * self.risk.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+        if factor * self.risk.row_size * size <= _LITTLE * abs(value):
             return self.risk.row_size
         return self.column_sizes
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
+from ..memory import BLOCK_SIZE
 from ..rounding import EPS, ROUNDED, rounding
 from .bounds import MOST_IMBALANCED, Bounds, Cut, Dual
 from .hessian import Hessian
@@ -228,9 +229,9 @@ class Evaluation:
         share = min(share, 1.0) + rounding(length)
         # Scores, the risk and products with w have rounding errors.
         sizes = np.abs(normal)
-        sizes[:n] += norm * o.sizes_for(
-            self.w[:n], rounding(o.n_params) * norm, self.risk
-        )
+        total = float(np.abs(self.w[:n]).sum())
+        factor = rounding(o.n_params) * norm
+        sizes[:n] += norm * o.sizes_for(total, factor, self.risk)
         terms = float(np.abs(self.w) @ sizes) + self.risk
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
@@ -325,11 +326,15 @@ class Evaluation:
         largest score.
         """
         risk, largest = self.objective.risk, self.largest_score
-        coef = np.abs(self.w[: self.objective.regularizer.n_penalized])
-        if risk.row_size * float(coef.max(initial=0.0)) <= largest:
+        coef = self.w[: self.objective.regularizer.n_penalized]
+        largest_coef = max(coef.max(initial=0.0), -coef.min(initial=0.0))
+        if risk.row_size * float(largest_coef) <= largest:
             return largest
-        terms = self.objective.column_sizes * coef
-        return max(largest, float(np.linalg.norm(terms)))
+        sizes, square = self.objective.column_sizes, 0.0
+        for a in range(0, len(coef), BLOCK_SIZE):
+            terms = sizes[a : a + BLOCK_SIZE] * coef[a : a + BLOCK_SIZE]
+            square += float(terms @ terms)
+        return max(largest, float(np.sqrt(square)))
 
     @cached_property
     def largest_score(self) -> float:

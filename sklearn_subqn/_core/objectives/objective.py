@@ -191,6 +191,13 @@ class Point(Evaluation):
         dscores = self.objective.risk.difference(other.scores, self.scores)
         return Line(self, other.w - self.w, dscores, drift, -1.0)
 
+    def shifted(self, change: Floats) -> Point:
+        """Return the point after a change of the free parameters, without a product."""
+        o, w = self.objective, self.w.copy()
+        w[o.regularizer.n_penalized :] += change
+        scores, origin = o.risk.shifted(self.scores, change), self.evaluated()
+        return Point(o, w, scores, origin=origin, drift=self.drift, before=self)
+
     def along_free(self, direction: Floats) -> Line:
         """Return the line that changes free parameters, without a product with X."""
         o = self.objective

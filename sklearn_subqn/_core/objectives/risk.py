@@ -83,6 +83,12 @@ class Risk(DualsOfRisk):
         other._sizes = self._sizes
         return other
 
+    def with_targets(self, loss: DualLoss, targets: Any) -> Risk:
+        """Return the risk of other targets of rows with the same weights."""
+        other = Risk(self.design, loss, targets, self.weights)
+        other._sizes = {k: v for k, v in self._sizes.items() if k != "risk"}
+        return other
+
     def with_weights(self, weights: Floats) -> Risk:
         """Return the risk of the same rows, not in parts, with other weights."""
         return Risk(self.design, self.loss, self.targets, weights)
@@ -343,7 +349,8 @@ class Risk(DualsOfRisk):
     def column_sizes(self) -> Floats:
         """Weighted root mean squares of the columns, of shape (q,)."""
         if "columns" not in self._sizes:
-            self._sizes["columns"] = np.sqrt(self.mean_squares())
+            squares = self.mean_squares()
+            self._sizes["columns"] = np.sqrt(squares, out=squares)
         sizes: Floats = self._sizes["columns"]
         return sizes
 

@@ -227,8 +227,8 @@ class ElasticNet(Regularizer):
 
         For rho = 1 the conjugate is zero if no |v_i| exceeds one, else infinite.
         """
-        excess = np.abs(v[: self.n_penalized]) - self.l1_ratio
-        excess = excess[excess > 0.0]
+        v, most = v[: self.n_penalized], self.l1_ratio
+        excess = np.abs(v[(v > most) | (v < -most)]) - most
         if self.l1_ratio == 1.0:
             return np.inf if excess.size else 0.0
         return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
@@ -250,7 +250,8 @@ class ElasticNet(Regularizer):
 
     def scaling(self, v: Floats) -> float:
         """Return the largest c <= 1 with Omega*(c v) = 0."""
-        largest = float(np.abs(v[: self.n_penalized]).max(initial=0.0))
+        v = v[: self.n_penalized]
+        largest = float(max(v.max(initial=0.0), -v.min(initial=0.0)))
         if largest <= self.l1_ratio:
             return 1.0
         # The margin of 4 EPS keeps rounded products c |v_i| below rho.
@@ -300,11 +301,14 @@ class ElasticNet(Regularizer):
         this gradient, the result is zero exactly at the minimizers of f + alpha *
         Omega.
         """
-        g = gradient + alpha * self.gradient(w)
+        g = self.gradient(w)
+        g *= alpha
+        g += gradient
         threshold = alpha * self.l1_ratio
         at_zero = w == 0.0
         at_zero[self.n_penalized :] = False
-        return np.where(at_zero, g - np.clip(g, -threshold, threshold), g)
+        np.subtract(g, np.clip(g, -threshold, threshold), out=g, where=at_zero)
+        return g
 
 
 def elastic_net(n_penalized: int, l1_ratio: float) -> L2 | ElasticNet:

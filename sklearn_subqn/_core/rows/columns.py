@@ -161,10 +161,10 @@ class MatrixColumns:
     def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
         """Yield slices of rows, and the dense float64 rows of A.
 
-        A slice of rows with ``width`` numbers each has at most ``COPY_SIZE`` numbers,
+        A slice of rows with ``width`` numbers each has at most ``BLOCK_SIZE`` numbers,
         or as many as a square matrix of this width.
         """
-        X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
+        X, n_rows = self._design.X, max(1, BLOCK_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):
             rows = slice(start, min(start + n_rows, part.stop))
             yield rows, dense_rows(columns_of(X[rows], self._columns))

@@ -202,7 +202,9 @@ class LinearMap:
         """
         if self._are_few and np.count_nonzero(dual) > _SUBSET_SHARE * dual.size:
             self.passes += 1.0
-            return self._with_intercepts((dual.T @ self.X).T, dual)
+            v = self._with_intercepts(dual)
+            self.split(v)[0][...] = (dual.T @ self.X).T
+            return v
         nonzero = (dual if dual.ndim == 1 else dual[:, 0]) != 0.0
         few = np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows
         if few and dual.ndim == 2:
@@ -219,9 +221,12 @@ class LinearMap:
                 return self._add_rows(rows, dual)
             some = self._map_of_rows(rows)
             self.count(some)
-            return self._with_intercepts(some.products_of_columns(dual), dual)
-        self.passes += 1.0
-        return self._with_intercepts(self.products_of_columns(dual), dual)
+        else:
+            some = self
+            self.passes += 1.0
+        v = self._with_intercepts(dual)
+        some.products_of_columns(dual, self.split(v)[0])
+        return v
 
     @property
     def is_plain(self) -> bool:
@@ -375,26 +380,28 @@ class LinearMap:
         shape = (self.n_features, self.n_outputs)
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
 
-    def _with_intercepts(self, products: Floats, dual: Floats) -> Floats:
-        v = np.empty(self.n_params)
-        v[: self.n_coef] = products.ravel()
+    def _with_intercepts(self, dual: Floats) -> Floats:
+        """Return Xᵀu for the intercepts, with zeros for the features."""
+        v = np.zeros(self.n_params)
         if self.fit_intercept:
             v[self.n_coef :] = total_of_rows(dual)
         return v
 
-    def products_of_columns(self, dual: Floats) -> Floats:
-        """Return Xᵀu without intercepts, not counted as a pass."""
+    def products_of_columns(self, dual: Floats, out: Floats | None = None) -> Floats:
+        """Return Xᵀu without intercepts, in ``out`` of zeros; not counted as a pass."""
+        out = np.zeros((self.n_features, *dual.shape[1:])) if out is None else out
         if "by_columns" in vars(self) and dual.ndim == 1:
             X = self.by_columns
             arrays = X.indptr, X.indices, X.data
             columns = np.arange(self.n_features)
-            return InPlace(self, arrays, columns, self.n_rows).adjoint(dual)
+            out[:] = InPlace(self, arrays, columns, self.n_rows).adjoint(dual)
+            return out
 
         most = self._summed_rows
 
-        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            product = np.zeros((self.n_features, *dual.shape[1:]))
-            for start, stop, block in part:
+        def multiply(i: int) -> Floats:
+            product = np.zeros_like(out) if i else out
+            for start, stop, block in self._blocks_of_threads[i]:
                 size = max(stop - start, 1)
                 if dual.ndim == 1 or not sparse.issparse(block):
                     size = min(most, size)
@@ -405,21 +412,27 @@ class LinearMap:
                         some = np.zeros(self.n_features)
                         add_rows_times(block, np.arange(rows.start, rows.stop), u, some)
                         product += some
+                    elif sparse.issparse(block):
+                        arrays = block.indptr, block.indices, block.data
+                        u = np.ascontiguousarray(u)
+                        products.add_adjoint(*arrays, 1, u, product)
                     else:
                         copied = isinstance(block, SomeRows)
                         some = block[rows] if copied else row_view(block, rows)
                         some = self._undivided(some)
-                        if dual.ndim == 1 or sparse.issparse(some):
+                        if dual.ndim == 1:
                             product += some.T @ u
                         else:
                             # BLAS takes 1.3 to 2 times as long for few columns of u.
                             product += (u.T @ some).T
             return product
 
-        product, *others = self.each(multiply, self._blocks_of_threads)
+        _, *others = self.each(multiply, range(len(self._blocks_of_threads)))
         for other in others:
-            product += other
-        return self._divided(np.asarray(product))
+            out += other
+        if self._column_sizes is not None:
+            out[:] = self._divided(out)
+        return out
 
     @property
     def _summed_rows(self) -> int:

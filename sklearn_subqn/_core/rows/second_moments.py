@@ -223,8 +223,8 @@ class SecondMoments(LinearMap):
         pass.
         """
         squares = np.ones(self.n_params)
-        each = self._sums_of_squares(weights)
-        squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
+        each = self.split(squares)[0]
+        each.T[...] = self._sums_of_squares(weights)
         return squares
 
     def squared_size(self, weights: Floats) -> float:

@@ -171,6 +171,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             return Status.NO_PROGRESS
         predictions.look_ahead(point.value)
         model = models.at(point, residual, worst, trust, predictions)
+        del residual
         accuracy = predictions.accuracy(point, bound, worst, models.sampled, model)
         p = model.minimize(w, gradient, accuracy, models.max_sweeps)
         line = model.along(point, p)
@@ -191,15 +192,20 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             # error.
             new.value = min(new.value, point.value)
         whole = step == 1.0
-        predicted = -np.inf
+        dual = None
         if whole and not models.sampled:
-            predicted = predictions.lower_bound(line, new, model, bound)
+            dual = predictions.dual(line, new, model, bound)
         else:
             predictions.forget(good=predictions.good and whole)
-        stated = predicted > bound
-        bound = max(bound, predicted)
         trust.follow(line)
         point = new
+        # Bounds can use the memory of these arrays of all parameters. Once the drift is
+        # computed, the point before is released.
+        del w, gradient, p, line, new
+        _ = point.drift
+        predicted = -np.inf if dual is None else objective.dual_bound(dual)
+        stated = predicted > bound
+        bound = max(bound, predicted)
         if stated:
             yield Iterate(point, None, bound, "cd")
 
@@ -368,14 +374,14 @@ class _Predictions:
         cost = left if self.last else max(cost, left)
         return min(max(cost / max(size, 1.0), accuracy), ROUGH * worst)
 
-    def lower_bound(
+    def dual(
         self, line: Line, new: Point, model: QuadraticModel, bound: float
-    ) -> float:
-        """Return the lower bound of the dual point predicted for a full step.
+    ) -> Dual | None:
+        """Return the dual point predicted for a full step.
 
-        It is -inf if the product with X is not justified.
+        None if the product with X for its lower bound is not justified.
         """
-        o, before = self._objective, self._error
+        before = self._error
         dual, self._error = predicted_dual(line, new, model)
         self._ahead = np.inf
         if before and np.abs(line.dscores).max() <= _LAST_MOVE * self._unit:
@@ -383,13 +389,13 @@ class _Predictions:
             self._ahead = self._error * min(1.0, self._error / before) ** 2
         small = _SMALL * size_of(new.value, self._stopping.infimum)
         if self._error > min(_GOOD * (new.value - bound), small):
-            return -np.inf
+            return None
         self.good = True
         if self._error <= ROUNDED * abs(new.value):
             # The prediction equals the gradient at the new point, whose lower bound is
             # computed in any case.
-            return -np.inf
-        return o.dual_bound(Dual(dual))
+            return None
+        return Dual(dual)
 
     def forget(self, *, good: bool) -> None:
         """Reset the expected error, and set whether dual points are accurate."""

@@ -17,7 +17,7 @@ from collections import deque
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
-from ..objectives.objective import Dual, Objective, Point
+from ..objectives.objective import Dual, Objective
 from ..rounding import rounding
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import minimizer, scaled
@@ -108,13 +108,14 @@ def dual_ascent(
         point = minimize_intercept(point)
         dual = sweeps.dual
         if not objective.n_free:
-            normal = -objective.alpha * sweeps.conjugate_point
             # Each update of a row adds a rounding error to the parameters of its
             # columns.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
             n_rounded = n_visits + sweeps.n_rounded
             error = rounding(16.0 * n_rounded) / share * objective.risk.dual_norm(dual)
+            normal = -objective.alpha * sweeps.conjugate_point
             lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
+            del normal
         else:
             dual = objective.risk.balance_near_optimum(dual)
             lower = objective.dual_value(objective.cut(Dual(dual)))
@@ -122,17 +123,25 @@ def dual_ascent(
         if not objective.n_free and point.value - lower < drift:
             lower = objective.dual_value(objective.cut(Dual(dual)))
         bound = max(bound, lower)
-        w = point.w
         if proximity:
-            last = w - last
+            last = point.w - last
             last *= momentum.next()
-            last += w
+            last += point.w
             sweeps.recenter(last)
-            last = w
+            last = point.w
         else:
-            sweeps.recenter(w)
+            sweeps.recenter(point.w)
         if proximity or not objective.loss.smooth:
-            best = point = _better(best, point)
+            # The arrays of one point are freed before the next point needs such arrays.
+            line = best.towards(point)
+            del point
+            best = minimizer(line)
+            del line
+            # Momentum makes the norm of the parameters too large or too small, so
+            # scaling reduces the objective much.
+            best = point = scaled(best)
+            # Once the drift is computed, the points before are released.
+            _ = best.drift
         elif point.value < best.value:
             best = point
         yield Iterate(point, None, bound, "dual ascent", Dual(dual))
@@ -162,12 +171,3 @@ class Extrapolation:
         t = self._t
         self._t = 0.5 + np.sqrt(0.25 + t * t)
         return min((t - 1.0) / self._t, self._limit)
-
-
-def _better(best: Point, point: Point) -> Point:
-    """Return the scaled minimizer on the line from one point through the other.
-
-    Momentum makes the norm of the parameters too large or too small, so scaling reduces
-    the objective much.
-    """
-    return scaled(minimizer(best.towards(point)))

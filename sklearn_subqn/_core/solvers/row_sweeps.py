@@ -181,7 +181,7 @@ class IntervalSweeps(RowSweeps):
         self._n_sweeps = FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
-        self._center = np.zeros(design.n_features)
+        self._center = np.broadcast_to(0.0, self._coef.shape)
         self._intercept = 0.0
         if dual is not None:
             np.divide(-dual, weights, out=self._v, where=weights > 0.0)
@@ -294,7 +294,8 @@ class JointSweeps(RowSweeps):
         k = design.n_outputs or 1
         self._gains = np.zeros(len(weights))
         self._coef = np.zeros((design.n_features, k))
-        self._center = np.zeros((design.n_features, k))
+        # Without a proximal term the center takes no memory.
+        self._center = np.broadcast_to(0.0, self._coef.shape)
         self._intercept = np.zeros(k)
         self._b = self._variables(dual)
         if dual is not None:

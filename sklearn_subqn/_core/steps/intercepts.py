@@ -216,7 +216,8 @@ def _settle_by_newton(point: Point) -> Point:
         if not np.abs(new).max() <= 0.5 * size:
             if size <= _ROUGHLY_MINIMAL * risk.dual_scale:
                 break
-            point, shift = _shifted(point, shift), np.zeros(o.n_free)
+            point = point.shifted(shift) if shift.any() else point
+            shift = np.zeros(o.n_free)
             line = point.along_free(direction)
             step = minimize_smooth(line.derivatives, accuracy=NEAR)
             if not 0.0 < step < np.inf:
@@ -227,14 +228,9 @@ def _settle_by_newton(point: Point) -> Point:
             if n_idle >= _MAX_IDLE and size <= _NEARLY_MINIMAL * risk.dual_scale:
                 break
         shift, sums, hessian = shift + direction, new, curvature
-    point = _shifted(point, shift)
+    point = point.shifted(shift) if shift.any() else point
     point.dual = risk.balance(point.dual)
     return point
-
-
-def _shifted(point: Point, shift: Floats) -> Point:
-    """Return the point after adding ``shift`` to its free parameters."""
-    return point.along_free(shift).point(1.0) if shift.any() else point
 
 
 def _farthest(point: Point) -> float:

@@ -1,0 +1,51 @@
+"""Memory of fits: arrays of the size of the coefficients, and rows after the fit."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+from _door import Design
+from scipy import sparse
+
+from sklearn_subqn import L1LogisticOWLQN, MulticlassHingeClassifier
+from sklearn_subqn.svm import LinearSVC
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        (LinearSVC(loss="hinge", tol=0.1), 3.0),
+        (MulticlassHingeClassifier(alpha=0.02), 10.5),
+    ],
+    ids=["one against the rest", "joint"],
+)
+def test_text_takes_few_arrays_of_the_size_of_the_coefficients(model, most):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((500, 5000), density=0.009, format="csr", rng=rng)
+    y = rng.integers(20, size=500)
+    # Modules that the first fit loads do not count.
+    model.fit(X, y)
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= most * model.coef_.nbytes
+
+
+def test_rows_without_a_penalty_on_all_features_are_released_at_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = L1LogisticOWLQN(alpha=0.01, penalty_factor=[0.0, 1.0, 1.0])
+
+    def n_designs():
+        return sum(isinstance(each, Design) for each in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = n_designs()
+        model.fit(X, X[:, 0] + rng.normal(size=60) > 0.0)
+        assert n_designs() == before
+    finally:
+        gc.enable()
