@@ -18,10 +18,10 @@ from ._checks import (
 from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats, Indices
-from ._core.kernels import pair_sums
+from ._core.kernels import at_risk as kernel
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
-from ._core.rounding import ROUNDED
+from ._core.rounding import EPS, ROUNDED, TINY
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
@@ -529,67 +529,44 @@ def concordance(
     others : ndarray of shape (n,), optional
         Scores of the rows that outlive an event, by default ``scores``.
     """
-    time, event = loss.time, loss.event & (weights > 0.0)
-    # Censored rows leave after events at the same time.
-    stops = 2 * np.unique(time, return_inverse=True)[1] + ~event
-    begins = np.full(len(time), -1)
-    if loss.entry is not None:
-        begins = 2 * np.searchsorted(np.unique(time), loss.entry, side="right") - 1
-    own = weights[event]
+    times = loss.times(weights)
+    factors = times.weights * times.has_event
     if uno:
-        kept = _uncensored(stops, event, begins, weights)
-        if not kept.all():
+        kept = _uncensored(loss, weights)[times.order]
+        if not kept[times.has_event].all():
             raise ValueError(
                 "Uno's weights are infinite: an event follows a time at which all "
                 "samples under observation are censored."
             )
-        own = own / kept**2
-    strata = np.zeros(len(time), dtype=np.intp) if loss.strata is None else loss.strata
-    groups = np.concatenate([strata[event], strata])
-    both = np.concatenate([scores[event], scores if others is None else others])
-    ranks = np.unique(both, return_inverse=True)[1].astype(np.float64)
-    starts = np.append(0, np.cumsum(np.bincount(groups)))
-    rows = ranks, np.lexsort((ranks, groups)), starts
-    partners = np.concatenate([np.zeros(len(own)), weights])
-    none, out = np.empty(0), np.empty((3, len(ranks)))
+        factors[times.has_event] /= kept[times.has_event] ** 2
+    # At the same time, events are not at risk, and censored rows are.
+    begins, n_nodes = times.last + times.has_event, 2 * len(times.times)
+    rows = begins, times.ends, times.weights, factors
+    others = scores if others is None else others
+    both = np.append(others[times.order], scores[times.order])
+    is_event = np.arange(len(both)) >= len(begins)
 
-    def sums_over(later: Indices) -> Floats:
-        """Return three sums over rows that are later than events.
+    def pairs(*keys: Array) -> float:
+        """Return the weight of pairs whose row comes before the event."""
+        return kernel.pair_weight(np.lexsort(keys), *rows, np.zeros(n_nodes))
 
-        The rows have a smaller score, a score that is not larger, or any score.
-        """
-        levels, found = np.concatenate([stops[event], later]), []
-        data = *rows, levels, none, none.reshape(0, 0), partners
-        sums = np.zeros((levels.max(initial=0) + 2, 7))
-        for margin in (-0.5, 0.5, float(len(ranks))):
-            pair_sums.moments(*data, margin, False, sums, out)
-            found.append(own @ out[0, : len(own)])
-        return np.array(found)
-
-    sums, least = sums_over(stops), 0.0
-    if loss.entry is not None:
-        # Rows that enter after an event form no pair with it.
-        least = ROUNDED * sums[2]
-        sums -= sums_over(begins + 1)
-    above, upto, total = sums
-    if not total > least:
+    total = pairs(is_event)
+    if not total > TINY / EPS:
         raise ValueError("No pair of samples is comparable.")
-    return float(0.5 * (above + upto) / total)
+    return 0.5 * (pairs(is_event, both) + pairs(~is_event, both)) / total
 
 
-def _uncensored(
-    stops: Indices,
-    event: Array,
-    begins: Indices,
-    weights: Floats,
-) -> Floats:
-    """Return the probabilities of not being censored before each event.
+def _uncensored(loss: Cox, weights: Floats) -> Floats:
+    """Return the probabilities of not being censored before the time of each row.
 
     It is the product-limit estimate (Kaplan and Meier 1958).
     """
-    time, entry = np.array([stops, begins], dtype=np.float64)
-    sums = Cox(time, ~event, entry=entry).at(np.zeros(len(time)), weights)
+    given = [loss.time] if loss.entry is None else [loss.time, loss.entry]
+    ranks = 2 * np.unique(given, return_inverse=True)[1].reshape(len(given), -1)
+    # At the same time, events precede censoring, and rows enter last.
+    time, entry = ranks[0] + ~loss.event, [each + 1 for each in ranks[1:]]
+    sums = Cox(time, ~loss.event, "breslow", *entry).at(np.zeros(len(time)), weights)
     kept = 1.0 - sums.times.event_weights / np.exp(sums.logs)
     kept[kept <= ROUNDED] = 0.0
-    places = np.searchsorted(-sums.times.times, -stops[event], side="right")
+    places = np.searchsorted(-sums.times.times, -time, side="right")
     return np.append(np.cumprod(kept[::-1])[::-1], 1.0)[places]

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -229,6 +230,60 @@ def test_concordance_by_all_pairs(late):
                 right += weights[i] * weights[j] * ((x[i] > x[j]) + half)
     score = model.score(x[:, np.newaxis], y, weights, strata=STRATA[:n])
     assert score == pytest.approx(right / pairs)
+
+
+def exact_concordance(scores, y, weights, strata, offset):
+    """Return the concordance in exact arithmetic."""
+    entry, time, event = y
+    z = [Fraction(a) + Fraction(b) for a, b in zip(scores, offset, strict=True)]
+    s = [Fraction(weight) for weight in weights]
+    right, pairs = Fraction(0), Fraction(0)
+    for i in np.flatnonzero(event):
+        later = (time > time[i]) | ((time == time[i]) & ~event)
+        for j in np.flatnonzero(later & (entry < time[i]) & (strata == strata[i])):
+            pairs += s[i] * s[j]
+            right += s[i] * s[j] * Fraction(int(z[i] > z[j]) + int(z[i] >= z[j]), 2)
+    return right / pairs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_concordance_of_extreme_weights_is_nearly_exact(seed):
+    rng = np.random.default_rng([11, seed])
+    n, none = 40, np.zeros(40)
+    weights = 10.0 ** rng.uniform(-12.0, 12.0, size=n)
+    rows = rng.permutation(len(X))[:n]
+    # The sample of the largest weight enters after the first event.
+    late = np.argsort(TIME[rows])[-1]
+    weights[late] = 1e14
+    y = ENTRY[rows], TIME[rows], EVENT[rows]
+    x = rng.integers(0, 6, n) / 4.0
+    model = CoxRegression(1.0).fit(x[:, np.newaxis], y)
+    model.coef_ = np.ones(1)
+    score = model.score(x[:, np.newaxis], y, weights, strata=STRATA[rows])
+    exact = exact_concordance(x, y, weights, STRATA[rows], none)
+    assert abs(Fraction(score) / exact - 1) < 40 * np.finfo(float).eps
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_concordance_hold_in_exact_arithmetic(seed):
+    # One feature gives the same order of scores for each alpha, and solutions of so
+    # small an interval are so close that bounds differ by charges of rounding only.
+    rng = np.random.default_rng([12, seed])
+    n = 60
+    rows, weights = rng.permutation(len(X))[:n], 10.0 ** rng.uniform(-12, 12, size=n)
+    x, y = rng.permutation(n) / n, (ENTRY[rows], TIME[rows], EVENT[rows])
+    folds = [(np.arange(n), np.flatnonzero(np.arange(n) % 3 == k)) for k in range(3)]
+    search = CoxRegressionCV((1.0, 1.0001), cv=folds, search_tol=1e-9)
+    search.set_params(scoring="concordance", ties="breslow")
+    search.fit(x[:, np.newaxis], y, weights, strata=STRATA[rows])
+    exact = Fraction(0)
+    for _, test in folds:
+        given = tuple(each[test] for each in y), weights[test], STRATA[rows][test]
+        sign = np.sign(search.coef_[0])
+        exact += exact_concordance(sign * x[test], *given, np.zeros(len(test))) / 3
+    for lower, upper in search.score_bounds_[:, 2:]:
+        assert Fraction(lower) <= exact <= Fraction(upper)
+        assert upper - lower < 1e-12
 
 
 def test_concordance_by_weights_of_uno():

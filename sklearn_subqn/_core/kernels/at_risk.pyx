@@ -12,6 +12,8 @@ with the ``events[t]`` rows of events, which leave in ``parts[t]`` equal shares:
 of d has (q + 1) / d of their terms. The term of a row is its weight times exp(score)
 times its values. Sums are divided by their largest exponential, so that nothing
 overflows: a node has the logarithm of this factor, and the scaled sums.
+
+``pair_weight`` adds rows to a segment tree one after the other.
 """
 
 from .rows cimport same_length
@@ -167,3 +169,58 @@ cdef class RiskSets:
                     for c in range(w):
                         out[k, c] += factor * (own if j < last else node)[1 + c]
                 add(&nodes[self.parents[i], 0], node[0], node + 1, 1.0, w)
+
+
+def pair_weight(
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] begins,
+    const Py_ssize_t[::1] ends,
+    const double[::1] weights,
+    const double[::1] factors,
+    double[::1] nodes,
+):
+    """Return the sum of factor * weight over pairs of an event and a row at risk then.
+
+    All terms are positive, and none is subtracted, so that the relative rounding error
+    is small.
+
+    Parameters
+    ----------
+    order : (2 n,)
+        Each row i, and each event as n + i. Events form pairs with the rows before.
+    begins, ends : (n,)
+        A row is at risk at the times from ``begins`` to ``ends - 1``, and has its event
+        at the time ``begins - 1``.
+    weights : (n,)
+    factors : (n,)
+        Factors of the events, zero for other rows.
+    nodes : (2 k,)
+        Workspace of zeros for k times; overwritten.
+    """
+    cdef Py_ssize_t n = weights.shape[0], k = nodes.shape[0] // 2, i, j, first, last
+    cdef double total = 0.0, at_risk
+    same_length(n, begins.shape[0], ends.shape[0], factors.shape[0])
+    same_length(order.shape[0], 2 * n)
+    for i in range(2 * n):
+        if not (0 <= begins[i // 2] <= ends[i // 2] <= k and 0 <= order[i] < 2 * n):
+            raise ValueError(f"Rows must be at risk at times from 0 to {k - 1}.")
+    with nogil:
+        for i in range(2 * n):
+            j = order[i] % n
+            first, last = begins[j] + k, ends[j] + k
+            if order[i] < n:
+                while first < last:
+                    if first % 2:
+                        nodes[first] += weights[j]
+                        first += 1
+                    if last % 2:
+                        last -= 1
+                        nodes[last] += weights[j]
+                    first, last = first // 2, last // 2
+            elif factors[j] > 0.0:
+                at_risk, first = 0.0, first - 1
+                while first > 0:
+                    at_risk += nodes[first]
+                    first //= 2
+                total += factors[j] * at_risk
+    return total

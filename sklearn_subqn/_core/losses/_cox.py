@@ -41,8 +41,9 @@ class EventTimes(NamedTuple):
         Their weights, in this order.
     has_event : ndarray of bool, of shape (m,)
         Which rows have an event, in this order.
-    last : ndarray of shape (m,)
-        The index of the last time at which each row is at risk, in this order.
+    last, ends : ndarray of shape (m,)
+        Each row is at risk at the times with indices from ``last`` to ``ends - 1``, in
+        this order; ``last`` is the latest one.
     times : ndarray of shape (g,)
         Times of events, in each stratum from the last to the first.
     strata : ndarray of shape (g,)
@@ -66,6 +67,7 @@ class EventTimes(NamedTuple):
     weights: Floats
     has_event: Any
     last: Rows
+    ends: Rows
     times: Floats
     strata: Rows
     event_weights: Floats
@@ -95,7 +97,8 @@ class EventTimes(NamedTuple):
             ends = np.searchsorted(known, numbers[n:] + strata * k)
         used = np.flatnonzero((last < ends) & (weights > 0.0))
         order = used[np.lexsort((~event[used], last[used]))]
-        weights, event, last = weights[order], event[order], last[order]
+        weights, event = weights[order], event[order]
+        last, ends, latest = last[order], ends[order], latest[order]
         g, of_times = len(known), known // k
         events = np.bincount(last[event], minlength=g)
         parts = events if loss.ties == "efron" else np.ones_like(events)
@@ -106,7 +109,7 @@ class EventTimes(NamedTuple):
         rows, places = np.arange(len(order)), last + 1
         parents = np.append(0, np.arange(g) * (np.diff(of_times, prepend=-1) == 0))
         if np.any(ends < latest):
-            rows, places = _intervals(last + g, event, ends[order] + g)
+            rows, places = _intervals(last + g, event, ends + g)
             parents = np.arange(2 * g) // 2
         bounds = np.searchsorted(places, np.arange(len(parents) + 1))
         nodes = rows, bounds, parents, events, parts
@@ -115,6 +118,7 @@ class EventTimes(NamedTuple):
             weights,
             event,
             last,
+            ends,
             -levels[known % k],
             of_times,
             event_weights,
@@ -197,15 +201,17 @@ class Cox(Loss):
 
     def at(self, scores: Floats, weights: Floats) -> AtRisk:
         """Return the sums at some scores."""
-        plan, last = self._plan, self._last
-        if plan is None or plan[0] is not weights:
-            times = EventTimes.of(self, weights)
-            plan, last = (weights, times), None
-            self._plan = plan
-        if last is None or last[0] is not scores:
+        times, last = self.times(weights), self._last
+        if last is None or last[0] is not scores or last[1].times is not times:
             z = scores if self.offset is None else scores + self.offset
-            last = self._last = scores, AtRisk(plan[1], z)
+            last = self._last = scores, AtRisk(times, z)
         return last[1]
+
+    def times(self, weights: Floats) -> EventTimes:
+        """Return the event times of rows with these weights."""
+        if self._plan is None or self._plan[0] is not weights:
+            self._plan = weights, EventTimes.of(self, weights)
+        return self._plan[1]
 
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         return self.at(scores, weights).value
