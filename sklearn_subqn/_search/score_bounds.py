@@ -224,7 +224,7 @@ class HeldOutBounds:
         Solvers of smooth losses may return no dual point; then the gradient at the
         scores is used. Without a conjugate of the loss, v is -a w, as at the optimum.
         """
-        fit = solution.start._replace(scores=None), solution.size
+        fit = solution.start._replace(scores=None, origin=None), solution.size
         if not self._has_conjugate:
             held = np.asarray(self._held @ coef).ravel()
             products = np.array([held, -alpha * held])

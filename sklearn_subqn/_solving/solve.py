@@ -216,7 +216,7 @@ def _certified(
     if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
         proven, status = False, Status.ROUNDED
     return Solution(
-        Start(w, result.dual, end.scores, end.drift),
+        Start(w, result.dual, end.scores, end.drift, end.evaluated()),
         value,
         gap,
         result.n_iter,

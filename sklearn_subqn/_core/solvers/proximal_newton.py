@@ -12,7 +12,7 @@ import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
 from ..losses._base import Floats, Mask
-from ..objectives.objective import Objective
+from ..objectives.objective import Line, Objective
 from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep
@@ -92,7 +92,6 @@ def proximal_newton(
             features = np.flatnonzero(inside[: o.design.n_features])
             design = o.design.of_features(features, fit_intercept=o.n_free > 0)
             hessian = RiskHessian(design, curvature)
-            o.design.passes += len(features) / o.design.n_features
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
         # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
@@ -103,13 +102,25 @@ def proximal_newton(
         step = GramStep(
             gram, l1[some], l2[some], inside, min(hessian.n_rows, len(gram))
         )
-        smooth = gradient[:, np.newaxis]
-        v = step.minimize(smooth, w[:, np.newaxis], ROUGH * worst, _MAX_SWEEPS)
-        p = v[:, 0] - w
-        change = regularizer.value(v[:, 0]) - regularizer.value(w)
-        decrease = float(gradient @ p) + o.alpha * change
-        line = point.along(p)
-        length, point = backtrack(line, decrease)
+        smooth, tol, length = gradient.copy(), ROUGH * worst, 0.0
+        # Steps on a working set take little time beside the gradient of all features,
+        # so that a second one uses the same matrix (Shamanskii 1967).
+        for repeats in range(1 if otherwise is None else 2):
+            if repeats:
+                smooth[some] = design.adjoint(point.dual)
+            begin = point.w[:, np.newaxis]
+            v = step.minimize(smooth[:, np.newaxis], begin, tol, _MAX_SWEEPS)[:, 0]
+            p, tol = v - point.w, ROUGH * tol
+            change = regularizer.value(v) - regularizer.value(point.w)
+            decrease = float(smooth @ p) + o.alpha * change
+            if otherwise is None:
+                line = point.along(p)
+            else:
+                line = Line(point, p, design.forward(p[some]))
+            taken, point = backtrack(line, decrease)
+            length = max(length, taken)
+        if otherwise is not None:
+            o.design.passes += design.passes * len(features) / o.design.n_features
         if damps:
             # Damping vanishes as steps become short, so that convergence stays
             # quadratic.
