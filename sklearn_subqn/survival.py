@@ -396,6 +396,10 @@ class CoxRegression(BundleEstimator):
     ) -> ProportionalityTest:
         """Test whether hazards stay proportional, by Schoenfeld's residuals.
 
+        As in Grambsch and Therneau (1994), the variance of the residuals is taken as
+        the same at all times. The function ``cox.zph`` of R's survival package has a
+        score test with the variance at each time since version 3, and other statistics.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from _r import run_r
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -101,6 +102,85 @@ def test_coefficients_are_those_of_lifelines(data):
     np.testing.assert_allclose(model.coef_, peer.params_, atol=1e-7)
     errors = standard_errors(model, X, y, strata=strata)
     np.testing.assert_allclose(errors.std_errors[:3], peer.standard_errors_, rtol=1e-6)
+
+
+WITH_R = """
+y <- Surv(time, event)
+late <- Surv(entry, time, event)
+tight <- coxph.control(eps = 1e-13, toler.chol = 1e-14, iter.max = 100)
+found <- list(harrell = concordance(y ~ z, reverse = TRUE)$concordance,
+    uno = concordance(y ~ z, reverse = TRUE, timewt = "n/G2")$concordance)
+for (ties in c("efron", "breslow")) {
+    fit <- function(formula, s = rep(1, length(time))) {
+        environment(formula) <- environment()
+        coxph(formula, weights = s, ties = ties, control = tight)
+    }
+    fits <- list(plain = fit(y ~ X), entry = fit(late ~ X),
+        strata = fit(y ~ X + strata(g)), weights = fit(y ~ X, s),
+        all = fit(late ~ X + strata(g) + offset(o), s))
+    for (name in names(fits)) {
+        one <- paste(name, ties, sep = "_")
+        found[[paste("coef", one, sep = "_")]] <- coef(fits[[name]])
+        found[[paste("robust", one, sep = "_")]] <- sqrt(diag(vcov(fits[[name]])))
+        own <- fits[[name]]$naive.var
+        own <- if (is.null(own)) vcov(fits[[name]]) else own
+        found[[paste("errors", one, sep = "_")]] <- sqrt(diag(own))
+        found[[paste("share", one, sep = "_")]] <- concordance(fits[[name]])$concordance
+        hazard <- basehaz(fits[[name]], centered = FALSE)
+        found[[paste("hazard", one, sep = "_")]] <- cbind(hazard$time, hazard$hazard)
+    }
+}
+net <- glmnet(X, y, family = "cox", alpha = 0.5, weights = s,
+    lambda = c(0.2, 0.05, 0.02), standardize = FALSE, thresh = 1e-22, maxit = 1e7)
+c(found, list(net = as.matrix(net$beta)))
+"""
+GIVEN_R = {
+    "plain": (False, False, {}),
+    "entry": (True, False, {}),
+    "strata": (False, False, {"strata": STRATA}),
+    "weights": (False, True, {}),
+    "all": (True, True, {"strata": STRATA, "offset": OFFSET}),
+}
+
+
+def test_results_are_those_of_r():
+    s = np.random.default_rng(8).uniform(0.5, 3.0, len(X))
+    coef = np.array([0.5, 0.2, -0.3])
+    data = {"time": TIME, "event": EVENT, "entry": ENTRY, "g": STRATA, "o": OFFSET}
+    known = run_r(WITH_R, ["survival", "glmnet"], X=X, s=s, z=X @ coef, **data)
+    for ties in ("efron", "breslow"):
+        for name, (late, weighted, given) in GIVEN_R.items():
+            y = (ENTRY, TIME, EVENT) if late else (TIME, EVENT)
+            of, weights = f"{name}_{ties}", s if weighted else None
+            model = CoxRegression(0, ties=ties, tol=1e-11)
+            model.fit(X, y, weights, **given)
+            np.testing.assert_allclose(model.coef_, known[f"coef_{of}"], atol=1e-7)
+            options = {"weights": "frequency"} if weighted else {}
+            errors = standard_errors(model, X, y, weights, **given, **options)
+            np.testing.assert_allclose(
+                errors.std_errors[:3], known[f"errors_{of}"], rtol=1e-6
+            )
+            if weighted:
+                # R takes such weights as sampling weights, and its errors are robust.
+                errors = standard_errors(model, X, y, weights, kind="HC0", **given)
+                expected = known[f"robust_{of}"]
+                np.testing.assert_allclose(errors.std_errors[:3], expected, rtol=1e-6)
+            share = model.score(X, y, weights, **given)
+            assert share == pytest.approx(known[f"share_{of}"].item(), abs=1e-12)
+            # For Efron's likelihood R has another estimate of the hazard, and with an
+            # offset another baseline.
+            if ties == "breslow" and not given:
+                times, hazards = known[f"hazard_{of}"].T
+                found = model.predict_cumulative_hazard(np.zeros((1, 3)), times)
+                np.testing.assert_allclose(found[0], hazards, rtol=1e-6)
+    model.strata_, model.coef_ = None, coef
+    for kind in ("harrell", "uno"):
+        share = model.score(X, (TIME, EVENT), offset=0, weights=kind)
+        assert share == pytest.approx(known[kind].item(), abs=1e-12)
+    for i, alpha in enumerate((0.2, 0.05, 0.02)):
+        net = CoxRegression(alpha, ties="breslow", penalty="elasticnet", tol=1e-11)
+        net.fit(X, (TIME, EVENT), s)
+        np.testing.assert_allclose(net.coef_, known["net"][:, i], atol=1e-6)
 
 
 def test_numbers_of_another_package():
