@@ -24,6 +24,7 @@ has_squares: Condition = attrgetter("l2")
 has_bounds: Condition = attrgetter("box")
 has_l1: Condition = attrgetter("l1")
 has_groups: Condition = attrgetter("groups")
+has_norms: Condition = attrgetter("norms")
 has_kinks: Condition = attrgetter("kinks")
 is_smooth: Condition = attrgetter("smooth")
 goes_by_columns: Condition = attrgetter("columnwise")
@@ -35,6 +36,7 @@ SENTENCES = {
     has_bounds: "Coefficients have bounds, or satisfy inequalities and are few.",
     has_l1: "The penalty has an L1 norm.",
     has_groups: "The penalty has norms of groups.",
+    has_norms: "The penalty has an L1 norm, or norms of groups.",
     has_kinks: "The loss has kinks, and a smooth envelope.",
     is_smooth: "The loss is smooth.",
     goes_by_columns: "The loss has second derivatives for coordinate descent on "
@@ -325,8 +327,7 @@ def has_quadratic_form(f: Facts) -> bool:
 
 def has_envelopes(f: Facts) -> bool:
     """Methods for smooth envelopes support the penalty."""
-    sparse = (f.l1 or f.groups) and f.in_one_place and not f.several
-    return f.l2 or f.box or sparse
+    return f.l2 or f.box or f.groups or (f.l1 and f.in_one_place and not f.several)
 
 
 def goes_by_blocks(f: Facts) -> bool:

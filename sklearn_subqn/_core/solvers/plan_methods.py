@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import Solver, Start, Status
+from ..driver import Options, Solver, Start, Status, Stopping
 from ..losses._base import Floats, LabelSets
+from ..objectives.objective import Objective
 from ..rounding import CLOSE
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm, narrowing
@@ -76,13 +77,23 @@ def by_alm(f: Facts) -> Solver:
 
 def by_alm_for_penalty(f: Facts) -> Solver:
     """Return the iterates of a method with Moreau envelopes that suits the problem."""
+    if f.box:
+        return face_alm(f.objective, f.start)
     if not f.l2:
-        return (face_alm if f.box else sparse_alm)(f.objective, f.start)
+        return sparse_alm(f.objective, f.start, _of_envelope)
     if f.warm:
         return by_alm(f)
     if is_wide(f):
         return _by_soft_alm(f)
     return by_alm(f) if f.several else _by_quasi_newton(f)
+
+
+def _of_envelope(objective: Objective, start: Start, stopping: Stopping) -> Solver:
+    """Minimize the envelope of a loss, with the steps for its data and penalty."""
+    f = Facts(objective, start, Options(stopping=stopping))
+    if f.columnwise:
+        return by_cd(f)
+    return by_proximal_newton(f) if f.forms_hessian else by_fista(f)
 
 
 def by_newton(f: Facts) -> Solver:

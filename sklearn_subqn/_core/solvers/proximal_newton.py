@@ -1,7 +1,8 @@
 """Proximal Newton method on the whole Hessian (Lee, Sun and Saunders 2014).
 
-For an L1 penalty if ``cd`` is not applicable: each iteration needs a gradient and the
-full Hessian, which are available for rows in several processes and for losses of pairs.
+For an L1 penalty or norms of groups if ``cd`` is not applicable: each iteration needs a
+gradient and the full Hessian, which are available for rows in several processes, for
+losses of pairs and for envelopes of losses of several scores.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ..losses._base import Floats, Mask
 from ..objectives.objective import Objective
 from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
-from ..steps.gram_step import GramStep
+from ..steps.gram_step import GramStep, Step
+from ..steps.group_step import GroupStep
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
@@ -36,7 +38,8 @@ def proximal_newton(
     Parameters
     ----------
     objective : Objective
-        Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``.
+        Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``
+        or a ``GroupPenalty``.
     start : Start
         Starting point.
     otherwise : callable, optional
@@ -52,10 +55,13 @@ def proximal_newton(
         decreases the objective. "no_progress": violations do not decrease either. The
         last two occur when only rounding errors remain.
     """
-    o, regularizer = objective, objective.elastic_net
+    o, groups = objective, objective.groups
+    regularizer = groups or objective.elastic_net
+    places = np.arange(o.n_params)
+    places[regularizer.n_penalized :] = -1
     l1, l2 = (
-        np.where(np.arange(o.n_params) < regularizer.n_penalized, factor, 0.0)
-        for factor in o.penalties
+        np.where(places >= 0, factor, 0.0)
+        for factor in ((0.0, 0.0) if groups else o.penalties)
     )
     point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
@@ -100,9 +106,13 @@ def proximal_newton(
         # instead of 8.
         diagonal += ROUNDED * diagonal.max()
         some = inside[:, 0]
-        step = GramStep(
-            gram, l1[some], l2[some], inside, min(hessian.n_rows, len(gram))
-        )
+        step: Step
+        if groups:
+            penalty = groups.restricted(places, o.alpha)
+            step = GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
+        else:
+            rank = min(hessian.n_rows, len(gram))
+            step = GramStep(gram, l1[some], l2[some], inside, rank)
         smooth = gradient[:, np.newaxis]
         v = step.minimize(smooth, w[:, np.newaxis], ROUGH * worst, _MAX_SWEEPS)
         p = v[:, 0] - w
