@@ -178,6 +178,9 @@ def is_small(f: Facts) -> bool:
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
+# In blocks, models have some of the columns if there are more than 200 parameters.
+FEW = 200
+
 # With such a small curvature of the dual along the variables of one row, rows are
 # nearly orthogonal, and dual ascent needs only a few sweeps, which cost less than
 # solving a sample. docs/constants.md has the figures.
@@ -327,7 +330,7 @@ def has_quadratic_form(f: Facts) -> bool:
 
 def has_envelopes(f: Facts) -> bool:
     """Methods for smooth envelopes support the penalty."""
-    return f.l2 or f.box or f.groups or (f.l1 and f.in_one_place and not f.several)
+    return f.l2 or f.box or f.groups or (f.l1 and not f.several)
 
 
 def goes_by_blocks(f: Facts) -> bool:
@@ -343,15 +346,15 @@ def needs_hessian(f: Facts) -> bool:
 
 
 def forms_models(f: Facts) -> bool:
-    """The matrix of second derivatives, or one for pairs of few rows, can be formed.
+    """The matrix of second derivatives can be formed, of all or some of the columns.
 
-    With few rows models have some of the columns, about as many as there are rows.
+    Models of some columns are for pairs of few rows, and for rows in blocks.
     """
     if f.forms_hessian:
         return True
     o, n_columns = f.objective, min(2 * f.n_rows, f.n_params)
-    able = f.pairs and f.smooth and f.in_one_place and not f.several
-    able = able and is_factorized(o, CG_ACCURACY, n_columns)
+    pairs = f.pairs and not f.several and is_factorized(o, CG_ACCURACY, n_columns)
+    able = f.smooth and (pairs if f.in_one_place else not f.pairs)
     return able and o.risk.makes_matrix(o.origin().curvature)
 
 

@@ -22,7 +22,7 @@ from .facts import Facts
 from .fista import fista
 from .newton import newton
 from .owlqn import owlqn
-from .plan_conditions import is_wide
+from .plan_conditions import FEW, forms_models, is_wide
 from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
@@ -93,7 +93,7 @@ def _of_envelope(objective: Objective, start: Start, stopping: Stopping) -> Solv
     f = Facts(objective, start, Options(stopping=stopping))
     if f.columnwise:
         return by_cd(f)
-    return by_proximal_newton(f) if f.forms_hessian else by_fista(f)
+    return by_proximal_newton(f) if forms_models(f) else by_fista(f)
 
 
 def by_newton(f: Facts) -> Solver:
@@ -119,8 +119,11 @@ def by_narrowing(f: Facts) -> Solver:
 
 
 def by_proximal_newton(f: Facts) -> Solver:
-    otherwise = None if f.forms_hessian else partial(_owlqn_from, f)
-    return proximal_newton(f.objective, f.start, otherwise=otherwise)
+    """Return the iterates of the proximal Newton method."""
+    few = f.in_one_place or f.objective.n_params <= FEW
+    otherwise = partial(fista, f.objective) if f.groups else partial(_owlqn_from, f)
+    whole = few and f.forms_hessian
+    return proximal_newton(f.objective, f.start, otherwise=None if whole else otherwise)
 
 
 def by_owlqn(f: Facts) -> Solver:

@@ -8,20 +8,24 @@ losses of pairs and for envelopes of losses of several scores.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isqrt
 
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
-from ..losses._base import Floats, Mask
+from ..losses._base import Floats
+from ..memory import COPY_SIZE
 from ..objectives.objective import Objective
-from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep, Step
 from ..steps.group_step import GroupStep
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
-from .cd import LONGEST, ROUGH
+from .cd import LONGEST, ROUGH, working_set
+
+# Limit on the coordinates of a model, whose matrix takes at most 200 MB.
+_MOST = 5000
 
 # Limit on the sweeps over the coordinates of a model.
 _MAX_SWEEPS = 300
@@ -44,9 +48,8 @@ def proximal_newton(
         Starting point.
     otherwise : callable, optional
         Makes the solver that continues from w if a model becomes too large. With this
-        solver, models have a working set: the coordinates that are not zero or violate
-        the optimality conditions most. It requires all rows in one place. By default
-        models have all coordinates.
+        solver, models have the features of a working set, as in ``cd``. By default they
+        have all features.
 
     Returns
     -------
@@ -59,12 +62,12 @@ def proximal_newton(
     regularizer = groups or objective.elastic_net
     places = np.arange(o.n_params)
     places[regularizer.n_penalized :] = -1
-    l1, l2 = (
-        np.where(places >= 0, factor, 0.0)
-        for factor in ((0.0, 0.0) if groups else o.penalties)
-    )
+    n_outputs, features = o.design.n_outputs or 1, None
+    # An elastic net may have far more nonzero coefficients than rows. A model takes no
+    # more memory than a dense X, or than a copy of rows.
+    entries = o.design.n_rows * o.design.n_features
+    most = min(_MOST, isqrt(max(COPY_SIZE, entries)))
     point = start.or_origin(o)
-    inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
     # With rows in several processes, a fit starts at the solution of a sample, which
     # may be far from the optimum. Without damping, log loss with alpha 1e-5 takes 26
@@ -85,38 +88,34 @@ def proximal_newton(
         curvature = point.curvature
         if damps:
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
-        if otherwise is None:
-            hessian = o.risk.hessian(curvature)
-        else:
-            inside[:, 0] = _working_set(w, residual, l1)
-            # An elastic net may have far more nonzero coefficients than rows. A model
-            # takes no more memory than a dense X.
-            size = int(np.count_nonzero(inside))
-            fits = size * size <= o.design.n_rows * o.design.n_features
-            if not (fits and is_factorized(o, CG_ACCURACY, size)):
+        hessian, inside = o.risk.hessian(curvature), np.arange(o.n_params)
+        if otherwise is not None:
+            features = np.unique(working_set(o, point, worst, most) // n_outputs)
+            inside = np.append(
+                (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
+                np.arange(regularizer.n_penalized, o.n_params),
+            )
+            size, at_once = len(inside), o.design.in_one_place
+            if size > most or (at_once and not is_factorized(o, CG_ACCURACY, size)):
                 return otherwise(w)
-            features = np.flatnonzero(inside[: o.design.n_features])
-            design = o.design.of_features(features, fit_intercept=o.n_free > 0)
-            hessian = RiskHessian(design, curvature)
-            o.design.passes += len(features) / o.design.n_features
-        gram = hessian.matrix()
+        gram = hessian.matrix(features)
         diagonal = np.einsum("ii->i", gram)
         # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
         # of this number, the squared hinge on a9a with alpha 1e-8 takes 100 iterations
         # instead of 8.
         diagonal += ROUNDED * diagonal.max()
-        some = inside[:, 0]
         step: Step
         if groups:
-            penalty = groups.restricted(places, o.alpha)
+            penalty = groups.restricted(places[inside], o.alpha)
             step = GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
         else:
             rank = min(hessian.n_rows, len(gram))
-            step = GramStep(gram, l1[some], l2[some], inside, rank)
-        smooth = gradient[:, np.newaxis]
-        v = step.minimize(smooth, w[:, np.newaxis], ROUGH * worst, _MAX_SWEEPS)
-        p = v[:, 0] - w
-        change = regularizer.value(v[:, 0]) - regularizer.value(w)
+            l1, l2 = (factor * (places[inside] >= 0) for factor in o.penalties)
+            step = GramStep(gram, l1, l2, np.ones((len(gram), 1), bool), rank)
+        start = gradient[inside, np.newaxis], w[inside, np.newaxis]
+        v = w.copy()
+        v[inside] = step.minimize(*start, ROUGH * worst, _MAX_SWEEPS)[:, 0]
+        p, change = v - w, regularizer.value(v) - regularizer.value(w)
         decrease = float(gradient @ p) + o.alpha * change
         line = point.along(p)
         length, point = backtrack(line, decrease)
@@ -128,18 +127,3 @@ def proximal_newton(
         if not length:
             return Status.NO_STEP
         point = minimize_intercept(point)
-
-
-def _working_set(w: Floats, residual: Floats, l1: Floats) -> Mask:
-    """Return all nonzero and free coordinates, and as many others, at least 100.
-
-    The others are those with the largest violations.
-    """
-    inside = (w != 0.0) | (l1 == 0.0)
-    violations = np.where(inside, 0.0, np.abs(residual))
-    # With any number from 10 to 300 instead of 100, the time changes by at most a
-    # quarter.
-    most = max(100, int(np.count_nonzero(inside)))
-    if most < len(w):
-        violations[np.argpartition(-violations, most)[most:]] = 0.0
-    return inside | (violations > 0.0)

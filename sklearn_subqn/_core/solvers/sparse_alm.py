@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..driver import Iterate, Solver, Start, Stopping
+from ..driver import Iterate, Solver, Start, Stopping, to_the_end
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
@@ -59,7 +59,7 @@ def sparse_alm(objective: Objective, start: Start, method: Smooth) -> Solver:
         smooth = objective.with_envelope(risk.center(dual), width)
         begin = Start(point.w, None, point.scores, point.drift)
         stopping = Stopping(aim if np.isfinite(aim) else 0.0, absolute=True)
-        for inner in method(smooth, begin, stopping):
+        for inner in to_the_end(method(smooth, begin, stopping)):
             point = inner.point
             dual = point.dual
             primal = minimize_intercept(point.under(objective))
