@@ -348,13 +348,14 @@ def needs_hessian(f: Facts) -> bool:
 def forms_models(f: Facts) -> bool:
     """The matrix of second derivatives can be formed, of all or some of the columns.
 
-    Models of some columns are for pairs of few rows, and for rows in blocks.
+    Models of some columns are for pairs of few rows, and for groups in blocks. With L1
+    norms alone OWL-QN takes less time on sparse rows.
     """
     if f.forms_hessian:
         return True
     o, n_columns = f.objective, min(2 * f.n_rows, f.n_params)
     pairs = f.pairs and not f.several and is_factorized(o, CG_ACCURACY, n_columns)
-    able = f.smooth and (pairs if f.in_one_place else not f.pairs)
+    able = f.smooth and (pairs if f.in_one_place else f.groups and not f.pairs)
     return able and o.risk.makes_matrix(o.origin().curvature)
 
 

@@ -93,7 +93,7 @@ def _of_envelope(objective: Objective, start: Start, stopping: Stopping) -> Solv
     f = Facts(objective, start, Options(stopping=stopping))
     if f.columnwise:
         return by_cd(f)
-    return by_proximal_newton(f) if forms_models(f) else by_fista(f)
+    return by_proximal_newton(f) if f.l1 or forms_models(f) else by_fista(f)
 
 
 def by_newton(f: Facts) -> Solver:

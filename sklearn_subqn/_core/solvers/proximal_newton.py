@@ -95,8 +95,10 @@ def proximal_newton(
                 (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
                 np.arange(regularizer.n_penalized, o.n_params),
             )
-            size, at_once = len(inside), o.design.in_one_place
-            if size > most or (at_once and not is_factorized(o, CG_ACCURACY, size)):
+            fits = np.count_nonzero(w) <= most
+            if o.design.in_one_place:
+                fits = fits and is_factorized(o, CG_ACCURACY, len(inside))
+            if not fits:
                 return otherwise(w)
         gram = hessian.matrix(features)
         diagonal = np.einsum("ii->i", gram)
