@@ -95,7 +95,7 @@ def proximal_newton(
                 (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
                 np.arange(regularizer.n_penalized, o.n_params),
             )
-            fits = np.count_nonzero(w) <= most
+            fits = bool(np.count_nonzero(w) <= most)
             if o.design.in_one_place:
                 fits = fits and is_factorized(o, CG_ACCURACY, len(inside))
             if not fits:
@@ -112,11 +112,12 @@ def proximal_newton(
             step = GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
         else:
             rank = min(hessian.n_rows, len(gram))
-            l1, l2 = (factor * (places[inside] >= 0) for factor in o.penalties)
+            penalized: Floats = (places[inside] >= 0).astype(np.float64)
+            l1, l2 = (factor * penalized for factor in o.penalties)
             step = GramStep(gram, l1, l2, np.ones((len(gram), 1), bool), rank)
-        start = gradient[inside, np.newaxis], w[inside, np.newaxis]
+        given = gradient[inside, np.newaxis], w[inside, np.newaxis]
         v = w.copy()
-        v[inside] = step.minimize(*start, ROUGH * worst, _MAX_SWEEPS)[:, 0]
+        v[inside] = step.minimize(*given, ROUGH * worst, _MAX_SWEEPS)[:, 0]
         p, change = v - w, regularizer.value(v) - regularizer.value(w)
         decrease = float(gradient @ p) + o.alpha * change
         line = point.along(p)
