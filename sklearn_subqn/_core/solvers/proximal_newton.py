@@ -64,9 +64,10 @@ def proximal_newton(
     places[regularizer.n_penalized :] = -1
     n_outputs, features = o.design.n_outputs or 1, None
     # An elastic net may have far more nonzero coefficients than rows. A model takes no
-    # more memory than a dense X, or than a copy of rows.
+    # more memory than a dense X, or in blocks than a copy of rows.
     entries = o.design.n_rows * o.design.n_features
-    most = min(_MOST, isqrt(max(COPY_SIZE, entries)))
+    least = 0 if o.design.in_one_place else COPY_SIZE
+    most = min(_MOST, isqrt(max(least, entries)))
     point = start.or_origin(o)
     value, last = np.inf, np.inf
     # With rows in several processes, a fit starts at the solution of a sample, which
@@ -90,14 +91,16 @@ def proximal_newton(
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
         hessian, inside = o.risk.hessian(curvature), np.arange(o.n_params)
         if otherwise is not None:
-            features = np.unique(working_set(o, point, worst, most) // n_outputs)
+            limit = None if o.design.in_one_place else most
+            features = np.unique(working_set(o, point, worst, limit) // n_outputs)
             inside = np.append(
                 (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
                 np.arange(regularizer.n_penalized, o.n_params),
             )
             fits = bool(np.count_nonzero(w) <= most)
             if o.design.in_one_place:
-                fits = fits and is_factorized(o, CG_ACCURACY, len(inside))
+                size = len(inside)
+                fits = size <= most and is_factorized(o, CG_ACCURACY, size)
             if not fits:
                 return otherwise(w)
         gram = hessian.matrix(features)
