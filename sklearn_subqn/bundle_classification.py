@@ -405,8 +405,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     def _check_collection(self) -> None:
         super()._check_collection()
-        if not isinstance(self.loss, str) or self.loss not in BINARY_LOSSES:
-            known = ", ".join(map(repr, BINARY_LOSSES))
+        sums = *BINARY_LOSSES, "multinomial"
+        if not isinstance(self.loss, str) or self.loss not in sums:
+            known = ", ".join(map(repr, sums))
             raise ValueError(
                 f"loss={loss_name(self.loss)} is not supported for data in blocks, "
                 f"which take losses that are sums over samples: {known}."

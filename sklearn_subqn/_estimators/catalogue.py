@@ -253,11 +253,6 @@ class BundleEstimator(LinearEstimator):
                 "penalty_factor=0 is not supported for groups with losses of several "
                 "scores: give a small factor, such as 1e-4."
             )
-        if problems.elsewhere is not None and not (penalty.bends or loss.smooth):
-            raise ValueError(
-                f"{self._combination()} is not supported for data in blocks, which "
-                "take smooth losses with it."
-            )
 
     def _combination(self) -> str:
         bounded = self.positive or self.coef_bounds is not None

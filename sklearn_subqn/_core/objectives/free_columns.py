@@ -69,7 +69,7 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
         In the domain of R*.
     """
     risk, best = point.objective.risk, point.objective.least
-    if duals[0].ndim > 1 or not risk.design.in_one_place:
+    if not risk.design.in_one_place or duals[0].ndim > 1:
         return best
     if not risk.loss.has_leeway:
         return max(best, point.lower_bound, _bound_of_step(point))

@@ -83,9 +83,15 @@ class RiskHessian:
         return column
 
     @summed
-    def matrix(self) -> Floats:
-        """Return the whole matrix, of shape (q, q)."""
+    def matrix(self, features: Rows | None = None) -> Floats:
+        """Return the matrix of some features and of intercepts; default all, (q, q)."""
         subset, curvature = self._whole, self._of_all
+        if features is not None:
+            own = subset.of_features(features, fit_intercept=subset.fit_intercept)
+            # Rows that are not in memory are read whole.
+            read = len(features) / subset.n_features if subset.holds_rows else 1.0
+            subset.passes += read
+            return RiskHessian(own, curvature).matrix()
         if self._rows is not None and not subset.multiplies_pairs:
             subset, curvature = subset.rows(self._rows, copy=False), self._curvature
         if not curvature.by_rows:
@@ -105,9 +111,9 @@ class RiskHessian:
         return self._whole.bordered_gram(self._of_all.diagonal())
 
     @summed
-    def triangle(self) -> Floats:
-        """Return the lower triangle of the matrix, row by row."""
-        matrix = self.matrix()
+    def triangle(self, features: Rows | None) -> Floats:
+        """Return the lower triangle of ``matrix``, row by row."""
+        matrix = self.matrix(features)
         return matrix[np.tril_indices(len(matrix))]
 
     @summed

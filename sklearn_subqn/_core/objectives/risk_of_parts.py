@@ -169,9 +169,9 @@ class HessianOfParts(RiskHessian):
     def __init__(self, parts: Parts) -> None:
         self.parts, self.has_rows = parts, False
 
-    def matrix(self) -> Floats:
+    def matrix(self, features: Rows | None = None) -> Floats:
         # Only the lower half of the matrix is sent.
-        triangle = self.parts.total("triangle")
+        triangle = self.parts.total("triangle", features)
         q = int(np.sqrt(2.0 * len(triangle)))
         matrix = np.empty((q, q))
         lower = np.tril_indices(q)

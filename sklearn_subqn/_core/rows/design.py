@@ -149,7 +149,7 @@ class Design(SecondMoments):
         return dense_rows(columns_of(self.X, columns))
 
     def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
-        """Return the design of a subset of the features, for one score per row.
+        """Return the design of a subset of the features.
 
         Unless all are selected, the columns of a sparse X and a small number of columns
         are copied now, others of a dense X in blocks during each product.
@@ -165,6 +165,7 @@ class Design(SecondMoments):
         return Design(
             X,
             fit_intercept=fit_intercept,
+            n_outputs=self.n_outputs,
             n_threads=self._n_threads,
             pool=self._pool,
         )

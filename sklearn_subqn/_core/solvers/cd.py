@@ -474,11 +474,14 @@ def columns_stride(objective: Objective, w: Floats, active: Rows) -> int:
     return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
 
 
-def working_set(objective: Objective, point: Point, worst: float) -> Rows:
+def working_set(
+    objective: Objective, point: Point, worst: float, most: int | None = None
+) -> Rows:
     """Return the coordinates that the next model may change, in ascending order.
 
     These are the nonzero coordinates, and others whose gradient exceeds the threshold
-    minus ``worst``. If there are many, those with the largest gradients are taken.
+    minus ``worst``. If there are many, those with the largest gradients are taken, so
+    that there are about ``most`` coordinates in total.
     """
     n, groups = objective.regularizer.n_penalized, objective.groups
     used = point.w[:n] != 0.0
@@ -492,8 +495,11 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
     # A model rarely needs more nonzero coordinates than there are scores.
-    n_used = min(int(np.count_nonzero(used)), point.scores.size)
+    n_scores = objective.design.n_rows * (objective.design.n_outputs or 1)
+    n_used = min(int(np.count_nonzero(used)), n_scores)
     limit = max(_SMALL_SET, int(growth * n_used))
+    if most is not None:
+        limit = max(0, min(limit, most - int(np.count_nonzero(used))))
     if len(candidates) > limit:
         largest = candidates[np.argpartition(-excess[candidates], limit)[:limit]]
         if groups is not None:

@@ -53,8 +53,8 @@ class Facts:
     ----------
     l2, l1 : bool
         Whether the penalty is a squared norm, or an elastic net with an L1 norm.
-    groups : bool
-        Whether the penalty has norms of groups.
+    groups, norms : bool
+        Whether the penalty has norms of groups, and whether it has these or an L1 norm.
     quadratic : bool
         Whether the penalty is a quadratic form, for example a squared norm.
     box : bool
@@ -102,6 +102,7 @@ class Facts:
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         self.groups = isinstance(objective.regularizer, GroupPenalty)
+        self.norms = self.l1 or self.groups
         regularizer = objective.regularizer
         self.quadratic = isinstance(regularizer, L2 | QuadraticForm)
         self.box = isinstance(regularizer, Bounded)

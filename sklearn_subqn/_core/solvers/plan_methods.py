@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..driver import Solver, Start, Status
+from ..driver import Options, Solver, Start, Status, Stopping
 from ..losses._base import Floats, LabelSets
+from ..objectives.objective import Objective
 from ..rounding import CLOSE
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm, narrowing
@@ -21,7 +22,7 @@ from .facts import Facts
 from .fista import fista
 from .newton import newton
 from .owlqn import owlqn
-from .plan_conditions import is_wide
+from .plan_conditions import FEW, forms_models, is_wide
 from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
@@ -76,13 +77,23 @@ def by_alm(f: Facts) -> Solver:
 
 def by_alm_for_penalty(f: Facts) -> Solver:
     """Return the iterates of a method with Moreau envelopes that suits the problem."""
+    if f.box:
+        return face_alm(f.objective, f.start)
     if not f.l2:
-        return (face_alm if f.box else sparse_alm)(f.objective, f.start)
+        return sparse_alm(f.objective, f.start, _of_envelope)
     if f.warm:
         return by_alm(f)
     if is_wide(f):
         return _by_soft_alm(f)
     return by_alm(f) if f.several else _by_quasi_newton(f)
+
+
+def _of_envelope(objective: Objective, start: Start, stopping: Stopping) -> Solver:
+    """Minimize the envelope of a loss, with the steps for its data and penalty."""
+    f = Facts(objective, start, Options(stopping=stopping))
+    if f.columnwise:
+        return by_cd(f)
+    return by_proximal_newton(f) if f.l1 or forms_models(f) else by_fista(f)
 
 
 def by_newton(f: Facts) -> Solver:
@@ -108,8 +119,11 @@ def by_narrowing(f: Facts) -> Solver:
 
 
 def by_proximal_newton(f: Facts) -> Solver:
-    otherwise = None if f.forms_hessian else partial(_owlqn_from, f)
-    return proximal_newton(f.objective, f.start, otherwise=otherwise)
+    """Return the iterates of the proximal Newton method."""
+    few = f.in_one_place or f.objective.n_params <= FEW
+    otherwise = partial(fista, f.objective) if f.groups else partial(_owlqn_from, f)
+    whole = few and f.forms_hessian
+    return proximal_newton(f.objective, f.start, otherwise=None if whole else otherwise)
 
 
 def by_owlqn(f: Facts) -> Solver:

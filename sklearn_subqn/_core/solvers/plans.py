@@ -37,6 +37,7 @@ from .plan_conditions import (
     has_l1,
     has_large_units,
     has_no_small_alpha,
+    has_norms,
     has_quadratic_form,
     has_sample,
     has_short_rows,
@@ -360,7 +361,7 @@ PLANS = (
     Plan("Newton's method", (has_quadratic_form, is_smooth), None, _by_newton),
     Plan(
         "proximal Newton method",
-        (has_l1, forms_models, needs_hessian),
+        (has_norms, forms_models, needs_hessian),
         None,
         by_proximal_newton,
     ),

@@ -1,25 +1,31 @@
 """Proximal Newton method on the whole Hessian (Lee, Sun and Saunders 2014).
 
-For an L1 penalty if ``cd`` is not applicable: each iteration needs a gradient and the
-full Hessian, which are available for rows in several processes and for losses of pairs.
+For an L1 penalty or norms of groups if ``cd`` is not applicable: each iteration needs a
+gradient and the full Hessian, which are available for rows in several processes, for
+losses of pairs and for envelopes of losses of several scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isqrt
 
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
-from ..losses._base import Floats, Mask
+from ..losses._base import Floats
+from ..memory import COPY_SIZE
 from ..objectives.objective import Line, Objective
-from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
-from ..steps.gram_step import GramStep
+from ..steps.gram_step import GramStep, Step
+from ..steps.group_step import GroupStep
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
-from .cd import LONGEST, ROUGH
+from .cd import LONGEST, ROUGH, working_set
+
+# Limit on the coordinates of a model, whose matrix takes at most 200 MB.
+_MOST = 5000
 
 # Limit on the sweeps over the coordinates of a model.
 _MAX_SWEEPS = 300
@@ -36,14 +42,14 @@ def proximal_newton(
     Parameters
     ----------
     objective : Objective
-        Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``.
+        Objective with a smooth loss whose Hessian can be formed, and an ``ElasticNet``
+        or a ``GroupPenalty``.
     start : Start
         Starting point.
     otherwise : callable, optional
         Makes the solver that continues from w if a model becomes too large. With this
-        solver, models have a working set: the coordinates that are not zero or violate
-        the optimality conditions most. It requires all rows in one place. By default
-        models have all coordinates.
+        solver, models have the features of a working set, as in ``cd``. By default they
+        have all features.
 
     Returns
     -------
@@ -52,13 +58,17 @@ def proximal_newton(
         decreases the objective. "no_progress": violations do not decrease either. The
         last two occur when only rounding errors remain.
     """
-    o, regularizer = objective, objective.elastic_net
-    l1, l2 = (
-        np.where(np.arange(o.n_params) < regularizer.n_penalized, factor, 0.0)
-        for factor in o.penalties
-    )
+    o, groups = objective, objective.groups
+    regularizer = groups or objective.elastic_net
+    places = np.arange(o.n_params)
+    places[regularizer.n_penalized :] = -1
+    n_outputs, features = o.design.n_outputs or 1, None
+    # An elastic net may have far more nonzero coefficients than rows. A model takes no
+    # more memory than a dense X, or in blocks than a copy of rows.
+    entries = o.design.n_rows * o.design.n_features
+    least = 0 if o.design.in_one_place else COPY_SIZE
+    most = min(_MOST, isqrt(max(least, entries)))
     point = start.or_origin(o)
-    inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
     # With rows in several processes, a fit starts at the solution of a sample, which
     # may be far from the optimum. Without damping, log loss with alpha 1e-5 takes 26
@@ -79,48 +89,58 @@ def proximal_newton(
         curvature = point.curvature
         if damps:
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
-        if otherwise is None:
-            hessian = o.risk.hessian(curvature)
-        else:
-            inside[:, 0] = _working_set(w, residual, l1)
-            # An elastic net may have far more nonzero coefficients than rows. A model
-            # takes no more memory than a dense X.
-            size = int(np.count_nonzero(inside))
-            fits = size * size <= o.design.n_rows * o.design.n_features
-            if not (fits and is_factorized(o, CG_ACCURACY, size)):
+        hessian, inside = o.risk.hessian(curvature), np.arange(o.n_params)
+        if otherwise is not None:
+            limit = None if o.design.in_one_place else most
+            features = np.unique(working_set(o, point, worst, limit) // n_outputs)
+            inside = np.append(
+                (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
+                np.arange(regularizer.n_penalized, o.n_params),
+            )
+            fits = bool(np.count_nonzero(w) <= most)
+            if o.design.in_one_place:
+                size = len(inside)
+                fits = size <= most and is_factorized(o, CG_ACCURACY, size)
+            if not fits:
                 return otherwise(w)
-            features = np.flatnonzero(inside[: o.design.n_features])
-            design = o.design.of_features(features, fit_intercept=o.n_free > 0)
-            hessian = RiskHessian(design, curvature)
-        gram = hessian.matrix()
+        gram = hessian.matrix(features)
         diagonal = np.einsum("ii->i", gram)
         # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
         # of this number, the squared hinge on a9a with alpha 1e-8 takes 100 iterations
         # instead of 8.
         diagonal += ROUNDED * diagonal.max()
-        some = inside[:, 0]
-        step = GramStep(
-            gram, l1[some], l2[some], inside, min(hessian.n_rows, len(gram))
-        )
-        smooth, tol, length = gradient.copy(), ROUGH * worst, 0.0
+        step: Step
+        if groups:
+            penalty = groups.restricted(places[inside], o.alpha)
+            step = GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
+        else:
+            rank = min(hessian.n_rows, len(gram))
+            penalized: Floats = (places[inside] >= 0).astype(np.float64)
+            l1, l2 = (factor * penalized for factor in o.penalties)
+            step = GramStep(gram, l1, l2, np.ones((len(gram), 1), bool), rank)
+        own = None
+        if features is not None and o.design.in_one_place and n_outputs == 1:
+            own = o.design.of_features(features, fit_intercept=o.n_free > 0)
+        smooth, tol, length = gradient[inside], ROUGH * worst, 0.0
         # Steps on a working set take little time beside the gradient of all features,
         # so that a second one uses the same matrix (Shamanskii 1967).
-        for repeats in range(1 if otherwise is None else 2):
-            if repeats:
-                smooth[some] = design.adjoint(point.dual)
-            begin = point.w[:, np.newaxis]
-            v = step.minimize(smooth[:, np.newaxis], begin, tol, _MAX_SWEEPS)[:, 0]
+        for repeats in range(1 if own is None else 2):
+            if own is not None and repeats:
+                smooth = own.adjoint(point.dual)
+            v, begin = point.w.copy(), point.w[inside, np.newaxis]
+            found = step.minimize(smooth[:, np.newaxis], begin, tol, _MAX_SWEEPS)
+            v[inside] = found[:, 0]
             p, tol = v - point.w, ROUGH * tol
             change = regularizer.value(v) - regularizer.value(point.w)
-            decrease = float(smooth @ p) + o.alpha * change
-            if otherwise is None:
+            decrease = float(smooth @ p[inside]) + o.alpha * change
+            if own is None:
                 line = point.along(p)
             else:
-                line = Line(point, p, design.forward(p[some]))
+                line = Line(point, p, own.forward(p[inside]))
             taken, point = backtrack(line, decrease)
             length = max(length, taken)
-        if otherwise is not None:
-            o.design.passes += design.passes * len(features) / o.design.n_features
+        if own is not None:
+            o.design.passes += own.passes * own.n_features / o.design.n_features
         if damps:
             # Damping vanishes as steps become short, so that convergence stays
             # quadratic.
@@ -129,18 +149,3 @@ def proximal_newton(
         if not length:
             return Status.NO_STEP
         point = minimize_intercept(point)
-
-
-def _working_set(w: Floats, residual: Floats, l1: Floats) -> Mask:
-    """Return all nonzero and free coordinates, and as many others, at least 100.
-
-    The others are those with the largest violations.
-    """
-    inside = (w != 0.0) | (l1 == 0.0)
-    violations = np.where(inside, 0.0, np.abs(residual))
-    # With any number from 10 to 300 instead of 100, the time changes by at most a
-    # quarter.
-    most = max(100, int(np.count_nonzero(inside)))
-    if most < len(w):
-        violations[np.argpartition(-violations, most)[most:]] = 0.0
-    return inside | (violations > 0.0)

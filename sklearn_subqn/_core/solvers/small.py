@@ -107,7 +107,7 @@ def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
         point, proof = first, Dual(first.dual)
     start = Start.from_point(point, proof.u)
     if not isinstance(o.regularizer, L2):
-        return cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start)
+        return cd(o, start, stopping) if o.loss.smooth else sparse_alm(o, start, cd)
     if o.loss.sharpens:
         return Status.NO_PROGRESS
     if o.loss.smooth:

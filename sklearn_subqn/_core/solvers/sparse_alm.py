@@ -1,22 +1,21 @@
-"""Proximal method of multipliers for losses with kinks and an L1 penalty.
+"""Proximal method of multipliers for losses with kinks and norms of coefficients.
 
 As in ``alm`` the loss is replaced by its smooth envelope around a dual center. The dual
-variables of the minimizer become the next center. Here ``cd`` minimizes the envelope
-plus the L1 penalty, or the elastic net. Dual points of the envelope are feasible for
+variables of the minimizer become the next center. Here a method for smooth losses
+minimizes the envelope plus the penalty. Dual points of the envelope are feasible for
 the loss, so each inner iterate proves a lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..driver import Iterate, Solver, Start, Stopping
+from ..driver import Iterate, Solver, Start, Stopping, to_the_end
 from ..objectives.free_columns import lower_bound
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
-from .cd import cd
 from .widths import Found, first_width, in_turn
 
 # Inner problems are solved to 0.3 times the outer gap.
@@ -27,17 +26,22 @@ _SHARE = 0.3
 _FACTORS = (0.2, 0.5, 0.7, 2.0, 10.0)
 
 
-def sparse_alm(objective: Objective, start: Start) -> Solver:
+#: A method for a smooth objective, with its start and the gap at which it may stop.
+Smooth = Callable[[Objective, Start, Stopping], Solver]
+
+
+def sparse_alm(objective: Objective, start: Start, method: Smooth) -> Solver:
     """Yield the iterates of the proximal method of multipliers.
 
     Parameters
     ----------
     objective : Objective
-        Objective with an ``ElasticNet`` or a ``GroupPenalty``. Its loss, of one score
-        per row, has ``envelope`` and ``dual_variables``, and the envelope has
-        ``feasible``.
+        Objective with an ``ElasticNet`` or a ``GroupPenalty``. Its loss has
+        ``envelope`` and ``dual_variables``.
     start : Start
         Starting point; its dual point, if there is one, is the first center.
+    method : callable
+        Minimizes the objective of an envelope.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         smooth = objective.with_envelope(risk.center(dual), width)
         begin = Start(point.w, None, point.scores, point.drift)
         stopping = Stopping(aim if np.isfinite(aim) else 0.0, absolute=True)
-        for inner in cd(smooth, begin, stopping):
+        for inner in to_the_end(method(smooth, begin, stopping)):
             point = inner.point
             dual = point.dual
             primal = minimize_intercept(point.under(objective))

@@ -102,7 +102,7 @@ class SolverSpec:
         loss = loss if isinstance(loss, DualLoss) else DualLoss.of(loss)
         if isinstance(regularizer, GroupPenalty) and not regularizer.bends:
             # A model of cuts needs a differentiable conjugate.
-            by_envelopes = loss.has_envelope and not loss.joint and not loss.ranks
+            by_envelopes = loss.has_envelope and not loss.ranks
             if self.proves or not (loss.smooth or by_envelopes):
                 return False
         if self.narrows and not loss.narrows:
