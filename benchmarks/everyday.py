@@ -79,10 +79,10 @@ def dense(n: int, d: int, kind: str, seed: int) -> tuple[Any, Any]:
 def ridge(seed: int) -> Iterator[Row]:
     alphas = np.logspace(-6, 2, 20)
     X, y = dense(500, 20, "number", seed)
-    ours, peer = subqn.BMRMRegressorCV(alphas), linear_model.RidgeCV(len(y) * alphas)
-    yield Row("squares, L2, 20 alphas, 500 x 20", *fits(ours, peer, X, y), 0.5)
-    ours = subqn.BMRMRegressorCV(alphas, cv="loo")
-    yield Row("squares, L2, leave-one-out, 500 x 20", *fits(ours, peer, X, y), 0.5)
+    for cv, name in ((5, "5 folds"), (None, "leave-one-out")):
+        ours = subqn.BMRMRegressorCV(alphas, cv=cv or "loo")
+        peer = linear_model.RidgeCV(len(y) * alphas, cv=cv)
+        yield Row(f"squares, L2, {name}, 500 x 20", *fits(ours, peer, X, y), 0.5)
     X, y = dense(50_000, 100, "number", seed)
     ours, peer = subqn.BMRMRegressor(alpha=1.0 / len(y)), linear_model.Ridge()
     yield Row("squares, L2, 50000 x 100, one alpha", *fits(ours, peer, X, y), 0.8)
@@ -101,6 +101,22 @@ def lasso(seed: int) -> Iterator[Row]:
     ours = subqn.BMRMRegressorCV(100, penalty="elasticnet")
     peer = linear_model.ElasticNetCV()
     yield Row("squares, elastic net, 2000 x 30", *fits(ours, peer, X, y), 1.0)
+
+
+def covariates(seed: int) -> Iterator[Row]:
+    """Yield L1 paths of squares with 7 free features, beside paths without these."""
+    X, y = dense(10_000, 50, "number", seed)
+    free = np.random.default_rng(seed).normal(size=(len(y), 7))
+    both, factors = np.hstack([X, free]), np.append(np.ones(50), np.zeros(7))
+    calls = [
+        partial(subqn.BMRMRegressorCV(100, **options).fit, features, y)
+        for features, options in (
+            (both, {"penalty": "l1", "penalty_factor": factors}),
+            (X, {"penalty": "l1"}),
+        )
+    ]
+    name = "squares, L1 path, 7 free features, 10000 x 57"
+    yield Row(name, calls[0], "without them", calls[1], both, 0.75)
 
 
 def predict(seed: int) -> Iterator[Row]:
@@ -170,13 +186,17 @@ def _gene_path(name: str, X: Any, y: Any, factors: Any) -> Row:
     alphas = np.geomspace(largest, 0.05 * largest, 30)
     ours = subqn.L1LogisticOWLQNCV(alphas, cv=folds, refit=False, penalty_factor=given)
 
+    parts = [
+        (np.asfortranarray(X[train]), y[train].astype(float)) for train, _ in folds
+    ]
+
     def peer() -> None:
         import adelie
 
-        for train, _ in folds:
+        for features, labels in parts:
             adelie.grpnet(
-                np.asfortranarray(X[train]),
-                adelie.glm.binomial(y=y[train].astype(float)),
+                features,
+                adelie.glm.binomial(y=labels),
                 lmda_path=alphas,
                 penalty=factors,
                 early_exit=False,
@@ -187,25 +207,40 @@ def _gene_path(name: str, X: Any, y: Any, factors: Any) -> Row:
     return Row(name, fit, "adelie", peer if has("adelie") else None, X, 1.0)
 
 
+def glum_fit(
+    categories: list[Any],
+    numbers: Any,
+    y: Any,
+    sample_weight: Any = None,
+    **options: Any,
+) -> Callable[[], Any] | None:
+    """Return the call of a fit by glum, with its data prepared; None without glum."""
+    if not has("glum"):
+        return None
+    import glum
+    import tabmat
+
+    parts = [tabmat.CategoricalMatrix(each) for each in categories]
+    A = tabmat.SplitMatrix([*parts, tabmat.DenseMatrix(np.asfortranarray(numbers))])
+
+    def fit() -> None:
+        model = glum.GeneralizedLinearRegressor(**options)
+        model.fit(A, y, sample_weight=sample_weight)
+
+    return fit
+
+
 def insurance(seed: int) -> Iterator[Row]:
     data = _generated.insurance(700_000, seed)
     claims = np.flatnonzero(data.n_claims > 0)[:18_000]
     X, y, weights = data.X[claims], data.severity[claims], data.n_claims[claims]
     ours = subqn.BMRMRegressor(loss="gamma", alpha=1e-4)
 
-    def peer() -> None:
-        import glum
-        import tabmat
-
-        categories = [tabmat.CategoricalMatrix(c[claims]) for c in data.categories]
-        numbers = tabmat.DenseMatrix(np.asfortranarray(data.numbers[claims]))
-        options = {"family": "gamma", "link": "log", "alpha": 1e-4, "l1_ratio": 0}
-        model = glum.GeneralizedLinearRegressor(**options)
-        model.fit(tabmat.SplitMatrix([*categories, numbers]), y, sample_weight=weights)
-
+    options = {"family": "gamma", "alpha": 1e-4, "l1_ratio": 0}
+    levels = [c[claims] for c in data.categories]
+    peer = glum_fit(levels, data.numbers[claims], y, sample_weight=weights, **options)
     fit = partial(ours.fit, X, y, sample_weight=weights)
-    called = peer if has("glum") else None
-    yield Row(f"insurance, gamma, {len(y)} rows", fit, "glum", called, X, 1.0)
+    yield Row(f"insurance, gamma, {len(y)} rows", fit, "glum", peer, X, 1.0)
 
 
 def firms(seed: int) -> Iterator[Row]:
@@ -223,20 +258,11 @@ def firms(seed: int) -> Iterator[Row]:
         ("poisson", "poisson", rng.poisson(np.exp(scores)).astype(float)),
     ):
         used = np.bincount(firm, y)[firm] > 0.0 if loss == "poisson" else slice(None)
-
-        def peer(y: Any = y, family: str = family, used: Any = used) -> None:
-            import glum
-            import tabmat
-
-            columns = tabmat.CategoricalMatrix(firm[used])
-            A = tabmat.SplitMatrix([columns, tabmat.DenseMatrix(numbers[used])])
-            options = {"family": family, "alpha": 0.0, "fit_intercept": False}
-            glum.GeneralizedLinearRegressor(**options).fit(A, y[used])
-
+        options = {"family": family, "alpha": 0.0, "fit_intercept": False}
+        peer = glum_fit([firm[used]], numbers[used], y[used], **options)
         model = subqn.BMRMRegressor(loss=loss, alpha=0, fit_intercept=False)
-        called = peer if has("glum") else None
-        name = f"1000 firms x 8 years, {loss}"
-        yield Row(name, partial(model.fit, X[used], y[used]), "glum", called, X, 1.0)
+        fit = partial(model.fit, X[used], y[used])
+        yield Row(f"1000 firms x 8 years, {loss}", fit, "glum", peer, X, 1.0)
 
 
 def levels(seed: int) -> Iterator[Row]:
@@ -252,16 +278,10 @@ def levels(seed: int) -> Iterator[Row]:
         loss="poisson", alpha=1e-3, penalty="quadratic", penalty_matrix=penalty
     )
 
-    def peer() -> None:
-        import glum
-        import tabmat
-
-        options = {"family": "poisson", "alpha": 1e-3, "l1_ratio": 0, "P2": penalty}
-        glum.GeneralizedLinearRegressor(**options).fit(tabmat.SparseMatrix(X), y)
-
-    called = peer if has("glum") else None
+    options = {"family": "poisson", "alpha": 1e-3, "l1_ratio": 0, "P2": penalty}
+    peer = glum_fit([level], np.empty((n, 0)), y, **options)
     fit = partial(ours.fit, X, y)
-    yield Row(f"smoothed levels, Poisson, {n} x {k}", fit, "glum", called, X, 1.0)
+    yield Row(f"smoothed levels, Poisson, {n} x {k}", fit, "glum", peer, X, 1.0)
 
 
 def stream(seed: int) -> Iterator[Row]:
@@ -336,6 +356,7 @@ PARTS = {
     for each in (
         ridge,
         lasso,
+        covariates,
         predict,
         search,
         zeros,

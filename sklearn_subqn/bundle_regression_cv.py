@@ -37,7 +37,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
     each starting at the previous solution; this takes about half the time of a grid
-    search. The best ``alpha`` is then refitted on all samples.
+    search. The best ``alpha`` is then refitted on all samples. By default there are 5
+    folds, also for ridge regression; with ``cv="loo"`` its leave-one-out errors, which
+    are the default of scikit-learn's ``RidgeCV``, take one decomposition.
 
     Parameters
     ----------

@@ -279,10 +279,18 @@ def _solved(problems: LinearProblems, alpha: float) -> _Fit:
     )
 
 
-def plain_objectives(problems: LinearProblems, alpha: float) -> list[Objective]:
-    """Return the objectives for solver="auto" without conversions, or an empty list."""
-    elsewhere = problems.reading is not None or problems.elsewhere is not None
-    if problems.settings.solver != "auto" or elsewhere:
+def plain_objectives(
+    problems: LinearProblems, alpha: float, *, may_be_free: bool = False
+) -> list[Objective]:
+    """Return the objectives for solver="auto" without conversions, or an empty list.
+
+    With ``may_be_free`` some features may be without a penalty, which the objectives
+    then contain.
+    """
+    free, others = problems.free, problems.reading is not None
+    if may_be_free and free is not None and not free.coef.all():
+        others = problems.reading is not free
+    if problems.settings.solver != "auto" or others or problems.elsewhere is not None:
         return []
     return [problems.objective(i, alpha) for i in range(len(problems))]
 
@@ -297,12 +305,15 @@ def _minimized_squares(
     Squared errors are minimized with the Gram matrix, up to the first alpha at which
     the gap exceeds ``tol`` or too many features are nonzero.
     """
-    objectives = plain_objectives(problems, alphas[0])
+    objectives = plain_objectives(problems, alphas[0], may_be_free=True)
     if not objectives or not all(map(has_squares_path, objectives)):
         return []
     found, first = [], None
+    free = None if problems.free is None else problems.free.coef
+    if free is not None and objectives[0].groups is not None:
+        return []
     for objective, start in zip(objectives, problems.starts, strict=True):
-        path = SquaresPath(objective, first)
+        path = SquaresPath(objective, free, first)
         first = first or path
         found.append(path.minimize(objective, alphas, start.w, problems.stored, tol))
     minimized = []

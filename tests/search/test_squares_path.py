@@ -166,3 +166,63 @@ def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, mos
         assert one.objective_ - one.dual_gap_ <= value
         lower = value * (1.0 - search.gaps_path_[0, i] - 1e-13)
         assert lower <= one.objective_
+
+
+@pytest.mark.parametrize("penalty", RATIOS)
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("size", [1.0, 1e5])
+def test_free_features_are_those_of_a_fit_to_residuals(penalty, centered, size):
+    rng = np.random.default_rng(13)
+    X, y = data(seed=13)
+    Z = size * (rng.standard_normal((len(y), 3)) + X[:, :3])
+    y = y + Z @ [1.0, -2.0, 0.0] / size
+    weights = rng.integers(1, 4, len(y)).astype(float)
+    everything = np.column_stack([X[:, :4], Z, X[:, 4:]])
+    free = np.isin(np.arange(12), [4, 5, 6])
+    ratio = RATIOS[penalty]
+    others = np.column_stack([Z, np.ones((len(y), int(centered)))])
+    roots = np.sqrt(weights)[:, np.newaxis]
+    basis = np.linalg.qr(roots * others)[0]
+    A, b = roots * X, roots[:, 0] * y
+    A, b = (each - basis @ (basis.T @ each) for each in (A, b))
+    # The mean of squares is over the sum of weights.
+    scale = np.sqrt(len(y) / weights.sum())
+    for alpha in (1.0, 1e-2, 1e-4):
+        search = BMRMRegressorCV(
+            alphas=[alpha],
+            penalty=penalty,
+            cv=[(np.arange(len(y)), np.arange(5))],
+            refit=False,
+            tol=1e-6,
+            penalty_factor=np.where(free, 0.0, 1.0),
+            fit_intercept=centered,
+        ).fit(everything, y, sample_weight=weights)
+        assert search.n_iter_ == 1
+        assert search.gaps_path_[0, 0] <= 1e-6
+        peer = ElasticNet(
+            alpha=alpha, l1_ratio=ratio, tol=1e-14, max_iter=10**5, fit_intercept=False
+        ).fit(scale * A, scale * b)
+        np.testing.assert_allclose(search.coef_[~free], peer.coef_, atol=1e-5)
+
+        def objective(w, residuals, alpha=alpha):
+            squares = 0.5 * weights @ residuals**2 / weights.sum()
+            penalty = ratio * np.abs(w).sum() + 0.5 * (1.0 - ratio) * (w @ w)
+            return squares + alpha * penalty
+
+        residuals = y - everything @ search.coef_ - search.intercept_
+        value = objective(search.coef_[~free], residuals)
+        best = objective(peer.coef_, (b - A @ peer.coef_) / roots[:, 0])
+        gap = search.gaps_path_[0, 0] * value
+        assert value - gap <= best * (1.0 + 1e-12)
+        assert value <= best * (1.0 + 1e-8)
+
+
+def test_dependent_free_features_are_left_to_other_solvers():
+    X, y = data(seed=15)
+    levels = np.eye(3)[np.arange(len(y)) % 3]
+    everything, factors = np.hstack([X, levels]), np.append(np.ones(9), np.zeros(3))
+    fit = {"alphas": [1e-2], "penalty": "l1", "cv": 3, "tol": 1e-6}
+    all_levels = BMRMRegressorCV(penalty_factor=factors, **fit).fit(everything, y)
+    two = BMRMRegressorCV(penalty_factor=factors[:-1], **fit).fit(everything[:, :-1], y)
+    assert all_levels.gaps_path_.max() <= 1e-6
+    np.testing.assert_allclose(all_levels.scores_path_, two.scores_path_, atol=1e-4)

@@ -222,10 +222,9 @@ def mostly_zeros_as_csr(X: Any) -> Any:
     n_rows, n_stored = max(1, BLOCK_SIZE // d), 0
     for start in range(0, n, n_rows):
         block = X[start : start + n_rows]
-        stored = block != 0.0
-        places = np.flatnonzero(stored)
-        sizes.append(np.count_nonzero(stored, axis=1))
-        columns.append((places % d).astype(np.int32))
+        places, firsts = np.flatnonzero(block != 0.0), d * np.arange(len(block) + 1)
+        sizes.append(np.diff(np.searchsorted(places, firsts)))
+        columns.append((places - np.repeat(firsts[:-1], sizes[-1])).astype(np.int32))
         values.append(block.ravel()[places])
         n_stored += len(places)
         if 2 * n_stored > X.size:

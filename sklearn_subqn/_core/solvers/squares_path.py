@@ -11,6 +11,10 @@ squared residuals, whose derivatives u are a dual point with Xᵀu = v = ∇R(w)
 <= 1 the dual point c u proves the gap
 
     (1 - c)² R(w) + alpha (Omega(w) + Omega*(-c v / alpha)) + c <w, v>.   (1)
+
+Beside an elastic net, coefficients without a penalty such as the intercept are
+eliminated from H and g by a Schur complement, which is least squares on the residuals
+of the other columns (Frisch and Waugh 1933, Lovell 1963).
 """
 
 from __future__ import annotations
@@ -22,9 +26,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .. import lapack
 from ..driver.stopping import sizes_of
 from ..kernels import coordinate_descent
-from ..losses._base import Floats, Rows
+from ..losses._base import Floats, Mask, Rows
 from ..memory import COPY_SIZE
 from ..objectives.objective import Objective
 from ..regularizers import L2, ElasticNet, GroupPenalty
@@ -139,11 +144,18 @@ class SquaresPath:
     ----------
     objective : Objective
         Objective of any strength for which ``has_squares_path`` is True.
+    free : ndarray of bool, of shape (n_coef,), optional
+        Mask of the coefficients whose elastic net is left out.
     other : SquaresPath, optional
         A path of other targets for the same rows.
     """
 
-    def __init__(self, objective: Objective, other: SquaresPath | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        free: Mask | None = None,
+        other: SquaresPath | None = None,
+    ) -> None:
         origin = objective.origin()
         metric: Any = _metric(objective)
         self._metric: Floats = metric
@@ -156,13 +168,42 @@ class SquaresPath:
             self._gram = GramRows.whole(objective)
         else:
             self._gram = GramRows(objective)
-        if objective.groups is None:
+        self._eliminates = objective.groups is None
+        self._penalized = np.arange(objective.regularizer.n_penalized)
+        if self._eliminates:
             self._squares = self._gram.rows.diagonal()
+            if free is not None:
+                self._penalized = np.flatnonzero(~free)
+            self._eliminate()
         else:
             squares = objective.risk.mean_squares().reshape(self._gradient.shape)
             self._squares = (squares * self._metric.diagonal()).ravel()
-        # Sweeps stop when no slope changes by more than this tolerance.
-        self._tol = ROUNDED * float(np.abs(self._gradient).max())
+            # Sweeps stop when no slope changes by more than this tolerance.
+            self._tol = ROUNDED * float(np.abs(self._gradient).max())
+
+    def _eliminate(self) -> None:
+        """Form the Schur complement of the coefficients without a penalty."""
+        gram, penalized = self._gram.rows, self._penalized
+        self._others = np.delete(np.arange(len(gram)), penalized)
+        # In units in which the diagonal is one, eigenvalues that vanish up to rounding
+        # belong to linearly dependent columns. Nothing is proven about these.
+        norms = np.sqrt(self._squares[self._others])
+        norms[norms == 0.0] = 1.0
+        border = gram[self._others]
+        values, vectors = lapack.eigh(border[:, self._others] / np.outer(norms, norms))
+        vectors /= norms[:, np.newaxis]
+        kept, self._least = values > ROUNDED * len(values), 0.0
+        if kept.all():
+            error = len(values) * rounding(self._gram.design.n_rows)
+            self._least = max(float(values.min(initial=1.0)) - error, 0.0)
+        self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+        border = border[:, penalized]
+        self._reduced = gram[np.ix_(penalized, penalized)]
+        self._reduced -= border.T @ self._inverse @ border
+        gradient = self._gradient[:, 0]
+        self._start = gradient[penalized]
+        self._start -= self._inverse @ gradient[self._others] @ border
+        self._tol = ROUNDED * float(np.abs(self._start).max(initial=0.0))
 
     def minimize(
         self,
@@ -216,8 +257,8 @@ class SquaresPath:
         p = rounded.reshape(found.shape) - found
         excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
         w, slopes = (each.reshape(rounded.shape) for each in (found, slopes))
-        penalties = _penalties(objective, alphas, w)
-        excess += _penalties(objective, alphas, rounded) - penalties
+        penalties = _penalties(objective, alphas, w, self._penalized)
+        excess += _penalties(objective, alphas, rounded, self._penalized) - penalties
         gaps, values = self._gaps(objective, alphas, penalties, w, slopes)
         sizes = sizes_of(values + excess, objective.risk.infimum)
         return rounded, (gaps + np.abs(excess)) / sizes
@@ -234,8 +275,12 @@ class SquaresPath:
         return self._gradient + self._product(W)
 
     def _balance(self, W: Floats, slopes: Floats) -> None:
-        """Minimize over the intercepts, in place; then dual points sum to zero."""
-        if self._gram.design.fit_intercept:
+        """Minimize over other coefficients, in place; then their slopes vanish."""
+        if self._eliminates:
+            change = -slopes[:, self._others, 0] @ self._inverse
+            W[:, self._others, 0] += change
+            slopes[:, :, 0] += change @ self._gram.rows[self._others]
+        elif self._gram.design.fit_intercept:
             metric = self._metric.diagonal()
             column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
             change = -slopes[:, -1:] / (metric * column[-1])
@@ -244,20 +289,23 @@ class SquaresPath:
 
     def _descend(self, objective: Objective, alpha: float, W: Floats) -> None:
         """Minimize the objective of alpha with an elastic net, in place."""
-        q, m = objective.n_params, objective.regularizer.n_penalized
-        w, gram, factors = W[:, 0], self._gram.rows, np.zeros((2, q))
-        ratio = objective.elastic_net.l1_ratio
-        factors[0, :m], factors[1, :m] = alpha * ratio, alpha * (1.0 - ratio)
-        slopes = self._gradient[:, 0] + gram @ w
+        w, gram, ratio = (
+            W[self._penalized, 0],
+            self._reduced,
+            objective.elastic_net.l1_ratio,
+        )
+        l1, l2 = (np.full(len(w), alpha * share) for share in (ratio, 1.0 - ratio))
+        slopes = self._start + gram @ w
         violation, _ = coordinate_descent.sweep_gram(
-            gram, slopes, w, factors[0], factors[1], self._tol, MOST_STEPS
+            gram, slopes, w, l1, l2, self._tol, MOST_STEPS
         )
         if not violation <= self._tol:
             # With strongly correlated features sweeps alone converge slowly.
-            inside, rank = np.ones((q, 1), dtype=bool), objective.design.n_rows
-            step = GramStep(gram.copy(), factors[0], factors[1], inside, rank)
+            inside, rank = np.ones((len(w), 1), dtype=bool), objective.design.n_rows
+            step = GramStep(gram.copy(), l1, l2, inside, rank)
             columns = slopes[:, np.newaxis], w[:, np.newaxis]
-            W[:] = step.minimize(*columns, self._tol, MOST_STEPS)
+            w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
+        W[self._penalized, 0] = w
 
     def _descend_groups(
         self,
@@ -315,25 +363,33 @@ class SquaresPath:
         slopes: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the gaps (1) with bounds of their rounding errors, and J(w)."""
-        m = objective.regularizer.n_penalized
+        m = len(self._penalized)
         risk = self._value + 0.5 * np.sum(w * (self._gradient.ravel() + slopes), axis=1)
         # Rounding errors of entries of H, g and R(0) are relative to the norms of
         # columns and targets.
         norms = np.sqrt(self._squares)
         size = math.sqrt(2.0 * self._value) + np.abs(w) @ norms
         error = 2.0 * rounding(objective.design.n_rows + w.shape[1]) * size
-        radius, v = error[:, np.newaxis] * norms[:m], slopes[:, :m]
+        if self._eliminates:
+            # The dual point with vanishing other slopes that is nearest to u.
+            own = np.where(norms, norms, 1.0)[self._others]
+            left = np.abs(slopes[:, self._others]) / own + error[:, np.newaxis]
+            error += np.sqrt(np.sum(left * left, axis=1) / self._least)
+        radius = error[:, np.newaxis] * norms[self._penalized]
+        v, w = slopes[:, self._penalized], w[:, self._penalized]
         c, conjugates = _dual_points(objective, alphas, v, radius)
-        gap = (1.0 - c) ** 2 * risk + penalties + c * np.sum(v * w[:, :m], axis=1)
+        gap = (1.0 - c) ** 2 * risk + penalties + c * np.sum(v * w, axis=1)
         gap += conjugates
         return np.abs(gap) + error * size + rounding(m) * penalties, risk + penalties
 
 
-def _penalties(objective: Objective, alphas: Floats, w: Floats) -> Floats:
-    """Return alpha * Omega(w) for each w."""
+def _penalties(
+    objective: Objective, alphas: Floats, w: Floats, penalized: Rows
+) -> Floats:
+    """Return alpha * Omega(w) for each w, of the penalized coefficients."""
     if groups := objective.groups:
         return alphas * np.array([groups.value(each) for each in w])
-    ratio, w = objective.elastic_net.l1_ratio, w[:, : objective.regularizer.n_penalized]
+    ratio, w = objective.elastic_net.l1_ratio, w[:, penalized]
     squares = 0.5 * (1.0 - ratio) * np.sum(w * w, axis=1)
     return alphas * (ratio * np.abs(w).sum(axis=1) + squares)
 
