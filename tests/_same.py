@@ -8,7 +8,9 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 
-def assert_same_predictions(actual: Any, expected: Any, name: str = "") -> None:
+def assert_same_predictions(
+    actual: Any, expected: Any, name: str = "", tol: float = 1e-12
+) -> None:
     """Assert that labels are equal, and numbers up to rounding.
 
     A product of some rows sums in another order than one of all rows does, in several
@@ -18,5 +20,5 @@ def assert_same_predictions(actual: Any, expected: Any, name: str = "") -> None:
     if expected.dtype.kind != "f":
         assert_array_equal(actual, expected, err_msg=name)
         return
-    rounding = 1e-12 * np.max(np.abs(expected), initial=0.0)
-    assert_allclose(actual, expected, rtol=1e-12, atol=rounding, err_msg=name)
+    rounding = tol * np.max(np.abs(expected), initial=0.0)
+    assert_allclose(actual, expected, rtol=tol, atol=rounding, err_msg=name)
