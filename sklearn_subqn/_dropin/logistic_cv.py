@@ -266,8 +266,8 @@ class LogisticRegressionCV(BaseLogistic):
             )
         weights = {}
         # Scorers do not take one number for all samples.
-        given = sample_weight is not None and not np.isscalar(sample_weight)
-        if given and not refuses_weights(self._scorer()):
+        by_sample = sample_weight is not None and not np.isscalar(sample_weight)
+        if by_sample and not refuses_weights(self._scorer()):
             weights["sample_weight"] = sample_weight
         return {"groups": groups}, weights
 
