@@ -16,6 +16,7 @@ from ._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
     AnyLoss,
+    CumulativeLogit,
     DualLoss,
     Ontology,
     OrderedPairs,
@@ -370,6 +371,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "modified_huber",
         "ordinal_all_threshold",
         "ordinal_immediate_threshold",
+        "ordinal_logit",
     )
 
     _may_have_no_penalty, _takes_collections = True, True
@@ -427,7 +429,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     def _link(self) -> str:
         if isinstance(self.loss, str) and len(self.classes_) > 2:
-            if self.loss == "ordinal_all_threshold":
+            if self.loss in ("ordinal_all_threshold", "ordinal_logit"):
                 return "differences of cumulative ones"
             if self.loss == "log_loss":
                 return "one-against-rest"
@@ -486,7 +488,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             named = BINARY_LOSSES["log_loss"]
         loss = DualLoss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
-        thresholds = isinstance(loss.map, Thresholds)
+        likely = isinstance(named, CumulativeLogit)
+        thresholds = isinstance(loss.map, Thresholds) or likely
         pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
         ordinal = pairs or thresholds
         if self.classes is not None and not ordinal:
@@ -523,9 +526,14 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             order = class_order(classes, self.classes, categories, what)
             levels = np.argsort(order)[codes(y, classes)].astype(np.float64)
             known = {"classes_": classes, "ordered_classes_": classes[order]}
+            base = None
+            if likely:
+                # The solver starts at the optimal thresholds without features.
+                loss = DualLoss(CumulativeLogit.of_classes(levels, weights))
+                base = loss.oracle.base
             data = self._linear_model(), X, [levels], loss, weights
             opposite = len(order) == 2 and order[0] == 1
-            scores = Levels(order)
+            scores = Levels(order, base)
             return LinearProblems(*data, scores=scores, known=known, opposite=opposite)
         model = self._linear_model()
         return class_problems(model, X, y, loss, weights, classes, positive, offset)

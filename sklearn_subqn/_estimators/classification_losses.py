@@ -9,6 +9,7 @@ from .._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
     AnyLoss,
+    CumulativeLogit,
     FBeta,
     LogisticPairs,
     LogisticRocArea,
@@ -41,6 +42,7 @@ LOSSES: dict[str, Callable[[Any], AnyLoss]] = {
     "ordinal_linear_log": lambda estimator: LogisticPairs("linear"),
     "ordinal_all_threshold": lambda estimator: OrdinalLogistic(),
     "ordinal_immediate_threshold": lambda estimator: OrdinalLogistic(immediate=True),
+    "ordinal_logit": lambda estimator: CumulativeLogit(),
     "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
     "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }

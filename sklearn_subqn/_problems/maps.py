@@ -242,9 +242,12 @@ class Levels:
     ----------
     order : ndarray of shape (k,)
         Numbers of the sorted classes, from the lowest class to the highest.
+    base : ndarray of shape (k - 1,), optional
+        Numbers that the loss adds to the intercepts. Their sums have to descend.
     """
 
-    def __init__(self, order: Indices) -> None:
+    def __init__(self, order: Indices, base: Floats | None = None) -> None:
+        self._base = base
         two = len(order) == 2
         self.n_thresholds = len(order) - 1
         self.n_rows = 1 if two else len(order)
@@ -256,10 +259,14 @@ class Levels:
     def inward(self, coef: Any, intercept: Any) -> Pair:
         coef, intercept = coef[self._places], intercept[self._places]
         thresholds = np.diff(intercept, prepend=0.0)[-self.n_thresholds :]
+        if self._base is not None:
+            descend = np.all(np.diff(thresholds) < 0.0)
+            thresholds = thresholds - self._base if descend else 0.0 * thresholds
         return coef[-self.n_thresholds :][:1], thresholds
 
     def outward(self, coef: Any, intercept: Any) -> Pair:
         thresholds = np.broadcast_to(intercept, self.n_thresholds)
+        thresholds = thresholds if self._base is None else thresholds + self._base
         sums = np.cumsum(np.append(0.0, thresholds))[self._numbers]
         return np.multiply.outer(self._numbers, coef[0]), sums
 

@@ -5,6 +5,7 @@ from ._box import BINARY_LOSSES, NOVELTY_LOSS, Box, OrdinalLogistic, regression_
 from ._check import LossChecks
 from ._contingency import FBeta
 from ._cox import AtRisk, Cox, EventTimes
+from ._cumulative import CumulativeLogit
 from ._dual_loss import AnyLoss, Composed, DualLoss
 from ._groups import Groups
 from ._inversions import Inversions
@@ -41,6 +42,7 @@ __all__ = [
     "Box",
     "Composed",
     "Cox",
+    "CumulativeLogit",
     "DualLoss",
     "Entropy",
     "EventTimes",

@@ -71,6 +71,16 @@ class ThresholdDesign(Design):
         total[d:, d:] = np.diag(weights.sum(axis=0))
         return total
 
+    def gram_of(self, curvature: Any) -> Floats:
+        """Return the q x q matrix for a symmetric matrix over the scores of each row.
+
+        Coefficients change all scores of a row alike, so that only the block of the
+        intercepts depends on more than the sums of the matrices' rows.
+        """
+        matrix = self.gram(curvature.apply(np.ones((self.n_rows, self.n_thresholds))))
+        matrix[self.n_coef :, self.n_coef :] = curvature.total()
+        return matrix
+
     def squared_adjoint(self, weights: Floats) -> Floats:
         diagonal = super().squared_adjoint(weights.sum(axis=1))
         diagonal[self.n_coef :] = weights.sum(axis=0)
