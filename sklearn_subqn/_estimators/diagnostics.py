@@ -84,7 +84,8 @@ def _leverages(
 def _check_one_score(model: FittedModel) -> DualLoss:
     """Return the loss of a likelihood of one score per row; raise for other models."""
     loss = model.spec.loss
-    if not model.is_likelihood or loss is None or model.spec.n_problems > 1:
+    several = model.spec.n_problems > 1 or model.spec.ordinal
+    if not model.is_likelihood or loss is None or several:
         raise ValueError(
             "Residuals and leverages need a likelihood with one score per sample: two "
             "classes, or one target."

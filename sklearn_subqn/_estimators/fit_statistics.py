@@ -19,7 +19,9 @@ from .._inference.likelihoods import (
 )
 from .fitted_model import FittedModel
 from .inferred import check_fitted
+from .inferred_losses import WITHOUT_DISPERSION
 from .model_covariances import dual_terms, is_penalized, likelihood_terms
+from .predictions import log_of_differences
 
 # Log-likelihoods that are equal up to rounding have at most this relative difference.
 _ROUNDED = 1e-9
@@ -47,8 +49,8 @@ class FitStatistics(NamedTuple):
     df_resid : float
         Number of samples less ``df``.
     dispersion : float
-        Pearson's statistic per degree of freedom ``df_resid``; 1 for the log loss and
-        Poisson regression, NaN for quantiles.
+        Pearson's statistic per degree of freedom ``df_resid``; 1 for
+        likelihoods of classes and Poisson regression, NaN for quantiles.
     aic, bic : float
         Information criteria of Akaike (1974) and Schwarz (1978).
     n_samples : float
@@ -95,7 +97,10 @@ def rows_of(model: FittedModel) -> tuple[Floats, Floats, Floats, Floats]:
 
 def _rows(block: TargetedRows, spec: Spec) -> tuple[Floats, ...]:
     offset = np.zeros(len(block.weights)) if block.offset is None else block.offset
-    return block.scores(spec), block.targets, block.weights, offset
+    scores = block.scores(spec)
+    # The logarithms of probabilities are scores of the softmax.
+    scores = log_of_differences(scores) if spec.ordinal else scores
+    return scores, block.targets, block.weights, offset
 
 
 def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
@@ -105,7 +110,8 @@ def degrees_of(model: FittedModel, n_rows: int) -> list[Any]:
     n_params = spec.coef.shape[1] + spec.fit_intercept
     n_params *= len(spec.coef) - 1 if spec.joint else 1
     wide = n_params >= n_rows
-    return dual_terms(model) if wide and not spec.levels else likelihood_terms(model)
+    wide &= not (spec.levels or spec.ordinal)
+    return dual_terms(model) if wide else likelihood_terms(model)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -121,11 +127,12 @@ def statistics_of(model: FittedModel, is_training: bool = True) -> FitStatistics
     spec = model.spec
     scores, targets, weights, offset = rows_of(model)
     n = float(weights.sum()) if spec.counts else float(len(weights))
+    several = spec.joint or spec.ordinal
     found, terms = [], degrees_of(model, len(weights))
     if is_training and not spec.levels and not is_penalized(model):
         check_fitted(terms, model.own.tol)
     for i, term in enumerate(terms):
-        z, y = (scores if spec.joint else scores[:, i]), targets[:, i]
+        z, y = (scores if several else scores[:, i]), targets[:, i]
         if spec.levels:
             level = spec.levels[i]
             null = weighted_quantile(y - offset, level, weights)
@@ -139,7 +146,7 @@ def statistics_of(model: FittedModel, is_training: bool = True) -> FitStatistics
             both = z, null_scores(model.power, z, y, weights, offset)
             pair = (weights @ deviances(model.power, each, y) for each in both)
             df, dispersion = term.df, 1.0
-            if model.name not in ("log_loss", "poisson"):
+            if model.name not in WITHOUT_DISPERSION:
                 dispersion = term.chi_square / (n - df)
             likelihoods = np.array(
                 [_log_likelihood(model, each, y, weights, dispersion) for each in both]

@@ -12,14 +12,18 @@ from .classification_losses import LOSSES, SMOOTH
 from .regression_losses import loss_of
 
 # Standard errors are available for smooth losses, and for two losses of quantiles.
-ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold")
+ORDINAL = ("ordinal_all_threshold", "ordinal_immediate_threshold", "ordinal_logit")
 QUANTILES = ("quantile", "absolute_error")
 _OF_LABELS = (*SMOOTH, *ORDINAL)
 OF_NUMBERS = (
     *(name for name, loss in regression_losses().items() if loss.smooth),
     *QUANTILES,
 )
-LIKELIHOODS = ("squared_error", "log_loss", "poisson", "gamma", "tweedie")
+LIKELIHOODS = (
+    *("squared_error", "log_loss", "ordinal_logit", "poisson", "gamma", "tweedie"),
+)
+# Likelihoods without a dispersion.
+WITHOUT_DISPERSION = ("log_loss", "ordinal_logit", "poisson")
 LOG_LOSSES = ("log_loss", "multinomial")
 
 

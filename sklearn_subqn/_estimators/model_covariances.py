@@ -29,7 +29,7 @@ from .._inference import (
 from .catalogue import GROUPS
 from .error_options import ErrorOptions
 from .fitted_model import FittedModel
-from .inferred_losses import ORDINAL
+from .inferred_losses import ORDINAL, WITHOUT_DISPERSION
 
 # An inequality is treated as active if its slack is below a billionth of its terms.
 _TOUCHING = 1e-9
@@ -262,10 +262,10 @@ def _covariance(
     first = np.roll(np.arange(q), spec.n_intercepts)
     order = np.concatenate([first + a * q for a in range(len(gradient) // q)])
     dispersion = options.dispersion
-    if dispersion is None and model.name in ("log_loss", "poisson", *ORDINAL):
+    if dispersion is None and model.name in (*WITHOUT_DISPERSION, *ORDINAL):
         dispersion = 1.0
     if isinstance(dispersion, str):
-        if spec.joint:
+        if spec.joint or spec.ordinal:
             raise ValueError(
                 f"dispersion={dispersion!r} is for losses of one score per sample."
             )

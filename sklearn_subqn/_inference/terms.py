@@ -76,7 +76,7 @@ def softmax(scores: Floats, classes: Floats) -> RowTerms:
 
 
 def thresholds(loss: DualLoss, scores: Floats, levels: Floats) -> RowTerms:
-    """Return the terms of a loss that is a sum over scores, as for several thresholds.
+    """Return the terms of a smooth loss of one score minus each of several thresholds.
 
     Parameters
     ----------
@@ -87,8 +87,9 @@ def thresholds(loss: DualLoss, scores: Floats, levels: Floats) -> RowTerms:
     """
     ones = np.ones(len(scores))
     slopes = loss.oracle.subgradient(scores, levels, ones)
-    curvatures = loss.oracle.curvature(scores, levels, ones).diagonal()
-    return RowTerms(slopes, curvatures[:, :, None] * np.eye(scores.shape[1]), ones)
+    curvature = loss.oracle.curvature(scores, levels, ones)
+    units = (np.tile(each, (len(scores), 1)) for each in np.eye(scores.shape[1]))
+    return RowTerms(slopes, np.stack([*map(curvature.apply, units)], axis=2), ones)
 
 
 def quantile(residuals: Floats, level: float, width: float) -> RowTerms:

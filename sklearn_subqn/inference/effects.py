@@ -106,10 +106,11 @@ def marginal_effects(
     weights = errors.get("weights", "precision")
     own = errors.get("estimator")
     read = read_likelihood(model, X, y, sample_weight, offset, weights, own)
-    if read.spec.n_problems > 1 or read.spec.levels or read.power == 0.0:
+    others = read.spec.ordinal or read.spec.levels or read.power == 0.0
+    if others or read.spec.n_problems > 1:
         raise ValueError(
             "Marginal effects are for the log loss of all classes, and for Poisson, "
-            "gamma and Tweedie regressions of one target; elsewhere they are the "
-            "coefficients."
+            "gamma and Tweedie regressions of one target; where means are linear they "
+            "are the coefficients."
         )
     return effects_of(read, found, at)

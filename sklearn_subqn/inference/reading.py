@@ -66,8 +66,8 @@ def read_likelihood(
     if loss not in (*LIKELIHOODS, *LOG_LOSSES, *QUANTILES):
         raise ValueError(
             f"loss={loss!r} is no likelihood of independent samples. Such likelihoods "
-            "are the log loss, squared errors, and Poisson, gamma and Tweedie "
-            "deviances."
+            "are the log loss, 'ordinal_logit', squared errors, and Poisson, gamma "
+            "and Tweedie deviances."
         )
     options = ErrorOptions(offset=offset, weights=weights)
     return read_model(own, fitted_attributes(model), X, y, sample_weight, options)
