@@ -99,6 +99,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           for samples of classes above t, ``m = t - f(x)`` for the other samples;
           "ordinal_immediate_threshold" uses only the thresholds next to the class of a
           sample;
+        - "ordinal_logit": minus the logarithm of the probability of the class by the
+          same thresholds, where ``1 / (1 + exp(t - f(x)))`` is the probability of
+          classes above t: the likelihood of proportional odds (McCullagh 1980);
         - "f_beta": ``r max(0, 1 - m)²``, where r is ``positive_weight_`` for positive
           samples and 1 for negative samples, with a threshold of large F-beta score,
           for rare classes; of two classes, ``pos_label`` is positive;
@@ -190,8 +193,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
           "alm", after a start that depends on the shape of the data; for L1 and elastic
           net coordinate descent on quadratic models, of envelopes around dual variables
           where the loss has kinks, and orthant-wise quasi-Newton steps for the ordinal
-          log losses; for groups block coordinate descent, or "fista"; "narrowing" for
-          hinges of pairs with L2 where there are few features; else "ls-bmrm".
+          losses of thresholds; for groups block coordinate descent, or "fista";
+          "narrowing" for hinges of pairs with L2 where there are few features; else
+          "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
@@ -301,15 +305,16 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     Notes
     -----
-    ``predict_proba`` of "ordinal_all_threshold" uses the cumulative logistic model
-    (proportional odds): a class is above the threshold t with probability ``1 / (1 +
-    exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the median of
-    these probabilities, the class at the least expected distance, which is not always
-    the most probable one. Optimal thresholds of "ordinal_immediate_threshold" may
-    descend, for example around a rare class. This loss compares neighboring classes
-    only, and its probabilities follow the adjacent-categories logit model, in which
-    f(x) - t is the log odds of the classes above and below t. The probabilities are
-    positive for any order of thresholds, and the most probable class is predicted.
+    ``predict_proba`` of "ordinal_all_threshold" and "ordinal_logit" uses the cumulative
+    logistic model (proportional odds): a class is above the threshold t with
+    probability ``1 / (1 + exp(t - f(x)))``. The optimal thresholds ascend. ``predict``
+    returns the median of these probabilities, the class at the least expected distance,
+    which is not always the most probable one. Optimal thresholds of
+    "ordinal_immediate_threshold" may descend, for example around a rare class. This
+    loss compares neighboring classes only, and its probabilities follow the
+    adjacent-categories logit model, in which f(x) - t is the log odds of the classes
+    above and below t. The probabilities are positive for any order of thresholds, and
+    the most probable class is predicted.
 
     With ordinal losses of more than two classes the rows of ``coef_``, in the order of
     ``ordered_classes_``, are 0, 1, 2, ... times the coefficients of the score, and the
@@ -351,6 +356,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     J.D.M. Rennie, N. Srebro (2005), Loss Functions for Preference Levels: Regression
     with Discrete Ordered Labels, IJCAI Workshop on Advances in Preference Handling.
+
+    P. McCullagh (1980), Regression Models for Ordinal Data, JRSS B 42: "ordinal_logit",
+    eq. 2.3.
 
     T. Zhang (2004), Solving Large Scale Linear Prediction Problems Using Stochastic
     Gradient Descent Algorithms, ICML: probabilities of "modified_huber".
@@ -529,8 +537,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             base = None
             if likely:
                 # The solver starts at the optimal thresholds without features.
-                loss = DualLoss(CumulativeLogit.of_classes(levels, weights))
-                base = loss.oracle.base
+                odds = CumulativeLogit.of_classes(levels, weights)
+                loss, base = DualLoss(odds), odds.base
             data = self._linear_model(), X, [levels], loss, weights
             opposite = len(order) == 2 and order[0] == 1
             scores = Levels(order, base)

@@ -27,6 +27,7 @@ from _door import (
 )
 from scipy import sparse
 
+from sklearn_subqn._core.losses import CumulativeLogit
 from sklearn_subqn.losses import (
     FBeta,
     Groups,
@@ -58,6 +59,7 @@ LOSSES = {
         K,
     ),
     "ordinal": (OrdinalLogistic().loss, "ordered", K),
+    "cumulative": (DualLoss(CumulativeLogit(np.arange(K)[::-1])), "ordered", K),
 }
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_format = pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
@@ -93,7 +95,7 @@ def pair(
     weights /= weights.sum()
 
     def risk(rows):
-        if name == "ordinal":
+        if name in ("ordinal", "cumulative"):
             design = ThresholdDesign(convert(X[rows]), k)
         else:
             design = Design(convert(X[rows]), fit_intercept=fit_intercept, n_outputs=k)

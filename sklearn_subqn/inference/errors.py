@@ -40,8 +40,10 @@ def standard_errors(
     sample, such as the squared hinge and Huber's loss. Models of ordered classes by
     "ordinal_all_threshold" and "ordinal_immediate_threshold" have sandwiches, also of
     their thresholds: these losses compare a class with several thresholds as if the
-    comparisons were independent. For Cox's model "fisher" takes the second derivatives
-    of the partial likelihood, other kinds the score residuals of Lin and Wei (1989).
+    comparisons were independent. "ordinal_logit" is the likelihood of ordered classes,
+    and "fisher" takes its observed second derivatives, as R's polr. For Cox's model
+    "fisher" takes the second derivatives of the partial likelihood, other kinds the
+    score residuals of Lin and Wei (1989).
 
     Parameters
     ----------

@@ -24,9 +24,9 @@ def fit_statistics(
 ) -> FitStatistics:
     """Return likelihood, deviances, degrees of freedom and information criteria.
 
-    For models of squared errors, the log loss (of two or more classes), Poisson, gamma
-    and Tweedie regressions, and quantiles. The definitions are the same as in
-    statsmodels.
+    For models of squared errors, the log loss (of two or more classes), ordered classes
+    by "ordinal_logit", Poisson, gamma and Tweedie regressions, and quantiles. The
+    definitions are the same as in statsmodels.
 
     Parameters
     ----------

@@ -96,6 +96,7 @@ AUTOMATIC = [
     BMRMClassifier(loss="ordinal"),
     BMRMClassifier(loss="ordinal_all_threshold"),
     BMRMClassifier(loss="ordinal_immediate_threshold"),
+    BMRMClassifier(loss="ordinal_logit"),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(l1_ratio=0.0),
     L1LogisticOWLQN(fit_intercept=False),

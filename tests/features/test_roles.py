@@ -39,6 +39,7 @@ ORDINAL = [
     "ordinal_linear_log",
     "ordinal_all_threshold",
     "ordinal_immediate_threshold",
+    "ordinal_logit",
     OrdinalLogistic(),
     LogisticPairs("constant"),
 ]

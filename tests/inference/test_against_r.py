@@ -102,6 +102,12 @@ above <- as.numeric(levels[rows] > thresholds)
 fit <- glm(above ~ stacked - 1, binomial(), epsilon = 1e-14)
 out$ordinal <- coef(fit)
 out$ordinal_vcov <- vcovCL(fit, rows, type = "HC0", cadjust = FALSE)
+fit <- clm(factor(levels) ~ X, control = clm.control(gradTol = 1e-12))
+small <- clm(factor(levels) ~ X[, 1], control = clm.control(gradTol = 1e-12))
+out$odds <- coef(fit)
+out$odds_vcov <- vcov(fit)
+out$odds_statistics <- c(logLik(fit), logLik(update(fit, . ~ 1)), AIC(fit), BIC(fit),
+    anova(small, fit)[2, 6])
 fit <- multinom(factor(classes) ~ X, trace = FALSE, reltol = 1e-16, abstol = 1e-12,
     maxit = 1000)
 out$multinomial <- t(coef(fit))
@@ -130,7 +136,7 @@ def theirs():
     """The results of R by their names."""
     return run_r(
         SCRIPT,
-        ["glmnet", "lmtest", "nnet", "quantreg", "sandwich", "statmod"],
+        ["glmnet", "lmtest", "nnet", "ordinal", "quantreg", "sandwich", "statmod"],
         X=X,
         weights=WEIGHTS,
         offset=OFFSET,
@@ -242,6 +248,17 @@ def test_ordered_classes(theirs):
     found = standard_errors(model, X, LEVELS)
     assert_allclose(found.estimates, theirs["ordinal"], rtol=1e-8)
     assert_allclose(found.covariance, theirs["ordinal_vcov"], rtol=1e-7, atol=1e-10)
+
+
+def test_proportional_odds(theirs):
+    model, small = (fitted("ordinal_logit", X[:, :m], LEVELS) for m in (3, 1))
+    errors = standard_errors(model, X, LEVELS)
+    assert_allclose(errors.estimates, theirs["odds"], rtol=1e-7)
+    assert_allclose(errors.covariance, theirs["odds_vcov"], rtol=1e-6, atol=1e-9)
+    found = fit_statistics(model, X, LEVELS)
+    test = likelihood_ratio_test(small, model, X, LEVELS, X_small=X[:, :1])
+    mine = found.log_likelihood, found.null_log_likelihood, found.aic, found.bic
+    assert_allclose([*mine, test.p_value], theirs["odds_statistics"], rtol=1e-8)
 
 
 def test_multinomial(theirs):

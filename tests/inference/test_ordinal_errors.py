@@ -9,7 +9,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from sklearn_subqn import BMRMClassifier, fit_statistics, standard_errors
+from sklearn_subqn import (
+    BMRMClassifier,
+    fit_statistics,
+    leverages,
+    marginal_effects,
+    standard_errors,
+)
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -144,3 +150,43 @@ def test_factors():
     found = standard_errors(fitted(LOSSES[0], rows), rows, Y, feature_names=names)
     assert found.factors == {"region": names[3:]}
     assert found.wald_test("region") == found.wald_test(names[3:])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_likelihood_is_that_of_statsmodels(weighted):
+    ordinal = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
+    rows = np.repeat(np.arange(N), COUNTS) if weighted else np.arange(N)
+    theirs = ordinal.OrderedModel(
+        LEVELS[rows], X[rows] - X.mean(axis=0), distr="logit"
+    ).fit(method="newton", disp=0)
+    data = {"sample_weight": COUNTS} if weighted else {}
+    model = fitted("ordinal_logit", **data)
+    options = {"weights": "frequency"} if weighted else {}
+    found = fit_statistics(model, X, Y, **data, **options)
+    assert_allclose(found.log_likelihood, theirs.llf, rtol=1e-10)
+    assert_allclose(found.null_log_likelihood, theirs.llnull, rtol=1e-10)
+    assert_allclose([found.aic, found.bic], [theirs.aic, theirs.bic], rtol=1e-10)
+    assert_allclose(found.d2, theirs.prsquared, rtol=1e-8)
+    assert found.df_resid == pytest.approx(theirs.df_resid)
+    errors = standard_errors(model, X, Y, **data, **options)
+    assert_allclose(errors.estimates[3:], theirs.params[:3], rtol=1e-6, atol=1e-8)
+    assert_allclose(errors.std_errors[3:], theirs.bse[:3], rtol=1e-5)
+    with pytest.raises(ValueError, match="one score"):
+        leverages(model, X, Y, **data)
+    with pytest.raises(ValueError, match="log loss of all classes"):
+        marginal_effects(model, X, Y, **data)
+
+
+def test_statistics_of_two_classes_are_those_of_the_log_loss():
+    y = (LEVELS > 1).astype(int)
+    both = [fitted(loss, y=y, classes=None) for loss in ("ordinal_logit", "log_loss")]
+    ordered, plain = (fit_statistics(model, X, y) for model in both)
+    assert_allclose(ordered, plain, rtol=1e-8)
+    # Squares leave the effective degrees of freedom.
+    rows = RNG.normal(size=(60, 30))
+    both = [
+        fitted(loss, rows, y[:60], None, alpha=0.1)
+        for loss in ("ordinal_logit", "log_loss")
+    ]
+    ordered, plain = (fit_statistics(model, rows, y[:60]) for model in both)
+    assert_allclose(ordered, plain, rtol=1e-6)

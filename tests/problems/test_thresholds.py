@@ -1,5 +1,7 @@
 """Ordinal regression with thresholds learned jointly: optima, bounds, probabilities."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +12,8 @@ from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn.losses import OrdinalLogistic
 
 ALL, IMMEDIATE = "ordinal_all_threshold", "ordinal_immediate_threshold"
-each_loss = pytest.mark.parametrize("loss", [ALL, IMMEDIATE])
+LOGIT = "ordinal_logit"
+each_loss = pytest.mark.parametrize("loss", [ALL, IMMEDIATE, LOGIT])
 
 
 def grades(n=150, d=4, n_classes=4, seed=0):
@@ -27,6 +30,12 @@ def objective(params, X, y, s, alpha, loss, penalty=None):
     d = X.shape[1]
     w, thresholds = params[:d], params[d:]
     z, total = X @ w, 0.0
+    if loss == LOGIT:
+        ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        if np.any(np.diff(thresholds) <= 0.0):
+            return 1e10
+        total = -s @ np.log(expit(ends[y + 1] - z) - expit(ends[y] - z))
+        thresholds = []
     for k, threshold in enumerate(thresholds):
         sign = np.where(y > k, 1.0, -1.0)
         counts = (y == k) | (y == k + 1) if loss == IMMEDIATE else True
@@ -44,7 +53,8 @@ def params_of(model):
 def test_optimum_is_that_of_scipy(loss, alpha):
     X, y, s = grades()
     args = X, y, s, alpha, loss
-    found = optimize.minimize(objective, np.zeros(7), args=args, options={"gtol": 1e-8})
+    start = np.append(np.zeros(4), [-1.0, 0.0, 1.0])
+    found = optimize.minimize(objective, start, args=args, options={"gtol": 1e-8})
     model = BMRMClassifier(alpha, loss=loss, tol=1e-9).fit(X, y, s)
     assert model.objective_ == pytest.approx(found.fun, rel=1e-10)
     assert model.objective_ == pytest.approx(objective(params_of(model), *args))
@@ -108,15 +118,16 @@ def test_wide_data():
     """More features than rows: conjugate gradients."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 300)), np.arange(40) % 4
-    for convert in (np.asarray, sparse.csr_array):
-        model = BMRMClassifier(1e-2, loss=ALL, tol=1e-8).fit(convert(X), y)
+    for convert, loss in product((np.asarray, sparse.csr_array), (ALL, LOGIT)):
+        model = BMRMClassifier(1e-2, loss=loss, tol=1e-8).fit(convert(X), y)
         assert model.dual_gap_ <= 1e-8 * model.objective_
         assert model.score(X, y) == 1.0
 
 
-def test_thresholds_of_all_ascend_and_probabilities_are_cumulative():
+@pytest.mark.parametrize("loss", [ALL, LOGIT])
+def test_thresholds_ascend_and_probabilities_are_cumulative(loss):
     X, y, s = grades()
-    model = BMRMClassifier(1e-3, loss=ALL).fit(X, y, s)
+    model = BMRMClassifier(1e-3, loss=loss).fit(X, y, s)
     w, thresholds = model.coef_[1], -np.diff(model.intercept_)
     assert np.all(np.diff(thresholds) > 0.0)
     below = expit(thresholds - (X @ w)[:, None])
@@ -169,6 +180,10 @@ def test_warm_starts(loss):
     model = BMRMClassifier(1e-2, loss=loss, tol=1e-7, warm_start=True).fit(X, y, s)
     best = model.objective_
     assert model.fit(X, y, s).history_[0].objective[0] == pytest.approx(best)
+    # A start whose thresholds do not ascend is no obstacle.
+    model.set_params(loss=IMMEDIATE).fit(X, y, s)
+    again = model.set_params(loss=loss).fit(X, y, s)
+    assert again.objective_ == pytest.approx(best)
     names = np.array(["a", "b", "c", "d"])[y]
     cold = BMRMClassifier(1e-2, loss=loss, tol=1e-7, classes=list("abcd"))
     cold.fit(X, names, s)

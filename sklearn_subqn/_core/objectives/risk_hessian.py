@@ -96,9 +96,7 @@ class RiskHessian:
             subset, curvature = subset.rows(self._rows, copy=False), self._curvature
         if not curvature.by_rows:
             matrix = subset.coupled_gram(curvature)
-        elif not subset.several_scores:
-            matrix = subset.gram(curvature.diagonal())
-        elif subset.shares_coef:
+        elif not subset.several_scores or subset.shares_coef:
             matrix = subset.gram_of(curvature)
         else:
             matrix = subset.block_gram(curvature.add_gram)

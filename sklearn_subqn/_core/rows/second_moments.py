@@ -67,6 +67,10 @@ class SecondMoments(LinearMap):
         half = sum(self.each(multiply, self.row_slices))
         return half + half.T
 
+    def gram_of(self, curvature: Curvature) -> Floats:
+        """Return the q x q matrix for the second derivatives of one score per row."""
+        return self.gram(curvature.diagonal())
+
     def coupled_gram(self, curvature: Curvature) -> Floats:
         """Return Xᵀ (diag(a) - C - Cᵀ) X, zero for an intercept.
 
