@@ -59,7 +59,7 @@ LOSSES = {
         K,
     ),
     "ordinal": (OrdinalLogistic().loss, "ordered", K),
-    "cumulative": (DualLoss(CumulativeLogit(np.arange(K)[::-1])), "ordered", K),
+    "cumulative": (DualLoss(CumulativeLogit(5.0 * np.arange(K)[::-1])), "ordered", K),
 }
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_format = pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])

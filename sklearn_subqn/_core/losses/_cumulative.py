@@ -37,6 +37,8 @@ class CumulativeLogit(Loss):
     """
 
     analytic, joint = True, True
+    # Where thresholds nearly meet, gradients are too large for useful cuts.
+    steep = True
     by_columns = False
 
     def __init__(self, base: Any = 0.0) -> None:
