@@ -24,6 +24,13 @@ from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
 
+# The scores beside the lowest and the highest class.
+_ENDS = np.inf, -np.inf
+
+# Smaller differences of scores, also negative ones, count as this one, so that slopes
+# are finite and line searches find them too large.
+_CROSSED = 1e-100
+
 
 class CumulativeLogit(Loss):
     """Minus the mean log-likelihood of a row's class, for scores of shape (n, m).
@@ -47,39 +54,34 @@ class CumulativeLogit(Loss):
     @classmethod
     def of_classes(cls, targets: Floats, weights: Floats) -> CumulativeLogit:
         """Return the loss whose minimum over equal scores of all rows is at zero."""
-        shares = np.bincount(targets.astype(np.intp), weights)
+        shares = np.bincount(targets.astype(int), weights)
         above = np.cumsum(shares[:0:-1])[::-1]
         return cls(np.log(above) - np.log(np.cumsum(shares[:-1])))
 
-    def _beside(self, scores: Floats, targets: Any) -> tuple[Floats, Floats]:
-        """Return s and t of each row."""
-        return _beside(scores + self.base, targets, (np.inf, -np.inf))
-
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        s, t = self._beside(scores, targets)
+        s, t = _beside(scores + self.base, targets, _ENDS)
         if not np.all(s > t):
             return np.inf
         logs = special.log_expit(s) + special.log_expit(-t) + np.log(-np.expm1(t - s))
         return -float(weights @ logs)
 
     def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the gradient, infinite outside of the domain."""
-        s, t = self._beside(scores, targets)
-        p, q, _ = _slopes(s, t)
-        return _spread(-weights * p, weights * q, targets, scores.shape[1])
+        """Return the gradient, with huge entries outside of the domain."""
+        p, q, *_ = weights * _slopes(*_beside(scores + self.base, targets, _ENDS))
+        return _spread(-p, q, targets, scores.shape[1])
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Derivatives:
-        (s, t), ends = self._beside(scores, targets), (0.0, 0.0)
-        ds, dt = _beside(dscores, targets, ends)
+        s, t = _beside(scores + self.base, targets, _ENDS)
+        ds, dt = _beside(dscores, targets)
 
         def at(step: float) -> tuple[float, float]:
             low, high = s + step * ds, t + step * dt
             if not np.all(low > high):
                 return np.inf, 0.0
-            p, q, both = _slopes(low, high)
-            bend = _bend(low) * ds**2 + _bend(high) * dt**2 + both * (ds - dt) ** 2
+            p, q, *bends = _slopes(low, high)
+            bend = bends[0] * ds**2 + bends[1] * dt**2 + bends[2] * (ds - dt) ** 2
             return float(weights @ (q * dt - p * ds)), float(weights @ bend)
 
         return at
@@ -87,21 +89,18 @@ class CumulativeLogit(Loss):
     def curvature(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> CumulativeCurvature:
-        s, t = self._beside(scores, targets)
-        bends = _bend(s), _bend(t), _slopes(s, t)[2]
-        parts = np.stack([weights * each for each in bends])
-        return CumulativeCurvature(parts, targets, scores.shape[1])
+        slopes = _slopes(*_beside(scores + self.base, targets, _ENDS))
+        return CumulativeCurvature(weights * slopes[2:], targets, scores.shape[1])
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), infinite outside of the domain."""
-        return self._conjugate(dual, targets, weights)[0]
+        return self.conjugate_and_size(dual, targets, weights)[0]
 
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float
     ) -> float:
-        return self._conjugate(dual, targets, weights)[1] + abs(conjugate)
+        return self.conjugate_and_size(dual, targets, weights)[1]
 
-    def _conjugate(
+    def conjugate_and_size(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> tuple[float, float]:
         """Return R*(u), and the sum of the absolute values of its terms.
@@ -113,7 +112,7 @@ class CumulativeLogit(Loss):
         """
         some = weights > 0.0
         w, u = weights[some], dual[some]
-        low, high = _beside(u, targets[some], (0.0, 0.0))
+        low, high = _beside(u, targets[some])
         p, q = -low / w, high / w
         less, more = np.minimum(p, q), np.maximum(p, q)
         D = more - less
@@ -128,10 +127,9 @@ class CumulativeLogit(Loss):
             special.xlogy(D, x) + special.xlog1py(1.0 - D, -x),
             np.log1p(D) - np.log1p(more + c),
         )
-        shift = u * np.broadcast_to(self.base, u.shape[1:])
+        total = float(w @ sum(terms)) - float((u * self.base).sum())
         size = sum(float(w @ np.abs(each)) for each in terms)
-        total = float(w @ sum(terms)) - float(shift.sum())
-        return total, size + float(np.abs(shift).sum())
+        return total, size + float(np.abs(u * self.base).sum())
 
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
@@ -145,7 +143,7 @@ class CumulativeLogit(Loss):
         lower class and negative ones of the higher class. Their sums determine the
         ratio of two successive factors, the largest of which is one.
         """
-        return dual * _factors(dual)[targets.astype(np.intp), np.newaxis]
+        return dual * _factors(dual)[targets.astype(int), np.newaxis]
 
 
 class CumulativeCurvature(Curvature):
@@ -167,7 +165,7 @@ class CumulativeCurvature(Curvature):
 
     def apply(self, dscores: Floats) -> Floats:
         (low, high, both), targets = self._parts, self._targets
-        ds, dt = _beside(dscores, targets, (0.0, 0.0))
+        ds, dt = _beside(dscores, targets)
         coupled = both * (ds - dt)
         return _spread(low * ds + coupled, high * dt - coupled, targets, self._m)
 
@@ -176,44 +174,35 @@ class CumulativeCurvature(Curvature):
         return _spread(low + both, high + both, self._targets, self._m)
 
     def total(self) -> Floats:
-        total, inner = np.diag(self.diagonal().sum(axis=0)), np.arange(1, self._m)
-        sums = np.bincount(
-            self._targets.astype(np.intp), self._parts[2], minlength=self._m + 1
-        )
-        total[inner - 1, inner] = total[inner, inner - 1] = -sums[1:-1]
-        return total
+        y, both = self._targets.astype(int), self._parts[2]
+        sums: Any = np.bincount(y, both, self._m + 1)
+        beside = np.diag(sums[1:-1], 1)
+        return np.diag(self.diagonal().sum(axis=0)) - beside - beside.T
 
 
 def _beside(
-    scores: Floats, targets: Any, ends: tuple[float, float]
+    scores: Floats, targets: Any, ends: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[Floats, Floats]:
     """Return each row's entries below and above its class, or the given ends."""
-    rows, y, m = np.arange(len(scores)), targets.astype(np.intp), scores.shape[1]
-    low = np.where(y > 0, scores[rows, np.maximum(y - 1, 0)], ends[0])
-    return low, np.where(y < m, scores[rows, np.minimum(y, m - 1)], ends[1])
+    padded = np.pad(scores, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), ends))
+    rows, y = np.arange(len(scores)), targets.astype(int)
+    return padded[rows, y], padded[rows, y + 1]
 
 
 def _spread(low: Floats, high: Floats, targets: Any, n_scores: int) -> Floats:
     """Return an array of shape (n, m) with entries below and above each row's class."""
-    y, out = targets.astype(np.intp), np.zeros((len(low), n_scores))
-    for rows, values, columns in (
-        (np.flatnonzero(y > 0), low, y - 1),
-        (np.flatnonzero(y < n_scores), high, y),
-    ):
-        out[rows, columns[rows]] = values[rows]
-    return out
+    rows, y = np.arange(len(low)), targets.astype(int)
+    out = np.zeros((len(low), n_scores + 2))
+    out[rows, y], out[rows, y + 1] = low, high
+    return np.ascontiguousarray(out[:, 1:-1])
 
 
-def _slopes(s: Floats, t: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return p, q and the second derivative c (1 + c) of the term of both scores."""
-    with np.errstate(over="ignore", divide="ignore"):
-        c = np.where(s > t, 1.0 / np.expm1(np.maximum(s - t, 0.0)), np.inf)
-    return special.expit(-s) + c, special.expit(t) + c, c * (1.0 + c)
-
-
-def _bend(z: Floats) -> Floats:
-    """Return the derivative of the logistic function."""
-    return np.asarray(special.expit(z) * special.expit(-z))
+def _slopes(s: Floats, t: Floats) -> Floats:
+    """Return p, q, and second derivatives by s, by t and of the term of both."""
+    a, b, distance = special.expit(-s), special.expit(t), np.maximum(s - t, _CROSSED)
+    c = np.exp(-distance) / -np.expm1(-distance)
+    bends = a * special.expit(s), b * special.expit(-t), c * (1.0 + c)
+    return np.stack([a + c, b + c, *bends])
 
 
 def _factors(dual: Floats) -> Floats:
