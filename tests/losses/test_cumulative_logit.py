@@ -75,6 +75,16 @@ def test_conjugate(shrink):
         assert loss.conjugate(share * u, *args) <= share * conjugate + 1e-12 * size
 
 
+def test_conjugate_of_slopes_whose_product_underflows():
+    loss, weights = CumulativeLogit(), np.ones(1)
+    u = np.array([[-1e-200, 1e-201]])
+    assert_allclose(
+        loss.conjugate(u, np.ones(1), weights),
+        1e-200 * np.log(1e-200) + 1e-201 * np.log(1e-201) - 1.1e-200,
+        rtol=1e-12,
+    )
+
+
 def test_points_outside_of_the_domain():
     loss = CumulativeLogit(BASE)
     scores, *args = data()

@@ -120,10 +120,13 @@ class CumulativeLogit(Loss):
         if others or np.any(less < 0.0) or np.any(D > 1.0 + ROUNDED):
             return np.inf, np.inf
         D = np.minimum(D, 1.0)
-        c = 2.0 * p * q / (1.0 + np.sqrt(1.0 + 4.0 * p * q))
+        share = 2.0 / (1.0 + np.sqrt(1.0 + 4.0 * p * q))
+        c = p * q * share
         x = np.minimum(more * (1.0 + D) / (more + c + 1.0), 1.0)
         terms = (
-            special.xlogy(less, c) - special.xlog1py(less, c),
+            # The product of p and q may underflow.
+            special.xlogy(less, less) + special.xlogy(less, more * share),
+            -special.xlog1py(less, c),
             special.xlogy(D, x) + special.xlog1py(1.0 - D, -x),
             np.log1p(D) - np.log1p(more + c),
         )
