@@ -26,6 +26,7 @@ from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .cd import LONGEST, ROUGH, working_set
 
 # Limit on the coordinates of a model, whose matrix takes at most 200 MB.
+# docs/constants.md has the figures.
 _MOST = 5000
 
 # Limit on the sweeps over the coordinates of a model.
