@@ -29,7 +29,7 @@ from .._checks import (
 from .._checks.text import check_no_times_in, naming_text, with_sparse_floats
 from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.names import features_axis
-from .._core.regularizers import Regularizer, elastic_net
+from .._core.regularizers import GroupPenalty, Regularizer, elastic_net
 from .._core.rows.columns import own_columns
 from .._core.solvers import SOLVERS, SolverSpec
 from .._features.by_feature import penalty_factors
@@ -338,9 +338,12 @@ class LinearEstimator(Estimator):
             free = self._free_features()
             end = "" if free is None or not free.all() else " where no feature has one"
             others = f"solvers that do are {', '.join(map(repr, names))}"
+            none = "no solver does"
+            if isinstance(both[1], GroupPenalty) and not both[1].bends:
+                none += ", but there is one for penalty='group_elasticnet'"
             raise ValueError(
                 f"solver={self.solver!r} does not support {self._combination()}{end}; "
-                f"{others if names else 'no solver does'}."
+                f"{others if names else none}."
             )
 
     def _check_X(

@@ -314,7 +314,7 @@ def test_multinomial_loss_in_blocks(data, kind):
 def test_what_is_not_solved_is_refused(data):
     X, y = data
     classifier = BMRMClassifier(0.1, loss="f_beta_bound", penalty="group")
-    with pytest.raises(ValueError, match="no solver does"):
+    with pytest.raises(ValueError, match="no solver does, but there is one"):
         classifier.fit(X, y > 0)
     factors = np.arange(6)
     with pytest.raises(ValueError, match="give a small factor"):

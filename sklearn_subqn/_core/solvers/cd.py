@@ -480,8 +480,8 @@ def working_set(
     """Return the coordinates that the next model may change, in ascending order.
 
     These are the nonzero coordinates, and others whose gradient exceeds the threshold
-    minus ``worst``. If there are many, those with the largest gradients are taken, so
-    that there are about ``most`` coordinates in total.
+    minus ``worst``. If there are many, those with the largest gradients are taken, and
+    fewer of them if a model has at most ``most`` coordinates.
     """
     n, groups = objective.regularizer.n_penalized, objective.groups
     used = point.w[:n] != 0.0
@@ -499,7 +499,7 @@ def working_set(
     n_used = min(int(np.count_nonzero(used)), n_scores)
     limit = max(_SMALL_SET, int(growth * n_used))
     if most is not None:
-        limit = max(0, min(limit, most - int(np.count_nonzero(used))))
+        limit = max(_SMALL_SET // 2, min(n_used, most - n_used - _SMALL_SET))
     if len(candidates) > limit:
         largest = candidates[np.argpartition(-excess[candidates], limit)[:limit]]
         if groups is not None:

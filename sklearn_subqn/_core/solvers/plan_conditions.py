@@ -178,9 +178,6 @@ def is_small(f: Facts) -> bool:
     return fits and not (is_linear(f) or has_small_l1(f))
 
 
-# In blocks, models have some of the columns if there are more than 200 parameters.
-FEW = 200
-
 # With such a small curvature of the dual along the variables of one row, rows are
 # nearly orthogonal, and dual ascent needs only a few sweeps, which cost less than
 # solving a sample. docs/constants.md has the figures.

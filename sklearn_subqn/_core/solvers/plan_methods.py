@@ -22,7 +22,7 @@ from .facts import Facts
 from .fista import fista
 from .newton import newton
 from .owlqn import owlqn
-from .plan_conditions import FEW, forms_models, is_wide
+from .plan_conditions import forms_models, is_wide
 from .proximal_newton import proximal_newton
 from .rental import rental
 from .sparse_alm import sparse_alm
@@ -120,10 +120,10 @@ def by_narrowing(f: Facts) -> Solver:
 
 def by_proximal_newton(f: Facts) -> Solver:
     """Return the iterates of the proximal Newton method."""
-    few = f.in_one_place or f.objective.n_params <= FEW
+    if f.in_one_place and f.forms_hessian:
+        return proximal_newton(f.objective, f.start)
     otherwise = partial(fista, f.objective) if f.groups else partial(_owlqn_from, f)
-    whole = few and f.forms_hessian
-    return proximal_newton(f.objective, f.start, otherwise=None if whole else otherwise)
+    return proximal_newton(f.objective, f.start, otherwise=otherwise)
 
 
 def by_owlqn(f: Facts) -> Solver:

@@ -13,9 +13,10 @@ from math import isqrt
 import numpy as np
 
 from ..driver import Iterate, Solver, Start, Status
-from ..losses._base import Floats
+from ..losses._base import Floats, Rows
 from ..memory import COPY_SIZE
-from ..objectives.objective import Line, Objective
+from ..objectives.objective import Line, Objective, Point
+from ..objectives.risk_hessian import RiskHessian
 from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep, Step
 from ..steps.group_step import GroupStep
@@ -25,6 +26,7 @@ from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .cd import LONGEST, ROUGH, working_set
 
 # Limit on the coordinates of a model, whose matrix takes at most 200 MB.
+# docs/constants.md has the figures.
 _MOST = 5000
 
 # Limit on the sweeps over the coordinates of a model.
@@ -58,74 +60,54 @@ def proximal_newton(
         decreases the objective. "no_progress": violations do not decrease either. The
         last two occur when only rounding errors remain.
     """
-    o, groups = objective, objective.groups
-    regularizer = groups or objective.elastic_net
-    places = np.arange(o.n_params)
-    places[regularizer.n_penalized :] = -1
-    n_outputs, features = o.design.n_outputs or 1, None
+    o = objective
+    regularizer = o.groups or o.elastic_net
+    in_one_place = o.design.in_one_place
     # An elastic net may have far more nonzero coefficients than rows. A model takes no
     # more memory than a dense X, or in blocks than a copy of rows.
+    least = 0 if in_one_place else COPY_SIZE
     entries = o.design.n_rows * o.design.n_features
-    least = 0 if o.design.in_one_place else COPY_SIZE
     most = min(_MOST, isqrt(max(least, entries)))
+    features, inside, own = None, np.arange(o.n_params), None
     point = start.or_origin(o)
     value, last = np.inf, np.inf
     # With rows in several processes, a fit starts at the solution of a sample, which
     # may be far from the optimum. Without damping, log loss with alpha 1e-5 takes 26
     # passes on a9a and 25 on covtype instead of 17 and 16.
-    damps = not (o.design.in_one_place or o.design.several_scores)
+    damps = not (in_one_place or o.design.several_scores)
     if damps:
         longest = first = LONGEST * o.risk.score_scale(point.scores)
     while True:
         yield Iterate(point, None, point.lower_bound, "proximal Newton")
-        w, gradient = point.w, point.risk_gradient
-        residual = regularizer.smallest_subgradient(w, gradient, o.alpha)
+        smooth = point.risk_gradient
+        residual = regularizer.smallest_subgradient(point.w, smooth, o.alpha)
         worst = float(np.abs(residual).max())
         if not worst:
             return Status.STATIONARY
         if point.value >= value and worst >= last:
             return Status.NO_PROGRESS
         value, last = point.value, worst
+        if otherwise is not None:
+            features, inside = _working_features(point, worst, most)
+            size = len(inside)
+            slow = in_one_place and not is_factorized(o, CG_ACCURACY, size)
+            if slow or size > most:
+                return otherwise(point.w)
         curvature = point.curvature
         if damps:
             curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
-        hessian, inside = o.risk.hessian(curvature), np.arange(o.n_params)
-        if otherwise is not None:
-            limit = None if o.design.in_one_place else most
-            features = np.unique(working_set(o, point, worst, limit) // n_outputs)
-            inside = np.append(
-                (features[:, np.newaxis] * n_outputs + np.arange(n_outputs)).ravel(),
-                np.arange(regularizer.n_penalized, o.n_params),
-            )
-            fits = bool(np.count_nonzero(w) <= most)
-            if o.design.in_one_place:
-                size = len(inside)
-                fits = size <= most and is_factorized(o, CG_ACCURACY, size)
-            if not fits:
-                return otherwise(w)
-        gram = hessian.matrix(features)
-        diagonal = np.einsum("ii->i", gram)
-        # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead
-        # of this number, the squared hinge on a9a with alpha 1e-8 takes 100 iterations
-        # instead of 8.
-        diagonal += ROUNDED * diagonal.max()
-        step: Step
-        if groups:
-            penalty = groups.restricted(places[inside], o.alpha)
-            step = GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
-        else:
-            rank = min(hessian.n_rows, len(gram))
-            penalized: Floats = (places[inside] >= 0).astype(np.float64)
-            l1, l2 = (factor * penalized for factor in o.penalties)
-            step = GramStep(gram, l1, l2, np.ones((len(gram), 1), bool), rank)
-        own = None
-        if features is not None and o.design.in_one_place and n_outputs == 1:
+        if features is not None and in_one_place:
             own = o.design.of_features(features, fit_intercept=o.n_free > 0)
-        smooth, tol, length = gradient[inside], ROUGH * worst, 0.0
+            hessian = RiskHessian(own, curvature)
+            step = _step(o, hessian.matrix(), inside, hessian.n_rows)
+        else:
+            hessian = o.risk.hessian(curvature)
+            step = _step(o, hessian.matrix(features), inside, hessian.n_rows)
+        smooth, tol, length = smooth[inside], ROUGH * worst, 0.0
         # Steps on a working set take little time beside the gradient of all features,
         # so that a second one uses the same matrix (Shamanskii 1967).
-        for repeats in range(1 if own is None else 2):
-            if own is not None and repeats:
+        for n_before in range(1 if own is None else 2):
+            if own is not None and n_before:
                 smooth = own.adjoint(point.dual)
             v, begin = point.w.copy(), point.w[inside, np.newaxis]
             found = step.minimize(smooth[:, np.newaxis], begin, tol, _MAX_SWEEPS)
@@ -149,3 +131,30 @@ def proximal_newton(
         if not length:
             return Status.NO_STEP
         point = minimize_intercept(point)
+
+
+def _working_features(point: Point, worst: float, most: int) -> tuple[Rows, Rows]:
+    """Return the features of the next model, and its coordinates with the free ones."""
+    o = point.objective
+    k = o.design.n_outputs or 1
+    features = np.unique(working_set(o, point, worst, most) // k)
+    penalized = (features[:, np.newaxis] * k + np.arange(k)).ravel()
+    free = np.arange(o.regularizer.n_penalized, o.n_params)
+    return features, np.append(penalized, free)
+
+
+def _step(objective: Objective, gram: Floats, inside: Rows, n_rows: int) -> Step:
+    """Return the step on a model with this matrix for some coordinates."""
+    diagonal = np.einsum("ii->i", gram)
+    # A larger diagonal keeps steps finite if the loss is linear. With 1e-6 instead of
+    # this number, the squared hinge on a9a with alpha 1e-8 takes 100 iterations instead
+    # of 8.
+    diagonal += ROUNDED * diagonal.max()
+    penalized = inside < objective.regularizer.n_penalized
+    if objective.groups:
+        places = np.where(penalized, inside, -1)
+        penalty = objective.groups.restricted(places, objective.alpha)
+        return GroupStep(np.ones((1, 1)), gram, penalty, is_formed=True)
+    l1, l2 = (np.where(penalized, factor, 0.0) for factor in objective.penalties)
+    rank = min(n_rows, len(gram))
+    return GramStep(gram, l1, l2, np.ones((len(gram), 1), bool), rank)
