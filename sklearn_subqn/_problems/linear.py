@@ -414,7 +414,7 @@ class LinearProblems(Problems):
             data = given if given[0].is_ours else with_shield(*given)
             before = self._risks.get(0)
             if before is not None and before[0][2] is given[2]:
-                risk = before[1].with_loss(*data[:2])
+                risk = before[1].with_targets(*data[:2])
             else:
                 risk = Risk(self.design, *data)
             self._risks[index] = given, risk

@@ -77,9 +77,12 @@ class Risk(DualsOfRisk):
         # Sizes do not depend on losses and targets, and are shared by other risks.
         self._sizes: dict[str, Any] = {}
 
-    def with_loss(self, loss: DualLoss, targets: Any = None) -> Risk:
-        """Return the risk of another loss, and of other targets if they are given."""
-        targets = self.targets if targets is None else targets
+    def with_loss(self, loss: DualLoss) -> Risk:
+        """Return the risk of another loss on the same data."""
+        return self.with_targets(loss, self.targets)
+
+    def with_targets(self, loss: DualLoss, targets: Any) -> Risk:
+        """Return the risk of other targets of the same rows and weights."""
         other = Risk(self.design, loss, targets, self.weights)
         other._sizes = self._sizes
         return other
