@@ -168,9 +168,8 @@ class LinearSVC(DropIn, LinearClassifier):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             totals = [float(each.sum()) for each in by_class]
         # Classes with the same weights share their sizes of columns.
-        own = {id(each): each for each in by_class}
-        own = {key: check_sample_weight(each, len(y)) for key, each in own.items()}
-        shares = [own[id(each)] for each in by_class]
+        checked = {id(each): check_sample_weight(each, len(y)) for each in by_class}
+        shares = [checked[id(each)] for each in by_class]
         loss, reading = BINARY_LOSSES[self.loss], SumOfLosses(totals)
         return class_problems(*data, loss, shares, classes, reading=reading)
 

@@ -370,7 +370,7 @@ class CoefficientErrors:
             for each in known
             for feature, *its_output in [each if self.outputs is not None else (each,)]
             if output in ([], its_output) and feature in chosen
-            if feature not in (INTERCEPT, *self.dropped)
+            if feature == start or feature not in (INTERCEPT, *self.dropped)
         ]
         return parts or [name]
 

@@ -249,7 +249,8 @@ class StreamEstimator(StreamModel):
             self._go_on()
         else:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
-            w0 = self._started(w0, n_outputs, *init)
+            if is_given(init):
+                w0 = self._started(w0, n_outputs, *init)
             self._begin(X, n_outputs, w0)
             if init[0] is not None and isinstance(self._state, AutoState):
                 self._state = self._state.known()

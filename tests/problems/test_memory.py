@@ -8,7 +8,11 @@ import pytest
 from _door import Design
 from scipy import sparse
 
-from sklearn_subqn import L1LogisticOWLQN, MulticlassHingeClassifier
+from sklearn_subqn import (
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    OnlineLBFGSClassifier,
+)
 from sklearn_subqn.svm import LinearSVC
 
 
@@ -26,11 +30,26 @@ def test_text_takes_few_arrays_of_the_size_of_the_coefficients(model, most):
     y = rng.integers(20, size=500)
     # Modules that the first fit loads do not count.
     model.fit(X, y)
+    assert peak_of(lambda: model.fit(X, y)) <= most * model.coef_.nbytes
+
+
+def test_streams_begin_with_few_arrays_of_all_columns():
+    """Six numbers for each column are kept, and the start has three zeros."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((50, 2**16), density=2e-4, format="csr", rng=rng)
+    y = rng.integers(2, size=50)
+    OnlineLBFGSClassifier().partial_fit(X, y, classes=[0, 1])
+    peak = peak_of(lambda: OnlineLBFGSClassifier().partial_fit(X, y, classes=[0, 1]))
+    assert peak <= 9.7 * 8 * 2**16
+
+
+def peak_of(call):
+    """The largest number of bytes in use during a call."""
     tracemalloc.start()
-    model.fit(X, y)
+    call()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak <= most * model.coef_.nbytes
+    return peak
 
 
 def test_rows_without_a_penalty_on_all_features_are_released_at_once():

@@ -181,9 +181,10 @@ class Bounds:
         else:
             height, size = -offset, abs(offset) + risk.conjugate_rest(u)
         offset = -height - share * size
-        known, normal = normal, risk.adjoint(u) if normal is None else normal
+        is_own = normal is None
+        normal = risk.adjoint(u) if normal is None else normal
         if is_balanced and normal[self.regularizer.n_penalized :].any():
-            normal = normal.copy() if normal is known else normal
+            normal = normal if is_own else normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
         norm = risk.dual_norm(u) if norm is None else norm
         return Cut(normal, offset, error + share * norm + risk.distance(u), norm)

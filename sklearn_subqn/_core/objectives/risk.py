@@ -74,19 +74,17 @@ class Risk(DualsOfRisk):
         self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights
-        # The sizes are shared by the risks of other losses on the same data.
+        # Sizes do not depend on losses and targets, and are shared by other risks.
         self._sizes: dict[str, Any] = {}
 
     def with_loss(self, loss: DualLoss) -> Risk:
         """Return the risk of another loss on the same data."""
-        other = Risk(self.design, loss, self.targets, self.weights)
-        other._sizes = self._sizes
-        return other
+        return self.with_targets(loss, self.targets)
 
     def with_targets(self, loss: DualLoss, targets: Any) -> Risk:
-        """Return the risk of other targets of rows with the same weights."""
+        """Return the risk of other targets of the same rows and weights."""
         other = Risk(self.design, loss, targets, self.weights)
-        other._sizes = {k: v for k, v in self._sizes.items() if k != "risk"}
+        other._sizes = self._sizes
         return other
 
     def with_weights(self, weights: Floats) -> Risk:
@@ -361,9 +359,7 @@ class Risk(DualsOfRisk):
             self._sizes["rows"] = np.sqrt(self.squared_size())
         return float(self._sizes["rows"])
 
-    @property
+    @cached_property
     def at_zero(self) -> float:
-        """R at w = 0 for a loss on the same data: a typical size of bounds."""
-        if "risk" not in self._sizes:
-            self._sizes["risk"] = self.value(self.zero_scores())
-        return float(self._sizes["risk"])
+        """R at w = 0, a typical size of bounds."""
+        return float(self.value(self.zero_scores()))

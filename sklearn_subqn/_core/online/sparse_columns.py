@@ -243,8 +243,8 @@ class ColumnState:
             penalty=penalty,
             value=state.value,
             square=float(w @ w),
-            absolute=float(np.abs(w).sum()),
-            largest=float(np.abs(state.w).max(initial=0.0)),
+            absolute=float(np.abs(base[rows, :k]).sum()),
+            largest=float(max(state.w.max(initial=0.0), -state.w.min(initial=0.0))),
             frequent=frequent,
             residual=_NO_NUMBERS,
         )
