@@ -158,7 +158,7 @@ _ROWS_PER_COLUMN = 4
 
 
 def is_small(f: Facts) -> bool:
-    """The compiled loop supports the loss, and copies at most few entries of X."""
+    """The compiled loop suits loss and curvature, and copies few entries of X."""
     o = f.objective
     size = f.n_rows * f.n_params
     if not f.in_one_place or o.loss.oracle.looped is None:
