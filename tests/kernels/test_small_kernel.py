@@ -262,6 +262,16 @@ def minimize_classes(X, sizes, labels, weights, alpha, n_penalized, tol, W):
     return status == REACHED
 
 
+def test_two_passes_for_each_evaluation():
+    *given, tol, W = arguments_of_classes(0)
+    steps = Multinomial(*given, W)
+    assert steps.passes == 0.0
+    assert steps.minimize(np.inf) == REACHED
+    assert steps.passes == 2.0
+    steps.minimize(tol)
+    assert steps.passes > 4.0
+
+
 def dual_of_classes(scores, targets, weights, free):
     """Return the dual point, at the best intercepts if they are free."""
     oracle, shift = MULTINOMIAL_LOSS.oracle, np.zeros(scores.shape[1])

@@ -227,6 +227,23 @@ def test_few_rows_are_for_the_compiled_loop(model, data):
     assert model.fit(*data).plan_ == "one compiled loop"
 
 
+@pytest.mark.parametrize(
+    ("alpha", "plan"), [(1e-3, "one compiled loop"), (1e-6, "Newton's method")]
+)
+def test_small_alphas_on_text_are_for_newton(alpha, plan):
+    model = L1LogisticOWLQN(alpha, l1_ratio=0).fit(*several(words, 400, 1500))
+    assert model.plan_ == plan
+
+
+def test_the_loop_of_classes_counts_its_passes():
+    easy, hard = (
+        L1LogisticOWLQN(alpha, l1_ratio=0).fit(*classes(300, 5, 3))
+        for alpha in (10.0, 1e-4)
+    )
+    assert hard.plan_ == "one compiled loop"
+    assert hard.history_[0].passes[-1] > easy.history_[0].passes[-1] + 4.0
+
+
 @pytest.mark.usefixtures("no_loop")
 def test_a_start_with_a_dual_point():
     X, y = classes(300, 5)

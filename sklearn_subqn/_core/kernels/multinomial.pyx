@@ -124,6 +124,8 @@ cdef struct Problem:
     double value, gap
     bint curved, by_classes, independent
     Pairs pairs
+    # Number of evaluations, each of two products with X.
+    Py_ssize_t n_evaluations
     # Number of steps, and the step at which B is computed again. The smallest gap, and
     # the step since which it has hardly decreased. The gap at the last change of the
     # model, and the passes since then.
@@ -210,6 +212,11 @@ cdef class Multinomial:
     def __dealloc__(self):
         free(self.memory)
         free(self.o.Q)
+
+    @property
+    def passes(self):
+        """Number of products with X or its transpose so far."""
+        return 2.0 * self.o.n_evaluations
 
     def minimize(self, double tol):
         """Take steps until the gap (1) is at most tol |J|.
@@ -439,6 +446,7 @@ cdef void evaluate(Problem* o, bint curved) noexcept nogil:
     cdef const double* w
     cdef const double* b = o.G + o.r * k
     o.value = o.gap = 0.0
+    o.n_evaluations += 1
     o.curved = curved
     memset(o.G, 0, o.q * k * sizeof(double))
     scale_columns(o)

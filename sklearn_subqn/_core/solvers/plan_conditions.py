@@ -147,13 +147,18 @@ _MOST_COLUMNS_KINKS_L1 = 100
 # figures.
 _MOST_COLUMNS = 300
 
+# With several scores per row, the loop approximates the covariance of text-like data by
+# its diagonal. If the curvature of the dual exceeds 20, it needs many more passes than
+# Newton's method. docs/constants.md has the figures.
+_LARGEST_CURVATURE_LOOP = 20.0
+
 # With at least four rows for each column, the matrices of the loop take at most about
 # half of the memory of X.
 _ROWS_PER_COLUMN = 4
 
 
 def is_small(f: Facts) -> bool:
-    """The compiled loop supports the loss, and copies at most few entries of X."""
+    """The compiled loop suits loss and curvature, and copies few entries of X."""
     o = f.objective
     size = f.n_rows * f.n_params
     if not f.in_one_place or o.loss.oracle.looped is None:
@@ -162,6 +167,8 @@ def is_small(f: Facts) -> bool:
     if f.several:
         fits = few or o.design.rows_in_memory() is not None
         fits = fits and f.l2 and o.targets.ndim == 1
+        if o.design.is_text_like and f.curvature > _LARGEST_CURVATURE_LOOP:
+            return False
         # In large units the lower bound of the loop does not hold for the original
         # penalty.
         return fits and not has_large_units(f)

@@ -165,7 +165,9 @@ def _loop_of_classes(o: Objective, w: Floats) -> Callable[[float], tuple[int, No
     steps = multinomial.Multinomial(X, sizes, labels, o.weights, *numbers, W)
 
     def minimize(tol: float) -> tuple[int, None]:
-        closer = _CLOSER if tol < _MORE_THAN_ROUNDING else 1.0
-        return steps.minimize(closer * tol), None
+        closer, before = _CLOSER if tol < _MORE_THAN_ROUNDING else 1.0, steps.passes
+        status = steps.minimize(closer * tol)
+        o.design.passes += steps.passes - before
+        return status, None
 
     return minimize
