@@ -317,12 +317,12 @@ def _minimized_squares(
         first = first or path
         found.append(path.minimize(objective, alphas, start.w, problems.stored, tol))
     minimized = []
-    of_all = zip(*(gaps for _, gaps in found), strict=False)
-    for i, gap in enumerate(map(max, of_all)):
-        if not gap <= tol:
+    for i, gaps in enumerate(zip(*(each for _, each in found), strict=False)):
+        # ``max`` may leave out NaN.
+        if not all(gap <= tol for gap in gaps):
             break
         problems.starts = [Start(w[i]) for w, _ in found]
-        minimized.append((problems.attributes(), _Fit(float(gap), True, 1)))
+        minimized.append((problems.attributes(), _Fit(float(max(gaps)), True, 1)))
     return minimized
 
 

@@ -103,6 +103,13 @@ def test_penalties_that_vanish_are_left_to_other_solvers():
     assert (search.gaps_path_[:, 1] > search.tol).all()
 
 
+def test_targets_whose_squares_overflow_are_not_proven_by_others():
+    X, y = data(seed=17)
+    search = BMRMRegressorCV(alphas=[1.0, 1e-2], penalty="l2", cv=3)
+    with pytest.raises(ValueError, match="broke down numerically"):
+        search.fit(X, np.column_stack([y, 1e170 * y]))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_scores_of_all_alphas_together_are_those_of_a_scorer(dtype):
     X, y = data(seed=11)

@@ -172,33 +172,36 @@ class SquaresPath:
         self._penalized = np.arange(objective.regularizer.n_penalized)
         if self._eliminates:
             self._squares = self._gram.rows.diagonal()
-            if free is not None:
-                self._penalized = np.flatnonzero(~free)
-            self._eliminate()
+            others = np.ones(len(self._squares), dtype=bool)
+            others[self._penalized] = False if free is None else free
+            self._eliminate(others)
         else:
             squares = objective.risk.mean_squares().reshape(self._gradient.shape)
             self._squares = (squares * self._metric.diagonal()).ravel()
             # Sweeps stop when no slope changes by more than this tolerance.
             self._tol = ROUNDED * float(np.abs(self._gradient).max())
 
-    def _eliminate(self) -> None:
-        """Form the Schur complement of the coefficients without a penalty."""
+    def _eliminate(self, others: Mask) -> None:
+        """Form the Schur complement of the other coefficients, without a penalty."""
+        self._penalized, self._others = np.flatnonzero(~others), np.flatnonzero(others)
         gram, penalized = self._gram.rows, self._penalized
-        self._others = np.delete(np.arange(len(gram)), penalized)
         # In units in which the diagonal is one, eigenvalues that vanish up to rounding
         # belong to linearly dependent columns. Nothing is proven about these.
         norms = np.sqrt(self._squares[self._others])
         norms[norms == 0.0] = 1.0
         border = gram[self._others]
-        values, vectors = lapack.eigh(border[:, self._others] / np.outer(norms, norms))
-        vectors /= norms[:, np.newaxis]
+        matrix = border[:, self._others] / np.outer(norms, norms)
+        # Without free features this is one number, for which LAPACK is slow.
+        alone = len(norms) == 1
+        values, vectors = (matrix[0], np.eye(1)) if alone else lapack.eigh(matrix)
+        vectors = vectors / norms[:, np.newaxis]
         kept, self._least = values > ROUNDED * len(values), 0.0
         if kept.all():
             error = len(values) * rounding(self._gram.design.n_rows)
             self._least = max(float(values.min(initial=1.0)) - error, 0.0)
         self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
         border = border[:, penalized]
-        self._reduced = gram[np.ix_(penalized, penalized)]
+        self._reduced = gram[penalized[:, np.newaxis], penalized]
         self._reduced -= border.T @ self._inverse @ border
         gradient = self._gradient[:, 0]
         self._start = gradient[penalized]
@@ -235,22 +238,14 @@ class SquaresPath:
             Relative gaps, not finite where objectives vanish. m is smaller than
             n_alphas if too many features are nonzero for the last strengths.
         """
-        W, slopes, last = start.reshape(self._gradient.shape), None, float(alphas[0])
-        all_found = []
-        for alpha in map(float, alphas[: max(1, COPY_SIZE // len(start))]):
-            W = W.copy()
-            if groups := objective.groups:
-                near = max(0.0, 2.0 * alpha - last)
-                slopes = self._descend_groups(groups, alpha, W, slopes, near, tol)
-                if slopes is None:
-                    break
-            else:
-                self._descend(objective, alpha, W)
-            all_found.append(W)
-            last = alpha
-        if not all_found:
+        alphas = alphas[: max(1, COPY_SIZE // len(start))]
+        if groups := objective.groups:
+            found = self._descend_groups(groups, alphas, start, tol)
+        else:
+            found = self._descend(objective, alphas, start)
+        if not len(found):
             return np.empty((0, len(start))), np.empty(0)
-        found, alphas = np.array(all_found), alphas[: len(all_found)]
+        alphas = alphas[: len(found)]
         slopes = self._slopes(found)
         self._balance(found, slopes)
         rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
@@ -265,6 +260,8 @@ class SquaresPath:
 
     def _product(self, W: Floats) -> Floats:
         """Return H W for each of several W of shape (q, k)."""
+        if self._eliminates:
+            return (W[:, :, 0] @ self._gram.rows)[:, :, np.newaxis]
         n, q, K = W.shape
         columns = W.transpose(1, 0, 2).reshape(q, n * K)
         product = self._gram.apply(columns).reshape(q, n, K).transpose(1, 0, 2)
@@ -287,72 +284,71 @@ class SquaresPath:
             W[:, -1:] += change
             slopes += column * (metric * change)
 
-    def _descend(self, objective: Objective, alpha: float, W: Floats) -> None:
-        """Minimize the objective of alpha with an elastic net, in place."""
-        w, gram, ratio = (
-            W[self._penalized, 0],
-            self._reduced,
-            objective.elastic_net.l1_ratio,
-        )
-        l1, l2 = (np.full(len(w), alpha * share) for share in (ratio, 1.0 - ratio))
-        slopes = self._start + gram @ w
-        violation, _ = coordinate_descent.sweep_gram(
-            gram, slopes, w, l1, l2, self._tol, MOST_STEPS
-        )
-        if not violation <= self._tol:
-            # With strongly correlated features sweeps alone converge slowly.
-            inside, rank = np.ones((len(w), 1), dtype=bool), objective.design.n_rows
-            step = GramStep(gram.copy(), l1, l2, inside, rank)
-            columns = slopes[:, np.newaxis], w[:, np.newaxis]
-            w = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
-        W[self._penalized, 0] = w
+    def _descend(self, objective: Objective, alphas: Floats, start: Floats) -> Floats:
+        """Return the penalized coefficients for each alpha with an elastic net."""
+        gram, penalized = self._reduced, self._penalized
+        ratio, w = objective.elastic_net.l1_ratio, start[penalized]
+        found = np.zeros((len(alphas), len(start), 1))
+        l1, l2 = np.empty_like(w), np.empty_like(w)
+        for i, alpha in enumerate(alphas):
+            l1[:], l2[:] = alpha * ratio, alpha * (1.0 - ratio)
+            slopes = self._start + gram @ w
+            violation, _ = coordinate_descent.sweep_gram(
+                gram, slopes, w, l1, l2, self._tol, MOST_STEPS
+            )
+            if not violation <= self._tol:
+                # With strongly correlated features sweeps alone converge slowly.
+                inside, rank = np.ones((len(w), 1), dtype=bool), objective.design.n_rows
+                step = GramStep(gram.copy(), l1, l2, inside, rank)
+                columns = slopes[:, np.newaxis], w[:, np.newaxis]
+                w[:] = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
+            found[i, penalized, 0] = w
+        return found
 
     def _descend_groups(
-        self,
-        groups: GroupPenalty,
-        alpha: float,
-        W: Floats,
-        slopes: Floats | None,
-        near: float,
-        tol: float,
-    ) -> Floats | None:
-        """Minimize the objective of alpha with groups, in place; return the slopes.
+        self, groups: GroupPenalty, alphas: Floats, start: Floats, tol: float
+    ) -> Floats:
+        """Return minimizers with norms of groups, for fewer alphas if rows run out.
 
-        Groups that are nonzero, or leave zero at the strength ``near``, are included
-        first. Returns None if too many features are included.
+        Groups that are nonzero, or whose slopes are large, are included first.
         """
-        K, d = len(self._metric), self._gram.design.n_features
-        labels, accuracy = groups.labels[::K], max(self._tol, tol * alpha)
-        free = np.arange(d, len(W))
-        if slopes is None:
-            used = np.append(np.flatnonzero(W[:d].any(axis=1)), free)
-            if not self._gram.include(used):
-                return None
-            slopes = self._slopes(W[np.newaxis])[0]
-            self._balance(W[np.newaxis], slopes[np.newaxis])
-        inside = groups.nearness(slopes.ravel(), near) > accuracy
-        inside |= groups.used(W.ravel())
-        while True:
-            columns = np.append(np.flatnonzero(inside[labels]), free)
-            if not self._gram.include(columns):
-                return None
-            if len(columns):
-                places = columns * K + np.arange(K)[:, np.newaxis]
-                places[:, columns >= d] = -1
-                step = GroupStep(
-                    self._metric,
-                    self._gram.among(columns),
-                    groups.restricted(places.ravel(), alpha),
-                    is_formed=True,
-                )
-                own = slopes[columns], W[columns]
-                W[columns] = step.minimize(*own, accuracy, MOST_STEPS)
-            slopes = self._slopes(W[np.newaxis])[0]
-            excess = groups.nearness(slopes.ravel(), alpha)
-            more = ~inside & (excess > accuracy)
-            if not more.any():
-                return slopes
-            inside |= more
+        W, K = start.reshape(self._gradient.shape).copy(), len(self._metric)
+        labels, d = groups.labels[::K], self._gram.design.n_features
+        free, last = np.arange(d, len(W)), float(alphas[0])
+        found: list[Floats] = []
+        if not self._gram.include(np.append(np.flatnonzero(W[:d].any(axis=1)), free)):
+            return np.array(found)
+        slopes = self._slopes(W[np.newaxis])[0]
+        self._balance(W[np.newaxis], slopes[np.newaxis])
+        for alpha in map(float, alphas):
+            accuracy, near = max(self._tol, tol * alpha), max(0.0, 2.0 * alpha - last)
+            more = groups.nearness(slopes.ravel(), near) > accuracy
+            more |= groups.used(W.ravel())
+            inside = np.zeros_like(more)
+            while True:
+                inside |= more
+                columns = np.append(np.flatnonzero(inside[labels]), free)
+                if not self._gram.include(columns):
+                    return np.array(found)
+                if len(columns):
+                    places = columns * K + np.arange(K)[:, np.newaxis]
+                    places[:, columns >= d] = -1
+                    step = GroupStep(
+                        self._metric,
+                        self._gram.among(columns),
+                        groups.restricted(places.ravel(), alpha),
+                        is_formed=True,
+                    )
+                    own = slopes[columns], W[columns]
+                    W[columns] = step.minimize(*own, accuracy, MOST_STEPS)
+                slopes = self._slopes(W[np.newaxis])[0]
+                excess = groups.nearness(slopes.ravel(), alpha)
+                more = ~inside & (excess > accuracy)
+                if not more.any():
+                    break
+            found.append(W.copy())
+            last = alpha
+        return np.array(found)
 
     def _gaps(
         self,
