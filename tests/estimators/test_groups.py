@@ -274,14 +274,14 @@ def test_what_is_refused(data, given, message):
 )
 def test_blocks_of_any_size_have_the_optimum_of_memory(data, kind, loss, size):
     X, y = data[0][:60, :12], data[1][:60]
-    given = {"kind": kind, "loss": loss, "groups": LABELS[:12], "tol": 1e-7}
+    given = {"kind": kind, "loss": loss, "groups": LABELS[:12], "tol": 1e-6}
     weights = np.random.default_rng(1).integers(0, 3, size=60)
     rows = np.repeat(np.arange(60), weights)
     repeated = fitted(X[rows], y[rows], **given).objective_
     some = RowBlocks(sparse.csr_array(X), y, weights, block_size=size)
     in_blocks = fitted(some, None, **given)
-    assert in_blocks.objective_ == pytest.approx(repeated, rel=2e-7)
-    assert 0.0 <= in_blocks.dual_gap_ <= 1e-7 * repeated
+    assert in_blocks.objective_ == pytest.approx(repeated, rel=2e-6)
+    assert 0.0 <= in_blocks.dual_gap_ <= 1e-6 * repeated
 
 
 @pytest.mark.parametrize("kind", ["group", "l1"])
