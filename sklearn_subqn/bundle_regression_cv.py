@@ -324,6 +324,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             alphas = self._grid(problems)
             args = folds, scoring, self.tol, report, note
             if paths := ridge_paths(problems, alphas, *args):
+                self._set_factors(problems)
                 return Paths(problems, alphas, paths)
         return super()._searched(problems, folds, fold_path, report, note)
 

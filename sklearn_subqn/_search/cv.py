@@ -154,6 +154,7 @@ class SearchCV(WarmPaths):
             note = f"l1_ratio {model.l1_ratio:g}, " if len(models) > 1 else ""
             searched.append(model._searched(problems, folds, path, report, note))
         chosen = models[self._choose(searched, task)]
+        self.penalty_factor_ = chosen.penalty_factor_
         if self._has_ratio():
             self.l1_ratio_ = float(chosen.l1_ratio)
         else:
