@@ -47,7 +47,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         The grid, or its size. A grid of a given size is geometric: with an L1 norm over
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
-        penalty has the curvature of the loss along its steepest slope.
+        penalty has the curvature of the loss along its steepest slope. It applies to
+        features divided by their scales, except for norms of groups.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
@@ -151,6 +152,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     alpha_ : float
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
+    penalty_factor_ : ndarray of shape (n_features,)
+        The factors of the features in the penalty: with a default grid they include
+        scales, unless X is sparse and y has classes.
     best_score_ : float
         The best mean score over the folds.
     l1_ratio_ : float

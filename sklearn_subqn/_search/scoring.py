@@ -14,7 +14,7 @@ import numpy as np
 from .._checks.callers import user_level
 from .._core.arrays import Array, Floats, Indices
 
-# A search warns if smaller alphas may raise the mean score by this share of its range
+# A search warns if smaller alphas may raise the mean score by a hundredth of its range
 # over the grid. docs/constants.md has the figures.
 _NOTICEABLE = 0.01
 
@@ -184,7 +184,7 @@ def warn_of_rise(scores: Floats, alphas: Floats, *, scaled: bool) -> None:
     """Warn if mean scores rise noticeably at the smallest alpha of a default grid.
 
     The line through the scores at the last two values gives the score at zero. The gain
-    is noticeable if it exceeds its standard error, and a share of the range of means.
+    is noticeable if it exceeds two standard errors, and a share of the range of means.
 
     Parameters
     ----------
