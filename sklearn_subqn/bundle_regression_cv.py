@@ -153,8 +153,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
     penalty_factor_ : ndarray of shape (n_features,)
-        The factors of the features in the penalty: with a default grid they include
-        scales, unless X is sparse and y has classes.
+        The factors of the features in the penalty; with a default grid they include
+        scales, except for norms of groups.
     best_score_ : float
         The best mean score over the folds.
     l1_ratio_ : float
@@ -257,8 +257,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         ConvergenceWarning
             If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If some folds cannot be scored, or the final model does not use the
-            features.
+            If some folds cannot be scored, the score still rises at the smallest
+            ``alpha`` of a default grid, or the final model does not use the features.
         """
         self._check_parameters()
         if is_collection(X):

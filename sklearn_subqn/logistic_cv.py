@@ -99,8 +99,8 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
     penalty_factor_ : ndarray of shape (n_features,)
-        The factors of the features in the penalty: with a default grid they include
-        scales, unless X is sparse and y has classes.
+        The factors of the features in the penalty; with a default grid and dense X they
+        include scales.
     best_score_ : float
         The best mean score over the folds.
     l1_ratio_ : float

@@ -102,8 +102,8 @@ class SubLBFGSLinearSVCCV(SearchCV, BaseLinearSVC):
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
     penalty_factor_ : ndarray of shape (n_features,)
-        The factors of the features in the penalty: with a default grid they include
-        scales, unless X is sparse and y has classes.
+        The factors of the features in the penalty; with a default grid and dense X they
+        include scales.
     best_score_ : float
         The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
