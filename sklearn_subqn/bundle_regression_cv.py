@@ -47,7 +47,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         The grid, or its size. A grid of a given size is geometric: with an L1 norm over
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
-        penalty has the curvature of the loss along its steepest slope.
+        penalty has the curvature of the loss along its steepest slope. It applies to
+        features divided by their scales, except for norms of groups.
     loss : str or Loss, default="squared_error"
         As in :class:`BMRMRegressor`.
     penalty : {"l2", "l1", "elasticnet", "group", "group_elasticnet", \
@@ -151,6 +152,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     alpha_ : float
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
+    penalty_factor_ : ndarray of shape (n_features,)
+        The factors of the features in the penalty; with a default grid they include
+        scales, except for norms of groups.
     best_score_ : float
         The best mean score over the folds.
     l1_ratio_ : float
@@ -253,8 +257,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         ConvergenceWarning
             If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If some folds cannot be scored, or the final model does not use the
-            features.
+            If some folds cannot be scored, the score still rises at the smallest
+            ``alpha`` of a default grid, or the final model does not use the features.
         """
         self._check_parameters()
         if is_collection(X):
@@ -324,6 +328,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             alphas = self._grid(problems)
             args = folds, scoring, self.tol, report, note
             if paths := ridge_paths(problems, alphas, *args):
+                self._set_factors(problems)
                 return Paths(problems, alphas, paths)
         return super()._searched(problems, folds, fold_path, report, note)
 

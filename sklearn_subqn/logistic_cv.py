@@ -24,7 +24,10 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     alphas : int or array-like of shape (n_alphas,), default=20
         The grid, or its size. A grid of a given size is geometric, from the smallest
         value with all coefficients zero to a thousandth of it, or, with ``l1_ratio=0``,
-        from 1e-2 to 1e-6 divided by the median of the positive penalty factors.
+        from 1e-2 to 1e-6 divided by the median of the positive penalty factors. It
+        applies to features divided by their scales, and for ``l1_ratio=0`` it is
+        multiplied by the mean number of nonzero entries of a row; sparse features keep
+        their units.
     cv : int, cross-validation generator, iterable or None, default=None
         Cross-validation splits, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
@@ -95,6 +98,9 @@ class L1LogisticOWLQNCV(SearchCV, BaseL1Logistic):
     alpha_ : float
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
+    penalty_factor_ : ndarray of shape (n_features,)
+        The factors of the features in the penalty; with a default grid and dense X they
+        include scales.
     best_score_ : float
         The best mean score over the folds.
     l1_ratio_ : float

@@ -44,9 +44,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
-        The grid, or its size. A grid of a given size is geometric: from 1e-2 to 1e-6
-        with L2, and with an L1 norm over three powers of ten, down from the smallest
-        value with all coefficients zero.
+        The grid, or its size. A grid of a given size applies to features divided by
+        their scales, and is geometric: from 1e-2 to 1e-6 times the mean number of
+        nonzero entries of a row with L2, and with an L1 norm over three powers of ten,
+        down from the smallest value with all coefficients zero.
     cv : int, cross-validation generator, iterable or None, default=None
         Cross-validation splits: an integer is the number of folds of complete queries,
         ``None`` means 5. A generator gets the queries as groups. No query may be in
@@ -116,6 +117,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     alpha_ : float
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
+    penalty_factor_ : ndarray of shape (n_features,)
+        The factors of the features in the penalty; with a default grid they include
+        scales.
     best_score_ : float
         The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)

@@ -43,7 +43,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         The grid, or its size. A grid of a given size is geometric: with an L1 norm over
         three powers of ten, down from the smallest value with all coefficients zero;
         with L2 over six powers of ten, down from ten times the value at which the
-        penalty has the curvature of the loss along its steepest slope.
+        penalty has the curvature of the loss along its steepest slope. It applies to
+        features divided by their scales.
     ties : {"efron", "breslow"}, default="efron"
         As in :class:`CoxRegression`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
@@ -101,6 +102,9 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
     alpha_ : float
         The value with the best mean score, the largest one if several are equal; with
         ``one_standard_error`` the largest one within a standard error of the best.
+    penalty_factor_ : ndarray of shape (n_features,)
+        The factors of the features in the penalty; with a default grid they include
+        scales.
     best_score_ : float
         The best mean score over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)

@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import (
-    AUTO,
     canonical_csr,
     exact_labels,
     non_negative_weights,
@@ -327,8 +326,8 @@ class Collection:
         """Find columns far from zero, and the scales for an automatic strength."""
         self._shift, self._scales = None, None
         movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
-        auto = getattr(estimator, "alpha", None) == AUTO
-        if not (movable or auto):
+        automatic = estimator._is_automatic()
+        if not (movable or automatic):
             return
         sums = self._blocks.total("column_sums", None)
         if movable:
@@ -338,7 +337,7 @@ class Collection:
                 about = mean[columns]
                 relative = self._blocks.total("relative_sums", columns, about)
                 self._shift = Shift.of_sums(columns, about, relative, self._dtype)
-        if auto:
+        if automatic:
             if self._shift is not None:
                 sums = self._blocks.total("column_sums", self._shift)
             centered = movable and estimator._has_scales()

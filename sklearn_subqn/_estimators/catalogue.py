@@ -143,11 +143,10 @@ class BundleEstimator(LinearEstimator):
         # negligible.
         return None if self._free_features() is None else np.ones(self.n_features_in_)
 
-    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> Any:
-        strength = super()._strength(problems, y, sample_weight)
+    def _set_factors(self, problems: Any) -> None:
+        super()._set_factors(problems)
         if (factors := self._penalty_factors()) is not None and self.penalty in GROUPS:
             self.penalty_factor_ = factors
-        return strength
 
     def _for_fold(self) -> Self:
         if (groups := self._groups()) is None:

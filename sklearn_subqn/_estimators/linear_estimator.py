@@ -150,7 +150,6 @@ class LinearEstimator(Estimator):
 
     def _linear_model(self) -> LinearModel:
         """Return the parameters of the model in the form that problems use."""
-        auto = getattr(self, "alpha", None) == AUTO
         # The order of these calls is the order in which their errors are raised.
         free, sizes, bounds, constraints = (
             self._free_features(),
@@ -167,7 +166,7 @@ class LinearEstimator(Estimator):
             self._regularizer,
             self._l1_share(),
             self._has_squares(),
-            auto and self._choice.scaled and self._has_scales(),
+            self._is_automatic() and self._choice.scaled and self._has_scales(),
             sizes,
             free,
             bounds,
@@ -228,8 +227,12 @@ class LinearEstimator(Estimator):
             known = [f"x{j}" if names is None else names[j] for j in places]
             warn_of_separation(type(self).__name__, known, together=together)
 
-    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
-        """Return ``alpha``, or the automatic strengths, and set ``alpha_``."""
+    def _is_automatic(self) -> bool:
+        """Whether the strength and the scales of features follow from the data."""
+        return getattr(self, "alpha", None) == AUTO
+
+    def _set_factors(self, problems: Any) -> None:
+        """Set ``penalty_factor_`` to the factors of the features in the penalty."""
         sizes, free = self._penalty_sizes(), self._free_features()
         sizes = np.ones(self.n_features_in_) if sizes is None else sizes
         if problems.sizes is not None:
@@ -240,6 +243,10 @@ class LinearEstimator(Estimator):
             others = np.ones_like(factors) if given is None else given
             factors = others if free.all() else factors * ~free
         self.penalty_factor_ = factors
+
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float | Floats:
+        """Return ``alpha``, or the automatic strengths, and set ``alpha_``."""
+        self._set_factors(problems)
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_

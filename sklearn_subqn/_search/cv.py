@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -30,6 +31,7 @@ from .._core.arrays import Array, Floats, Indices
 from .._core.names import check_same_rows
 from .._estimators.block_methods import is_collection
 from .._estimators.estimator import forget
+from .._estimators.held_out_strength import Choice
 from .._problems import LinearProblems
 from .._solving.callbacks import with_callbacks
 from .bounded_scores import own_scorer
@@ -154,6 +156,7 @@ class SearchCV(WarmPaths):
             note = f"l1_ratio {model.l1_ratio:g}, " if len(models) > 1 else ""
             searched.append(model._searched(problems, folds, path, report, note))
         chosen = models[self._choose(searched, task)]
+        self.penalty_factor_ = chosen.penalty_factor_
         if self._has_ratio():
             self.l1_ratio_ = float(chosen.l1_ratio)
         else:
@@ -383,14 +386,18 @@ def fit(
     ConvergenceWarning
         If a fit did not reach ``tol``; the message states the gap.
     UserWarning
-        If some folds cannot be scored.
+        If some folds cannot be scored, or the score still rises at the smallest
+        ``alpha`` of a default grid.
     """
     self._check_parameters()
+    self._choice = Choice()
     if is_collection(X):
         return self._fit_to_blocks(X, y, sample_weight, groups)
     check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
+    # Scales would remove the weights of words, such as tf-idf.
+    self._choice = Choice(scaled=not sparse.issparse(X))
     weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:

@@ -157,6 +157,7 @@ def search_interval(
     estimator.alphas_, estimator.scores_path_ = search.alphas, search.scores
     estimator.gaps_path_, estimator.score_bounds_ = gaps, search.bounds
     estimator.search_gap_ = search.gap
+    estimator._set_factors(problems)
     estimator._store(problems, problems.solve(estimator.alpha_, task))
     task.end()
 

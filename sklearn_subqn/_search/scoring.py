@@ -14,6 +14,10 @@ import numpy as np
 from .._checks.callers import user_level
 from .._core.arrays import Array, Floats, Indices
 
+# A search warns if smaller alphas may raise the mean score by a hundredth of its range
+# over the grid. docs/constants.md has the figures.
+_NOTICEABLE = 0.01
+
 
 def check_error_score(value: Any) -> None:
     """Raise unless ``value`` is "raise" or a number, which may be NaN."""
@@ -174,6 +178,34 @@ def best_alpha(
         )
     best = int(np.argmax(np.where(finite, means, -np.inf)))
     return best, float(means[best])
+
+
+def warn_of_rise(scores: Floats, alphas: Floats, *, scaled: bool) -> None:
+    """Warn if mean scores rise noticeably at the smallest alpha of a default grid.
+
+    The line through the scores at the last two values gives the score at zero. The gain
+    is noticeable if it exceeds two standard errors, and a share of the range of means.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_alphas)
+    alphas : ndarray of shape (n_alphas,)
+    scaled : bool
+        Whether the penalty applies to features divided by their scales.
+    """
+    scores = scores[np.isfinite(scores).all(axis=1)]
+    if len(scores) < 2:
+        return
+    last = alphas[-1]
+    gains = (scores[:, -1] - scores[:, -2]) * last / (alphas[-2] - last)
+    error = np.std(gains, ddof=1) / np.sqrt(len(gains))
+    if gains.mean() > max(2.0 * error, _NOTICEABLE * np.ptp(scores.mean(axis=0))):
+        units = " and penalty_factor=penalty_factor_" if scaled else ""
+        _warn(
+            f"The mean score still rises at alpha={last:g}, the smallest value of the "
+            f"default grid, so that the model underfits. Give smaller values, such as "
+            f"alphas=np.geomspace({last:.1g}, {1e-6 * last:.1g}, {len(alphas)}){units}."
+        )
 
 
 def within_one_error(scores: Floats, best: int) -> int:

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -25,7 +25,7 @@ from .._problems import LinearProblems
 from .._problems.slopes import curvature_at_zero, largest_slope
 from .._solving.callbacks import FitTask
 from .._solving.process import n_threads, with_one_blas_thread
-from .scoring import best_alpha, checked_score, within_one_error
+from .scoring import best_alpha, checked_score, warn_of_rise, within_one_error
 from .search_report import FoldReport, SearchReport
 
 # Ratio of the smallest to the largest value of the default grid for an L1 norm.
@@ -93,10 +93,23 @@ class WarmPaths(LinearEstimator):
         kind: Any = self._one_alpha
         known, given = kind().get_params(deep=False), self.get_params(deep=False)
         chosen = {name: given[name] for name in known.keys() & given.keys()}
-        for name in ("alpha", "l1_ratio"):
+        names = ["alpha", "l1_ratio"]
+        if self._is_automatic() and self._has_scales():
+            names.append("penalty_factor")
+        for name in names:
             if hasattr(self, f"{name}_"):
                 chosen[name] = getattr(self, f"{name}_")
         return kind(**chosen)
+
+    def _is_automatic(self) -> bool:
+        return np.ndim(self.alphas) == 0
+
+    def _for_fold(self) -> Self:
+        model = super()._for_fold()
+        if self._is_automatic() and self._has_scales():
+            # The scales are computed once, from all samples.
+            model.set_params(alphas=[1.0], penalty_factor=self.penalty_factor_)
+        return model
 
     def _grid(self, problems: LinearProblems) -> Floats:
         """Return the grid of ``alpha`` for the problems, in descending order."""
@@ -116,8 +129,9 @@ class WarmPaths(LinearEstimator):
     def _grid_of_squares(self, problems: LinearProblems, n: int) -> Floats:
         """Return n values in descending order, for a penalty without an L1 norm.
 
-        Fixed values are divided by the median factor, so that a rescaling of all
-        factors leaves the objectives unchanged.
+        Fixed values are for rows of norm one: they are multiplied by the mean squared
+        norm of the scaled rows, and divided by the median factor, so that a rescaling
+        of all factors leaves the objectives unchanged.
         """
         if self._grid_by_curvature:
             scales = [curvature_at_zero(problems, i) for i in range(len(problems))]
@@ -127,7 +141,9 @@ class WarmPaths(LinearEstimator):
                 return np.geomspace(largest, 1e-6 * largest, n)
         factors = self._penalty_factors()
         factors = np.ones(1) if factors is None else factors[factors > 0.0]
-        return np.geomspace(1e-2, 1e-6, n) / (np.median(factors) if len(factors) else 1)
+        unit = np.median(factors) if len(factors) else 1.0
+        size = problems.scales.n_entries if problems.scales else 1.0
+        return np.geomspace(1e-2, 1e-6, n) * (max(size, 1.0) / unit)
 
     def _searched(
         self,
@@ -143,6 +159,7 @@ class WarmPaths(LinearEstimator):
         fold.
         """
         self._check_support(problems)
+        self._set_factors(problems)
         elsewhere, n_jobs = problems.elsewhere, n_threads(self.n_jobs)
         if elsewhere is None:
             alphas = self._grid(problems)
@@ -233,6 +250,8 @@ class WarmPaths(LinearEstimator):
         warn_of_folds(rows[1], rows[2], alphas.ravel(), self.tol)
         best, self.best_score_ = best_alpha(rows[0], alphas.ravel(), failures)
         path, place = divmod(best, alphas.shape[1])
+        if self._is_automatic() and place == alphas.shape[1] - 1 > 0:
+            warn_of_rise(scores[path], alphas[path], scaled=self._has_scales())
         if self.one_standard_error:
             place = within_one_error(scores[path], place)
         self.alpha_ = float(alphas[path, place])

@@ -89,7 +89,7 @@ CLASSIFIERS = [
     SubLBFGSLinearSVCCV(alphas=[0.1, 0.01], cv=2),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.0),
-    L1LogisticOWLQNCV(alphas=2, cv=2),
+    L1LogisticOWLQNCV(alphas=[0.1, 0.01], cv=2),
     MulticlassHingeClassifier(),
     MultilabelHingeClassifier(),
     BMRMRanker(),

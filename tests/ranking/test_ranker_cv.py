@@ -30,7 +30,9 @@ def test_grids_with_an_l1_norm_begin_where_coefficients_are_zero(penalty):
     largest = model.alphas_[0]
     np.testing.assert_allclose(model.alphas_, largest * np.logspace(0, -3, 4))
     above, below = (
-        BMRMRanker(factor * largest, tol=1e-8, **options).fit(X, y, qid=qid)
+        BMRMRanker(
+            factor * largest, penalty_factor=model.penalty_factor_, tol=1e-8, **options
+        ).fit(X, y, qid=qid)
         for factor in (1.01, 0.99)
     )
     assert not above.coef_.any()

@@ -104,12 +104,14 @@ def test_an_elastic_net_is_that_of_scikit_learn():
         5, cv=3, penalty="elasticnet", l1_ratio=ratios, tol=1e-10,
         scoring="neg_mean_squared_error",
     ).fit(X, y)  # fmt: skip
-    theirs = ElasticNetCV(alphas=5, cv=3, l1_ratio=ratios, tol=1e-10).fit(X, y)
+    sizes = X.std(axis=0)
+    theirs = ElasticNetCV(alphas=5, cv=3, l1_ratio=ratios, tol=1e-10).fit(X / sizes, y)
+    assert_allclose(search.penalty_factor_, sizes)
     assert_allclose(search.alphas_, theirs.alphas_)
     assert_allclose(-search.scores_path_.swapaxes(1, 2), theirs.mse_path_, rtol=1e-4)
     assert search.l1_ratio_ == theirs.l1_ratio_
     assert search.alpha_ == pytest.approx(theirs.alpha_)
-    assert_allclose(search.coef_, theirs.coef_, rtol=1e-3, atol=1e-4)
+    assert_allclose(search.coef_ * sizes, theirs.coef_, rtol=1e-3, atol=1e-4)
     assert search.gaps_path_.shape == search.scores_path_.shape == (3, 3, 5)
 
 
@@ -128,11 +130,13 @@ def test_default_grids_follow_units(parameters):
     epsilon = {"epsilon": 1.35} if parameters.get("loss") == "huber" else {}
     plain = BMRMRegressorCV(4, cv=2, **parameters, **epsilon).fit(X, y)
     epsilon = {name: 100.0 * value for name, value in epsilon.items()}
-    scaled = BMRMRegressorCV(4, cv=2, **parameters, **epsilon).fit(8.0 * X, 100.0 * y)
+    units = np.array([8.0, 1e-3, 1e5, 1.0])
+    scaled = BMRMRegressorCV(4, cv=2, **parameters, **epsilon).fit(units * X, 100.0 * y)
     squares = "penalty" not in parameters
     linear = parameters.get("loss") in ("absolute_error", "quantile")
-    factor = 64.0 / (100.0 if linear else 1.0) if squares else 8.0
+    factor = 0.01 if squares and linear else 1.0
     assert_allclose(scaled.alphas_, factor * plain.alphas_, rtol=1e-8)
+    assert_allclose(scaled.coef_ * units, 100.0 * plain.coef_, rtol=0.1, atol=5.0)
     if squares:
         # Half the way along the steepest slope is left of squared errors.
         assert scaled.alpha_ < scaled.alphas_[0]
@@ -141,7 +145,9 @@ def test_default_grids_follow_units(parameters):
 def test_squares_as_curved_as_the_loss_are_a_tenth_of_the_largest_alpha():
     x, y = np.array([[-1.0], [1.0], [-2.0], [2.0]]), np.array([-1.0, 1.0, -2.0, 2.0])
     search = BMRMRegressorCV(2, cv=2).fit(x, y)
-    assert search.alphas_[0] == pytest.approx(10.0 * np.mean(x**2))
+    # The feature is scaled to variance one.
+    assert search.alphas_[0] == pytest.approx(10.0)
+    assert search.penalty_factor_ == pytest.approx(np.mean(x**2))
 
 
 def test_several_ratios_of_logistic_models():
@@ -163,7 +169,11 @@ def test_several_ratios_of_logistic_models():
     assert (search.alpha_, search.l1_ratio_) == (best.alpha_, best.l1_ratio_)
     assert_array_equal(search.coef_, best.coef_)
     assert search.penalty == best.penalty
-    expected = L1LogisticOWLQN(best.alpha_, l1_ratio=best.l1_ratio_).fit(X, y)
+    factors = search.penalty_factor_
+    assert_array_equal(factors, best.penalty_factor_)
+    expected = L1LogisticOWLQN(
+        best.alpha_, l1_ratio=best.l1_ratio_, penalty_factor=factors
+    ).fit(X, y)
     assert search.objective_ == pytest.approx(expected.objective_, rel=1e-3)
     selected = SelectFromModel(search, prefit=True).get_support()
     if search.l1_ratio_ == 1.0:

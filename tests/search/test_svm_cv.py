@@ -396,9 +396,13 @@ def test_warnings_of_folds_state_the_gap():
 def test_default_grid():
     X, y = blobs()
     search = SubLBFGSLinearSVCCV(cv=2).fit(X, y)
-    assert_allclose(search.alphas_, np.geomspace(1e-2, 1e-6, 20))
-    assert_allclose(SubLBFGSLinearSVCCV(3, cv=2).fit(X, y).alphas_, [1e-2, 1e-4, 1e-6])
-    assert_allclose(SubLBFGSLinearSVCCV(1, cv=2).fit(X, y).alphas_, [1e-2])
+    # The mean squared norm of the scaled rows is the number of features.
+    size = X.shape[1]
+    assert_allclose(search.penalty_factor_, X.var(axis=0))
+    assert_allclose(search.alphas_, size * np.geomspace(1e-2, 1e-6, 20))
+    few, one = (SubLBFGSLinearSVCCV(n, cv=2).fit(X, y).alphas_ for n in (3, 1))
+    assert_allclose(few, size * np.array([1e-2, 1e-4, 1e-6]))
+    assert_allclose(one, [size * 1e-2])
 
 
 @pytest.mark.parametrize(
