@@ -231,7 +231,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             If a fit did not reach ``tol``; the message states the gap.
         UserWarning
             If the optimum does not use the features; the message says what to change.
-            Or if no queries are given.
+            Or if the score still rises at the smallest ``alpha`` of a default grid, or
+            no queries are given.
         """
         self._check_parameters()
         if groups is not None and qid is None and group is None:

@@ -207,7 +207,8 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         ConvergenceWarning
             If a fit did not reach ``tol``; the message states the gap.
         UserWarning
-            If the final model does not use the features.
+            If the score still rises at the smallest ``alpha`` of a default grid, or the
+            final model does not use the features.
         """
         self._check_parameters()
         # An earlier fit with ``refit`` may have set these attributes.

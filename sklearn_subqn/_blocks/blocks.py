@@ -46,6 +46,8 @@ class Summary(NamedTuple):
     n_rows, n_features : int
     dtype : dtype
         Type of X.
+    is_sparse : bool
+        Whether X is a sparse matrix.
     labels : ndarray of shape (k,) or None
         Sorted labels that occur in the block; None for numeric targets.
     sums : ndarray of shape (k,), or (3,) or (3, n_targets)
@@ -56,6 +58,7 @@ class Summary(NamedTuple):
     n_rows: int
     n_features: int
     dtype: Any
+    is_sparse: bool
     labels: Array | None
     sums: Floats
 
@@ -112,7 +115,7 @@ class RowBlock:
             mean = weights @ y / (total or 1.0)
             sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
         n, d = X.shape
-        return Summary(n, d, X.dtype, labels, sums)
+        return Summary(n, d, X.dtype, sparse.issparse(X), labels, sums)
 
     def targets(self) -> Any:
         """Return y."""
@@ -277,6 +280,9 @@ class Collection:
             )
         self._n_rows = sum(summary.n_rows for summary in summaries)
         self._dtype = np.result_type(*(summary.dtype for summary in summaries))
+        is_sparse = any(summary.is_sparse for summary in summaries)
+        for model in (estimator, self._copy):
+            model._choose_scales(is_sparse=is_sparse)
         shares = self._stand_in(estimator, summaries)
         self._weigh()
         self._measure(estimator)
@@ -326,7 +332,7 @@ class Collection:
         """Find columns far from zero, and the scales for an automatic strength."""
         self._shift, self._scales = None, None
         movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
-        automatic = estimator._is_automatic()
+        automatic = estimator._is_automatic() and estimator._choice.scaled
         if not (movable or automatic):
             return
         sums = self._blocks.total("column_sums", None)

@@ -79,7 +79,6 @@ class LinearEstimator(Estimator):
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         if not self._takes_collections:
             return super()._opened(X, y, sample_weight, **others)
-        self._choice = Choice()
         forget(self, "auto_scores_")
         self._check_collection()
         queries = {name: others.pop(name, None) for name in self._by_query}
@@ -230,6 +229,10 @@ class LinearEstimator(Estimator):
     def _is_automatic(self) -> bool:
         """Whether the strength and the scales of features follow from the data."""
         return getattr(self, "alpha", None) == AUTO
+
+    def _choose_scales(self, *, is_sparse: bool) -> None:
+        """Choose the strength by rule, and whether features have scales."""
+        self._choice = Choice()
 
     def _set_factors(self, problems: Any) -> None:
         """Set ``penalty_factor_`` to the factors of the features in the penalty."""

@@ -107,6 +107,10 @@ class SearchCV(WarmPaths):
             copy.copy(self).set_params(l1_ratio=ratio) for ratio in list(self.l1_ratio)
         ]
 
+    def _choose_scales(self, *, is_sparse: bool) -> None:
+        # Scales would remove the weights of words, such as tf-idf.
+        self._choice = Choice(scaled=not (is_sparse and is_classifier(self)))
+
     def _search(
         self,
         X: Any,
@@ -390,14 +394,12 @@ def fit(
         ``alpha`` of a default grid.
     """
     self._check_parameters()
-    self._choice = Choice()
     if is_collection(X):
         return self._fit_to_blocks(X, y, sample_weight, groups)
     check_same_rows(X, y=y, sample_weight=sample_weight, groups=groups)
     data = X, y, sample_weight
     X, y = self._check_X(X, y, reset=True)
-    # Scales would remove the weights of words, such as tf-idf.
-    self._choice = Choice(scaled=not sparse.issparse(X))
+    self._choose_scales(is_sparse=sparse.issparse(X))
     weights, classes, *_ = check_weights(sample_weight, y, self.class_weight)
     scorer: Any = None
     if self.search_tol is None:

@@ -66,6 +66,21 @@ def test_the_model_is_that_of_the_chosen_alpha_and_scales():
     assert_allclose(search.coef_, BMRMRegressor(0.1, tol=1e-9).fit(X, y).coef_)
 
 
+@pytest.mark.parametrize(("penalty", "scales"), [("l2", np.var), ("l1", np.std)])
+def test_scales_are_multiplied_by_the_factors_given(penalty, scales):
+    X, y = _data()
+    X, factors = X * UNITS, np.array([1.0, 2.0, 0.0, 0.5, 1.0])
+    options = {"penalty": penalty, "tol": 1e-9}
+    search = BMRMRegressorCV(4, cv=3, penalty_factor=factors, **options).fit(X, y)
+    assert_allclose(search.penalty_factor_, factors * scales(X, axis=0))
+    assert_array_equal(factors, [1.0, 2.0, 0.0, 0.5, 1.0])
+    options["penalty_factor"] = search.penalty_factor_
+    same = BMRMRegressor(search.alpha_, **options).fit(X, y)
+    assert_allclose(search.coef_ * UNITS, same.coef_ * UNITS, atol=1e-6)
+    given = BMRMRegressorCV(search.alphas_, cv=3, **options).fit(X, y)
+    assert_allclose(search.scores_path_, given.scores_path_, atol=1e-6)
+
+
 def test_a_score_that_still_rises_at_the_end_of_the_grid_is_warned_of():
     X, y = _data()
     units = np.array([3e-4, 3e-4, 1.0, 3e-4, 1.0])

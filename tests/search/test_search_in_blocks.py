@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
@@ -91,6 +92,15 @@ def test_searches_in_blocks_are_those_in_memory(kind, weighted):
     predictions = [getattr(model, method)(X[some]) for model in (found, expected)]
     assert_allclose(*predictions, rtol=1e-6, atol=1e-6)
     assert found.n_features_in_ == 4
+
+
+def test_default_grids_of_sparse_classifiers_keep_units():
+    X, y, _ = data("hinge")
+    X = sparse.csr_array(X * [1.0, 0.0, 1.0, 1.0])
+    search = SubLBFGSLinearSVCCV(2, cv=2, loss="squared_hinge", tol=TOL)
+    expected, found = clone(search).fit(X, y), clone(search).fit(in_blocks(X, y))
+    assert_same_search(found, expected)
+    assert_array_equal(found.penalty_factor_, np.ones(4))
 
 
 def test_folds_may_be_blocks_groups_or_without_a_class():
