@@ -67,7 +67,8 @@ def fitted(Kind, X, y=None, labels=LABELS, **others):
     """Fit with targets of the kind; of rankers all rows are one query, or a pair."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = Kind()
+        # Searches of classifiers over default grids keep the units of sparse features.
+        model = Kind(alphas=[1e-2, 1e-3]) if hasattr(Kind, "alphas") else Kind()
         if "group" in inspect.signature(model.fit).parameters:
             several = "qid" in inspect.signature(model.fit).parameters
             others["group"] = np.full(6, 10) if several else [len(DENSE)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses._base import Floats, total_of_rows
+from ..losses._base import Floats, Rows, total_of_rows
 from .design import Design
 
 
@@ -60,6 +60,10 @@ class ThresholdDesign(Design):
             pool=self._pool,
             parent=parent,
         )
+
+    def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
+        """Return the design of a subset of the features, with all thresholds."""
+        return self._like(super().of_features(columns, fit_intercept=False).X, None)
 
     def gram(self, weights: Floats) -> Floats:
         """Return the q x q matrix for weights of shape (n, m), one for each score."""

@@ -136,7 +136,7 @@ def proximal_newton(
 def _working_features(point: Point, worst: float, most: int) -> tuple[Rows, Rows]:
     """Return the features of the next model, and its coordinates with the free ones."""
     o = point.objective
-    k = o.design.n_outputs or 1
+    k = o.design.n_coef // o.design.n_features
     features = np.unique(working_set(o, point, worst, most) // k)
     penalized = (features[:, np.newaxis] * k + np.arange(k)).ravel()
     free = np.arange(o.regularizer.n_penalized, o.n_params)
