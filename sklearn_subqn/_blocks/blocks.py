@@ -26,7 +26,7 @@ from .._core.places.places import PartsElsewhere, PlaceLost, Session
 from .._core.rows.read_design import ReadDesign, Shelf
 from .._core.solvers import Start
 from .._features.shift import Shift, relative_sums, suspects_of_sums
-from .._features.strength import Scales, column_sums, divided
+from .._features.strength import column_sums, divided
 from .._problems import LinearProblems, RowsOfBlock
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
@@ -144,10 +144,10 @@ class RowBlock:
         return relative_sums(self.rows(), columns, about, self._weights)
 
     def problems(
-        self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
+        self, estimator: Any, shift: Shift | None, sums: Floats | None, names: Any
     ) -> LinearProblems:
         """Return the problems with these rows, and release the rows."""
-        rows = RowsOfBlock(self.rows(), shift, scales)
+        rows = RowsOfBlock(self.rows(), shift, sums)
         args = rows, self._y, self._weights, names
         problems: LinearProblems = estimator._problems(*args)
         rows.X = self._y = self._weights = None
@@ -288,7 +288,7 @@ class Collection:
         self._measure(estimator)
         d = estimator.n_features_in_
         rows = RowsOfBlock(
-            np.zeros((len(self.y), d), self._dtype), self._shift, self._scales
+            np.zeros((len(self.y), d), self._dtype), self._shift, self._sums
         )
         self.problems: LinearProblems = estimator._problems(
             rows, self.y, shares, self._names
@@ -325,15 +325,16 @@ class Collection:
         self._blocks.each("weigh", self._dtype, self._labels, self._factors)
 
     def _encode(self) -> None:
-        args = self._makers, self._shift, self._scales, self._names
+        args = self._makers, self._shift, self._sums, self._names
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:
-        """Find columns far from zero, and the scales for an automatic strength."""
-        self._shift, self._scales = None, None
+        """Find columns far from zero, and the sums from which scales follow."""
+        self._shift, self._sums = None, None
         movable = self._movable or bool(getattr(estimator, "fit_intercept", False))
-        automatic = estimator._is_automatic() and estimator._choice.scaled
-        if not (movable or automatic):
+        scaled = estimator._is_automatic() and estimator._choice.scaled
+        scaled = scaled or estimator._free_features() is not None
+        if not (movable or scaled):
             return
         sums = self._blocks.total("column_sums", None)
         if movable:
@@ -343,11 +344,10 @@ class Collection:
                 about = mean[columns]
                 relative = self._blocks.total("relative_sums", columns, about)
                 self._shift = Shift.of_sums(columns, about, relative, self._dtype)
-        if automatic:
+        if scaled:
             if self._shift is not None:
                 sums = self._blocks.total("column_sums", self._shift)
-            centered = movable and estimator._has_scales()
-            self._scales = Scales.of_sums(*sums[:3], centered=centered)
+            self._sums = sums
 
     def risk(self, index: int) -> Risk:
         """Return the risk of all rows in a problem."""

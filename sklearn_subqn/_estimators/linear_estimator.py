@@ -115,25 +115,6 @@ class LinearEstimator(Estimator):
 
     def _check_collection(self) -> None:
         """Raise if the parameters need all samples in one process."""
-        free = self.penalty_factor is not None and not np.all(self._factors_given())
-        if getattr(self, "alpha", None) == 0.0 or free:
-            raise ValueError(
-                "Features without a penalty are not supported for data in blocks: "
-                "alpha and penalty_factor must be positive."
-            )
-        if getattr(self, "positive", False) or any(
-            getattr(self, name, None) is not None
-            for name in ("coef_bounds", "coef_constraints")
-        ):
-            raise ValueError(
-                "positive, coef_bounds and coef_constraints are not supported for data "
-                "in blocks."
-            )
-
-    def _factors_given(self) -> Array:
-        """Return the values of ``penalty_factor``, in any order."""
-        given: Any = self.penalty_factor
-        return np.array(list(given.values()) if isinstance(given, Mapping) else given)
 
     def _for_fold(self) -> Self:
         """Return a copy for some of the rows, without reports and with one thread."""

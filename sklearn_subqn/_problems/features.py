@@ -63,19 +63,19 @@ class Rows:
 
 
 class RowsOfBlock(Rows):
-    """Block of the feature matrix, with a shift and scales computed from all rows.
+    """Block of the feature matrix, with a shift and sums computed from all rows.
 
     Parameters
     ----------
     X : {ndarray, CSR matrix} of shape (n, d)
     shift : Shift or None
-    scales : Scales or None
-        None where they are not needed.
+    sums : ndarray of shape (4, d) or None
+        The ``column_sums`` of the shifted rows; None where no scales are needed.
     """
 
-    def __init__(self, X: Any, shift: Shift | None, scales: Scales | None) -> None:
+    def __init__(self, X: Any, shift: Shift | None, sums: Floats | None) -> None:
         super().__init__(X)
-        self._shift, self._scales = shift, scales
+        self._shift, self._sums = shift, sums
 
     def of_own_columns(self) -> tuple[Columns, Rows]:
         # Columns without entries in this block may have entries in other blocks.
@@ -85,8 +85,8 @@ class RowsOfBlock(Rows):
         return self._shift
 
     def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
-        assert self._scales is not None, "scales are known where they are needed"
-        return self._scales
+        assert self._sums is not None, "sums are known where scales are needed"
+        return Scales.of_sums(*self._sums[:3], centered=centered)
 
 
 class InputFeatures(NamedTuple):

@@ -113,7 +113,7 @@ class FreeFeatures(Reading):
             if more == 1.0 and not solution.proven:
                 return proven
             # For losses of several scores, the only known lower bound is their infimum.
-            if point.dual.ndim > 1 or not objective.loss.has_leeway:
+            if objective.design.several_scores or not objective.loss.has_leeway:
                 advice = "Nothing else is known of this loss without a penalty:"
                 break
             if proofs.rounded:

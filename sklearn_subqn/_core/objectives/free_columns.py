@@ -69,8 +69,12 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
         In the domain of R*.
     """
     risk, best = point.objective.risk, point.objective.least
-    if not risk.design.in_one_place or duals[0].ndim > 1:
+    if risk.design.several_scores:
         return best
+    if risk.parts is not None:
+        risk, duals = risk.together, list(map(risk.collected, duals))
+        scores = point.objective.risk.collected(point.scores)
+        point = point.objective.with_risk(risk).at(point.w, scores, point.drift)
     if not risk.loss.has_leeway:
         return max(best, point.lower_bound, _bound_of_step(point))
     columns = _LimitedColumns(point, enough)

@@ -74,6 +74,18 @@ class RiskOfParts(Risk):
         other._sizes = self._sizes
         return other
 
+    @cached_property
+    def together(self) -> Risk:
+        """The same risk, whose scores and dual variables are arrays over all rows."""
+        targets, weights = map(self.collected, (self.targets, self.weights))
+        risk = Risk(self.design, self.loss, targets, weights)
+        risk._sizes = self._sizes
+        return risk
+
+    def collected(self, x: Any) -> Any:
+        """Return a row-wise quantity as an array over all rows."""
+        return self.parts.collect("every", x, 1)
+
     def gathered(self, rows: Rows) -> Risk:
         risks = self.parts.results("gathered", self.design.own_rows(rows))
         design = risks[0].design.above([risk.design for risk in risks[1:]])

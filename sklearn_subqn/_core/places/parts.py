@@ -221,6 +221,13 @@ class DesignOfParts(Design):
             self.parts.of(self.parts.each("rows", self.own_rows(rows)))
         )
 
+    def of_features(self, columns: Rows, fit_intercept: bool) -> DesignOfParts:
+        args = columns, fit_intercept
+        return DesignOfParts(self.parts.of(self.parts.each("of_features", *args)))
+
+    def of_outputs(self, n_outputs: int) -> DesignOfParts:
+        return DesignOfParts(self.parts.of(self.parts.each("of_outputs", n_outputs)))
+
     def own_rows(self, rows: Rows) -> OfParts:
         """Return ascending row numbers as numbers within each part."""
         firsts = np.cumsum([0, *self._numbers])
@@ -238,8 +245,11 @@ class DesignOfParts(Design):
         matrix: Floats = self.parts.total("gram", self.split_rows(weights))
         return matrix
 
+    def sizes_of_sums(self, dual: Floats) -> Floats:
+        sizes: Floats = self.parts.total("sizes_of_sums", self.split_rows(dual))
+        return sizes
+
     def gram_cost(self, columns: Rows) -> float:
-        # Each column is assumed to have the same number of entries.
         share = len(columns) / self.n_features
         if self.is_sparse:
             return 0.5 * share**2 * self.row_size
@@ -260,6 +270,11 @@ class DesignOfParts(Design):
 
     def squared_size(self, weights: Floats) -> float:
         return float(self.parts.total("squared_size", self.split_rows(weights)))
+
+    @property
+    def _column_shares(self) -> Floats:
+        # Each column is assumed to have the same number of entries.
+        return np.full(self.n_features, 1.0 / max(self.n_features, 1))
 
     @property
     def mean_square(self) -> float:

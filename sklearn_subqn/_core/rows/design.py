@@ -148,7 +148,7 @@ class Design(SecondMoments):
         """Return a copy of some of the features, of shape (n, c)."""
         return dense_rows(columns_of(self.X, columns))
 
-    def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
+    def of_features(self, columns: Rows, fit_intercept: bool) -> Design:
         """Return the design of a subset of the features.
 
         Unless all are selected, the columns of a sparse X and a small number of columns

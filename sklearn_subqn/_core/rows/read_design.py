@@ -119,9 +119,20 @@ class ReadDesign(Design):
             return self._kept(subset)
         return ReadDesign(subset, lambda: self.X[rows], None, None)
 
+    def of_features(self, columns: Rows, fit_intercept: bool) -> Design:
+        some = super().of_features(columns, fit_intercept)
+        return self._kept(some) if len(columns) < self.n_features else self._again(some)
+
+    def of_outputs(self, n_outputs: int) -> Design:
+        return self._again(super().of_outputs(n_outputs))
+
+    def _again(self, like: Design) -> ReadDesign:
+        """Return another map of the same rows, which are read for each use."""
+        return ReadDesign(like, lambda: self.X, None, None)
+
     def kept_rows(self, rows: Rows) -> Design:
         return self._kept(super().rows(rows, copy=False))
 
     def _kept(self, subset: Design) -> Design:
         """Return a design of rows that have been read, with its own memory."""
-        return subset if self.is_sparse else self._like(subset.X.copy(), None)
+        return subset if self.is_sparse else subset._like(subset.X.copy(), None)
