@@ -19,7 +19,7 @@ from .._checks import (
     exact_labels,
     non_negative_weights,
 )
-from .._core.arrays import Array, Floats, Indices
+from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.places import PartsElsewhere, PlaceLost, Session
@@ -53,6 +53,8 @@ class Summary(NamedTuple):
     sums : ndarray of shape (k,), or (3,) or (3, n_targets)
         Weights of the labels; for numeric targets the sum of the weights, the mean, and
         the weighted sum of squared deviations from it.
+    indicators : ndarray of bool, of shape (n_features,), or None
+        Which features are zeros and ones; None where this is not needed.
     """
 
     n_rows: int
@@ -61,6 +63,7 @@ class Summary(NamedTuple):
     is_sparse: bool
     labels: Array | None
     sums: Floats
+    indicators: Mask | None
 
 
 class RowBlock:
@@ -115,7 +118,8 @@ class RowBlock:
             mean = weights @ y / (total or 1.0)
             sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
         n, d = X.shape
-        return Summary(n, d, X.dtype, sparse.issparse(X), labels, sums)
+        others = labels, sums, estimator._indicators
+        return Summary(n, d, X.dtype, sparse.issparse(X), *others)
 
     def targets(self) -> Any:
         """Return y."""
@@ -281,8 +285,12 @@ class Collection:
         self._n_rows = sum(summary.n_rows for summary in summaries)
         self._dtype = np.result_type(*(summary.dtype for summary in summaries))
         is_sparse = any(summary.is_sparse for summary in summaries)
+        indicators = summaries[0].indicators
+        if indicators is not None:
+            indicators = np.all([each.indicators for each in summaries], axis=0)
         for model in (estimator, self._copy):
             model._choose_scales(is_sparse=is_sparse)
+            model._indicators = indicators
         shares = self._stand_in(estimator, summaries)
         self._weigh()
         self._measure(estimator)

@@ -64,9 +64,6 @@ class BundleEstimator(LinearEstimator):
     penalty_matrix: Any
     groups: Any = None
 
-    # Mask of the binary features, for groups of categories.
-    _indicators: Any = None
-
     # Defaults for estimators without these parameters.
     positive: bool = False
     coef_bounds: Any = None

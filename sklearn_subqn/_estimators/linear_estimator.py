@@ -58,6 +58,9 @@ class LinearEstimator(Estimator):
     #: The choice of strength and scales, for ``alpha="auto"``.
     _choice: Choice = Choice()
 
+    #: Mask of the features of zeros and ones, for groups of categories.
+    _indicators: Any = None
+
     # Whether problems include features without entries.
     _keeps_all_features: bool = False
 

@@ -47,8 +47,8 @@ def checked_groups(
     n_features : int
     axis : Axis
         The axis of the features.
-    indicators : ndarray of bool of shape (n_features,), optional
-        Which features are zeros and ones only.
+    indicators : ndarray of bool of shape (n_features,)
+        Which features are zeros and ones only; for groups of categories.
 
     Raises
     ------
@@ -158,11 +158,6 @@ def _of_categories(axis: Axis, indicators: Any) -> tuple[list[Any], Indices]:
         raise ValueError(
             "groups='categories' needs names of the features: give X as a data frame, "
             "such as of a ColumnTransformer with set_output(transform='pandas')."
-        )
-    if indicators is None:
-        raise ValueError(
-            "groups='categories' is not supported for data in blocks: give labels, "
-            "lists of features or a dict."
         )
     parts = [str(name).rpartition("_") for name in axis.labels]
     # The keys of single features differ from the keys of prefixes.

@@ -27,6 +27,7 @@ from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, TINY, rounding
 from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
+from .risk_of_parts import RiskOfParts
 
 # A dual variable at an end of its interval can move in one direction only. All rows of
 # a category level may have such dual variables. If a dual point gives no lower bound,
@@ -71,12 +72,12 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     risk, best = point.objective.risk, point.objective.least
     if risk.design.several_scores:
         return best
-    if risk.parts is not None:
-        risk, duals = risk.together, list(map(risk.collected, duals))
-        scores = point.objective.risk.collected(point.scores)
-        point = point.objective.with_risk(risk).at(point.w, scores, point.drift)
     if not risk.loss.has_leeway:
         return max(best, point.lower_bound, _bound_of_step(point))
+    if isinstance(risk, RiskOfParts):
+        duals, scores = list(map(risk.collected, duals)), risk.collected(point.scores)
+        risk = risk.together
+        point = point.objective.with_risk(risk).at(point.w, scores, point.drift)
     columns = _LimitedColumns(point, enough)
     for share in _INWARD:
         for u in duals:
