@@ -366,7 +366,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        remember_offset(self, offset)
+        remember_offset(self, X, offset)
         return self
 
     @blockwise
@@ -548,10 +548,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self, X: Any, y: Any, weights: Any, names: Any = None, offset: Any = None
     ) -> LinearProblems:
         """Return the problems for validated data; ``names`` are column names of y."""
-        has_offsets = offset is not None and variance_power(self) is not None
-        if offset is not None and not has_offsets:
-            # All other losses depend on residuals, so the offset is subtracted from y.
-            y = (y.T - offset).T
+        y, offset = self._less_offset(y, offset)
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)
         single = y.ndim == 1
@@ -564,7 +561,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
                 model, X, [Y], loss, weights, n_scores=n_targets, single=single
             )
         targets = [y] if single else list(np.ascontiguousarray(y.T))
-        if has_offsets:
+        if offset is not None:
             loss = loss.with_offsets()
             targets = [np.column_stack([column, offset]) for column in targets]
         return LinearProblems(
@@ -577,6 +574,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             output="column {} of y",
             single=single,
         )
+
+    def _less_offset(self, y: Any, offset: Any) -> tuple[Any, Any]:
+        if offset is None or variance_power(self) is not None:
+            return y, offset
+        return (y.T - offset).T, None
 
     def _quantile_problems(self, X: Any, y: Any, weights: Any) -> QuantileProblems:
         """Return a problem for each quantile of one column of y."""

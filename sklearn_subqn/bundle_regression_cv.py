@@ -262,7 +262,6 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         """
         self._check_parameters()
         if is_collection(X):
-            remember_offset(self, None)
             return self._fit_to_blocks(X, y, sample_weight, groups, offset)
         by_row = {"offset": offset, "groups": groups}
         check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
@@ -279,7 +278,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         else:
             folds = self._splitter(None).split(X, y, named)
         others = None, self._checked_offset(offset, len(y))
-        remember_offset(self, offset)
+        remember_offset(self, X, offset)
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 

@@ -243,7 +243,7 @@ class CoxRegression(BundleEstimator):
         self._fit(
             X, y, sample_weight, strata=strata, offset=offset, coef_init=coef_init
         )
-        remember_offset(self, offset)
+        remember_offset(self, X, offset)
         return self
 
     @blockwise

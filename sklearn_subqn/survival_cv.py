@@ -228,12 +228,12 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         if self.search_tol is not None:
             made = [self._proven_fold(X, loss, weights, *fold) for fold in folds]
             search_interval(self, made, problems, task)
-            remember_offset(self, offset)
+            remember_offset(self, X, offset)
             return self
         forget(self, "search_gap_", "score_bounds_")
         path = partial(self._fold_path, X, loss, weights)
         self._choose([self._searched(problems, folds, path, report)], task)
-        remember_offset(self, offset)
+        remember_offset(self, X, offset)
         return self
 
     def _splitter(self) -> Any:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from .._checks import (
     canonical_csr,
+    check_offset,
     exact_labels,
     non_negative_weights,
 )
@@ -55,6 +56,8 @@ class Summary(NamedTuple):
         the weighted sum of squared deviations from it.
     indicators : ndarray of bool, of shape (n_features,), or None
         Which features are zeros and ones; None where this is not needed.
+    offset : float or None
+        The largest absolute offset; None without offsets.
     """
 
     n_rows: int
@@ -64,6 +67,7 @@ class Summary(NamedTuple):
     labels: Array | None
     sums: Floats
     indicators: Mask | None
+    offset: float | None
 
 
 class RowBlock:
@@ -73,11 +77,11 @@ class RowBlock:
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n, d)
     y : array-like of shape (n,) or (n, n_targets)
-    weights : array-like of shape (n,) or None
+    weights, offset : array-like of shape (n,) or None
     """
 
-    def __init__(self, X: Any, y: Any, weights: Any) -> None:
-        self._X, self._y, self._weights = X, y, weights
+    def __init__(self, X: Any, y: Any, weights: Any, offset: Any = None) -> None:
+        self._X, self._y, self._weights, self._offset = X, y, weights, offset
 
     def rows(self) -> Any:
         """Return the rows of X, validated after ``checked``."""
@@ -95,8 +99,8 @@ class RowBlock:
         """Release the rows after the problems have been made."""
         self._X = None
 
-    def checked(self, estimator: Any, weight: float) -> Summary:
-        """Validate the rows, with a default weight, and return their summary."""
+    def checked(self, estimator: Any, weight: float, offset: float | None) -> Summary:
+        """Validate the rows and return their summary, given numbers for all rows."""
         X = self.rows()
         n = X.shape[0]
         for name, given in (("y", self._y), ("sample_weight", self._weights)):
@@ -109,6 +113,12 @@ class RowBlock:
         X, self._y = estimator._checked(X, self._y)
         self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
+        offset = offset if self._offset is None else self._offset
+        largest = None
+        if offset is not None:
+            offset = check_offset(offset, n)
+            largest = float(np.abs(offset).max(initial=0.0))
+            self._y, self._offset = estimator._less_offset(self._y, offset)
         y, labels = self._y, estimator._labels_in(self._y)
         if labels is not None:
             places = np.searchsorted(labels, y)
@@ -118,7 +128,7 @@ class RowBlock:
             mean = weights @ y / (total or 1.0)
             sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
         n, d = X.shape
-        others = labels, sums, estimator._indicators
+        others = labels, sums, estimator._indicators, largest
         return Summary(n, d, X.dtype, sparse.issparse(X), *others)
 
     def targets(self) -> Any:
@@ -148,13 +158,21 @@ class RowBlock:
         return relative_sums(self.rows(), columns, about, self._weights)
 
     def problems(
-        self, estimator: Any, shift: Shift | None, sums: Floats | None, names: Any
+        self,
+        estimator: Any,
+        shift: Shift | None,
+        sums: Floats | None,
+        names: Any,
+        others: dict[str, Any],
     ) -> LinearProblems:
         """Return the problems with these rows, and release the rows."""
         rows = RowsOfBlock(self.rows(), shift, sums)
         args = rows, self._y, self._weights, names
-        problems: LinearProblems = estimator._problems(*args)
-        rows.X = self._y = self._weights = None
+        if "offset" in others:
+            own = 0.0 if self._offset is None else self._offset
+            others = {"offset": check_offset(own, len(self._y))}
+        problems: LinearProblems = estimator._problems(*args, **others)
+        rows.X = self._y = self._weights = self._offset = None
         self.release(problems, shift)
         return problems
 
@@ -170,17 +188,15 @@ class ReadBlock(RowBlock):
     ----------
     read : callable
         Reads and returns X.
-    y, weights : as of ``RowBlock``
     shelf : Shelf
         The cache of all blocks.
+    *others : as of ``RowBlock``
     """
 
     _dtype: Any = None
 
-    def __init__(
-        self, read: Callable[[], Any], y: Any, weights: Any, shelf: Shelf
-    ) -> None:
-        super().__init__(None, y, weights)
+    def __init__(self, read: Callable[[], Any], shelf: Shelf, *others: Any) -> None:
+        super().__init__(None, *others)
         self._read, self._shelf = read, shelf
 
     def rows(self) -> Any:
@@ -239,6 +255,8 @@ class Collection:
         Names of the columns of y.
     weight : float
         Weight of the rows in blocks without weights.
+    offset : float or None
+        Offset of the rows in blocks without offsets.
 
     Attributes
     ----------
@@ -258,9 +276,14 @@ class Collection:
     _factors: Any
 
     def __init__(
-        self, estimator: Any, source: Source, names: Any, weight: float
+        self,
+        estimator: Any,
+        source: Source,
+        names: Any,
+        weight: float,
+        offset: float | None = None,
     ) -> None:
-        self._source, self._names, self._weight = source, names, weight
+        self._source, self._names, self._numbers = source, names, (weight, offset)
         try:
             self._makers: Any = copy_for_blocks(estimator)
             self._copy = self._makers
@@ -274,7 +297,7 @@ class Collection:
         self._session = self._source.open()
 
     def _prepare(self, estimator: Any) -> None:
-        summaries = self._blocks.results("checked", self._copy, self._weight)
+        summaries = self._blocks.results("checked", self._copy, *self._numbers)
         known = {summary.n_features for summary in summaries}
         if known != {estimator.n_features_in_}:
             raise ValueError(
@@ -292,6 +315,11 @@ class Collection:
             model._choose_scales(is_sparse=is_sparse)
             model._indicators = indicators
         shares = self._stand_in(estimator, summaries)
+        offsets = [each.offset for each in summaries if each.offset is not None]
+        estimator._fitted_with_offset, self._others = any(offsets), {}
+        if offsets:
+            offset = estimator._checked_offset(0.0, len(self.y), self._names)
+            self._others = {"offset": offset}
         self._weigh()
         self._measure(estimator)
         d = estimator.n_features_in_
@@ -299,7 +327,7 @@ class Collection:
             np.zeros((len(self.y), d), self._dtype), self._shift, self._sums
         )
         self.problems: LinearProblems = estimator._problems(
-            rows, self.y, shares, self._names
+            rows, self.y, shares, self._names, **self._others
         )
         self._encode()
         self.problems.elsewhere = self
@@ -333,7 +361,7 @@ class Collection:
         self._blocks.each("weigh", self._dtype, self._labels, self._factors)
 
     def _encode(self) -> None:
-        args = self._makers, self._shift, self._sums, self._names
+        args = self._makers, self._shift, self._sums, self._names, self._others
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:
@@ -377,7 +405,7 @@ class Collection:
             problems = self.problems
             problems.starts = [Start(start.w) for start in problems.starts]
             self._open()
-            self._blocks.each("checked", self._copy, self._weight)
+            self._blocks.each("checked", self._copy, *self._numbers)
             self._weigh()
             self._encode()
 

@@ -46,21 +46,15 @@ class PlaceOfBlocks(Place):
 
     Parameters
     ----------
-    X, y, weights : list
-        One entry for each block; weights may be None.
+    *given : list
+        X, y, weights and offsets, one entry for each block, which may be None for the
+        last two.
     is_all : bool
         Whether these are all blocks; they are then concatenated.
     """
 
-    def __init__(
-        self,
-        X: list[Any],
-        y: list[Any],
-        weights: list[Any],
-        *,
-        is_all: bool = False,
-    ) -> None:
-        blocks = [each for each in zip(X, y, weights, strict=True) if each[0].shape[0]]
+    def __init__(self, *given: list[Any], is_all: bool = False) -> None:
+        blocks = [each for each in zip(*given, strict=True) if each[0].shape[0]]
         if is_all and len(blocks) > 1 and _fit_together(blocks):
             blocks = [_together(*zip(*blocks, strict=True))]
         super().__init__(RowBlock(*each) for each in blocks)
@@ -80,14 +74,12 @@ def _fit_together(blocks: list[Any]) -> bool:
     )
 
 
-def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+def _together(X: Any, *others: Any) -> tuple[Any, ...]:
     """Return the rows of several blocks, concatenated."""
-    rows = rows_together(X)
-    others = [
+    return rows_together(X), *(
         None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
-        for each in (y, weights)
-    ]
-    return rows, *others
+        for each in others
+    )
 
 
 def rows_together(X: Any) -> Any:
@@ -111,7 +103,8 @@ class BlocksOnWorkers:
     Parameters
     ----------
     blocks : tuple of list
-        Blocks of X, y and weights, one entry for each block; weights may be None.
+        Blocks of X, y, weights and perhaps offsets, one entry for each block; the last
+        two may be None.
     collections : list
         The collections of the blocks, kept while the blocks are needed.
     client : distributed.Client or None
@@ -120,7 +113,7 @@ class BlocksOnWorkers:
     stack : ExitStack
         Context managers that are closed with the blocks.
     kind : type
-        Class of the actors, constructed from lists of blocks of X, y and weights.
+        Class of the actors, constructed from lists of these blocks.
     """
 
     holds_rows = True
@@ -188,8 +181,12 @@ class BlocksOnWorkers:
 
     def _place(self) -> None:
         """Start actors on the workers that hold the blocks of X."""
-        weights, n = self._blocks[2], len(self._blocks[0])
-        futures = self._computed()
+        n, futures = len(self._blocks[0]), self._computed()
+        computed = iter(futures)
+        blocks = [
+            [None if each is None else next(computed) for each in some]
+            for some in self._blocks
+        ]
         where = self._client.who_has(futures[:n])
         alive = last_seen(self._client).keys() - self._lost
         own: dict[str, list[int]] = {}
@@ -208,9 +205,7 @@ class BlocksOnWorkers:
         for address, numbers in own.items():
             place = self._client.submit(
                 self._kind,
-                [futures[i] for i in numbers],
-                [futures[n + i] for i in numbers],
-                [None if weights[i] is None else futures[2 * n + i] for i in numbers],
+                *([some[i] for i in numbers] for some in blocks),
                 is_all=is_all,
                 actor=True,
                 workers=[address],

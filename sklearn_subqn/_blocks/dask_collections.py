@@ -39,7 +39,12 @@ from .row_blocks import rows_at
 
 
 def opened(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, **queries: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    offset: Any = None,
+    **queries: Any,
 ) -> Collection:
     """Return the rows of Dask collections for a fit.
 
@@ -49,7 +54,7 @@ def opened(
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
         Arrays in memory are accepted as well, if X is an array of known size.
-    sample_weight : as y, a number, or None
+    sample_weight, offset : as y, a number, or None
     **queries : array-like or None
         ``qid``, ``group`` and ``query_weight`` of rankers.
     """
@@ -57,8 +62,11 @@ def opened(
         return _with_queries(estimator, X, y, sample_weight, **queries)
     with ExitStack() as stack:
         client, number, given, names = _given(estimator, stack, X, y, sample_weight)
+        offset = _joined("offset", offset)
+        if offset is not None and np.ndim(offset):
+            given["offset"], offset = _aligned("offset", offset, given["X"]), None
         source = _source(client, given, stack)
-    return Collection(estimator, source, names, number)
+    return Collection(estimator, source, names, number, offset)
 
 
 def _with_queries(
@@ -256,7 +264,7 @@ def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> S
             every = list(client.persist(every))
         ends = np.cumsum([0, *map(len, parts)]).tolist()
         own = [every[first:end] for first, end in pairwise(ends)]
-        blocks = _in_same_blocks(list(given), own)
+        blocks = _in_same_blocks(list(given), own)[:3]
         return BlocksOnWorkers(blocks, every, client, stack.pop_all(), kind)
 
 
@@ -284,7 +292,7 @@ def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...
 
 
 def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any], ...]:
-    """Return the blocks of X, y and weights; raise if their numbers differ."""
+    """Return the blocks of X, y, weights and offsets; raise if their numbers differ."""
     n = len(blocks[0])
     for name, each in zip(names, blocks, strict=True):
         if len(each) != n:
@@ -292,9 +300,9 @@ def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any
                 f"X and {name} must have the same blocks of rows; X has {n} blocks, "
                 f"and {name} {len(each)}."
             )
-    if len(blocks) < 3:
-        blocks.append([None] * n)
-    return tuple(blocks)
+    known = dict(zip(names, blocks, strict=True))
+    kinds = "X", "y", "sample_weight", "offset"
+    return tuple(known.get(name, [None] * n) for name in kinds)
 
 
 def _joined(name: str, x: Any) -> Any:
@@ -372,7 +380,7 @@ def _delayed(x: Any) -> list[Any]:
     return list(np.ravel(blocks)) if isinstance(blocks, np.ndarray) else list(blocks)
 
 
-def mapped(estimator: Any, method: str, X: Any) -> Any:
+def mapped(estimator: Any, method: str, X: Any, *offset: Any) -> Any:
     """Return the lazy results of a method for the rows of a collection.
 
     Parameters
@@ -381,29 +389,43 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
         Fitted estimator.
     method : str
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
+    *offset : as y of ``opened``, or a number
     """
     X = _joined("X", X)
     copied = without_callbacks(estimator)
-    like = getattr(copied, method)(_row_like(X))
+    like = getattr(copied, method)(_row_like(X), *(0.0 for _ in offset))
 
-    def block(rows: Any) -> Any:
+    def block(rows: Any, *own: Any) -> Any:
         if not rows.shape[0]:
             return np.empty((0, *like.shape[1:]), like.dtype)
-        return getattr(copied, method)(rows)
+        own = tuple(np.ravel(each) if np.ndim(each) else each for each in own)
+        return getattr(copied, method)(rows, *own)
 
     meta = np.empty((0, *like.shape[1:]), like.dtype)
-    if hasattr(X, "columns"):
-        return X.map_partitions(block, meta=meta)
-    if X.numblocks[1] > 1:
+    if not hasattr(X, "columns") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
+    offset = tuple(
+        _aligned("offset", _joined("offset", each), X) if np.ndim(each) else each
+        for each in offset
+    )
+    if hasattr(X, "columns"):
+        return X.map_partitions(block, *offset, meta=meta)
+    # Blocks of two axes are matched by their numbers.
+    offset = tuple(each[:, np.newaxis] if np.ndim(each) else each for each in offset)
     if like.ndim == 1:
-        return X.map_blocks(block, dtype=like.dtype, drop_axis=1, meta=meta)
+        args = (block, *offset)
+        return X.map_blocks(*args, dtype=like.dtype, drop_axis=1, meta=meta)
     chunks = X.chunks[0], (like.shape[1],)
-    return X.map_blocks(block, dtype=like.dtype, chunks=chunks, meta=meta)
+    return X.map_blocks(block, *offset, dtype=like.dtype, chunks=chunks, meta=meta)
 
 
 def score(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, power: float | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    power: float | None,
+    offset: Any = None,
 ) -> float:
     """Return the accuracy, or the explained share of the deviance.
 
@@ -411,12 +433,12 @@ def score(
     ----------
     estimator : estimator instance
         Fitted estimator.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         See ``opened``.
     power : float or None
         Power of the deviance, zero for squares; None for classes.
     """
-    blocks = _rows_of_blocks(X, y, sample_weight)
+    blocks = _rows_of_blocks(X, y, sample_weight, offset)
     # The estimator is sent in one message for all blocks.
     model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
 
@@ -438,26 +460,36 @@ def score(
     return float(scores.mean())
 
 
-def rows_mapped(X: Any, y: Any, sample_weight: Any, function: Any) -> list[Any]:
-    """Return the results of a function of rows, targets and weights for each block.
+def rows_mapped(
+    X: Any, y: Any, sample_weight: Any, offset: Any, function: Any
+) -> list[Any]:
+    """Return the results of a function of rows and row data for each block.
 
     Parameters
     ----------
-    X, y, sample_weight
+    X, y, sample_weight, offset
         See ``opened``.
     function : callable
     """
-    blocks = _rows_of_blocks(X, y, sample_weight)
+    blocks = _rows_of_blocks(X, y, sample_weight, offset)
     # The function is sent in one message for all blocks.
     shared = dask.delayed(function, pure=False, traverse=False)
-    return computed([shared(*block, *[None] * (3 - len(block))) for block in blocks])
+    return computed([shared(*block) for block in blocks])
 
 
-def _rows_of_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the delayed rows, targets and weights, if any, of each block."""
+def _rows_of_blocks(
+    X: Any, y: Any, sample_weight: Any, offset: Any
+) -> list[tuple[Any, ...]]:
+    """Return the delayed rows, targets, weights and offsets of each block."""
     X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
-    return list(zip(*map(_delayed, given), strict=True))
+    given = _collections(X, y, _joined("sample_weight", sample_weight))
+    offset = _joined("offset", offset)
+    if offset is not None and np.ndim(offset):
+        given["offset"], offset = _aligned("offset", offset, given["X"]), None
+    *blocks, offsets = _blocks_of(list(given), list(given.values()))
+    if offset is not None:
+        offsets = [offset] * len(offsets)
+    return list(zip(*blocks, offsets, strict=True))
 
 
 def _weights(X: Any, sample_weight: Any) -> Any:
@@ -466,17 +498,21 @@ def _weights(X: Any, sample_weight: Any) -> Any:
     return np.asarray(sample_weight, dtype=np.float64).ravel()
 
 
-def _correct(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+def _predicted(model: Any, X: Any, offset: Any) -> Any:
+    return model.predict(X) if offset is None else model.predict(X, offset)
+
+
+def _correct(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     weights = _weights(X, sample_weight)
     if not len(weights):
         return np.zeros(2)
-    predicted = model.predict(X)
+    predicted = _predicted(model, X, offset)
     correct = np.asarray(y).reshape(predicted.shape) == predicted
     correct = correct.reshape(len(weights), -1).all(axis=1)
     return np.array([weights @ correct, weights.sum()])
 
 
-def _sums(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+def _sums(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
     """Return the sum of the weights, and the weighted sums of the columns of y."""
     weights = _weights(X, sample_weight)
     if not len(weights):
@@ -486,14 +522,20 @@ def _sums(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
 
 def _deviances(
-    model: Any, mean: Any, power: float, X: Any, y: Any, sample_weight: Any = None
+    model: Any,
+    mean: Any,
+    power: float,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    offset: Any,
 ) -> Any:
     """Return deviances from predictions and from means, summed for each column."""
     weights = _weights(X, sample_weight)
     if not weights.sum() > 0.0:
         return np.zeros((2, len(mean)))
     y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
-    predicted = model.predict(X).reshape(y.shape)
+    predicted = _predicted(model, X, offset).reshape(y.shape)
     means = np.broadcast_to(mean, y.shape)
     return weights.sum() * np.array(
         [mean_deviances(y, each, weights, power) for each in (predicted, means)]

@@ -26,8 +26,8 @@ class PlaceOfReaders(Place):
     Parameters
     ----------
     given : tuple of list
-        Readers, targets and weights; targets and weights are None for blocks that
-        return their own.
+        Readers, targets, weights and offsets; targets and weights are None for blocks
+        that return their own.
     names : list or None
         Column names of data frames.
     """
@@ -35,7 +35,7 @@ class PlaceOfReaders(Place):
     def __init__(self, given: tuple[list[Any], ...], names: Any) -> None:
         shelf = Shelf()
         blocks = []
-        for reader, of_y, of_weights in zip(*given, strict=True):
+        for reader, of_y, of_weights, *offset in zip(*given, strict=True):
             read = partial(_rows, reader, names)
             if reader.n_rows is None:
                 read()
@@ -44,7 +44,7 @@ class PlaceOfReaders(Place):
             if targets is None:
                 raise ValueError(WITHOUT_TARGETS)
             if reader.n_rows:
-                blocks.append(ReadBlock(read, targets, others, shelf))
+                blocks.append(ReadBlock(read, shelf, targets, others, *offset))
         super().__init__(blocks)
 
     def __del__(self) -> None:
@@ -75,8 +75,8 @@ class ReadersOnWorkers(BlocksOnWorkers):
     Parameters
     ----------
     blocks : tuple of list
-        Readers, targets and weights, one entry for each block; targets and weights are
-        None where a block returns its own.
+        Readers, targets, weights and offsets, one entry for each block; targets and
+        weights are None where a block returns its own.
     names : list or None
     client : distributed.Client
     stack : ExitStack
@@ -129,7 +129,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
 
 
 def opened_by_workers(
-    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any, **queries: Any
+    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any, **others: Any
 ) -> Collection:
     """Return the rows of blocks that workers read, for a fit.
 
@@ -139,11 +139,11 @@ def opened_by_workers(
     X : RowBlocks
         Blocks with a client.
     y, sample_weight : array-like, or a number, or None
-    **queries : array-like or None
-        ``qid``, ``group`` and ``query_weight`` of rankers.
+    **others : array-like or None
+        ``offset``, or ``qid``, ``group`` and ``query_weight`` of rankers.
     """
     with ExitStack() as stack:
         stack.enter_context(waiting_for(X._client))
-        blocks, made = X._made(estimator, y, sample_weight, **queries)
+        blocks, made = X._made(estimator, y, sample_weight, **others)
         source = ReadersOnWorkers(blocks, X._names, X._client, stack.pop_all())
     return made(source)

@@ -188,36 +188,44 @@ class RowBlocks:
         return cls(functions, client=client)
 
     def _opened(
-        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+        self, estimator: Any, y: Any, sample_weight: Any, **others: Any
     ) -> Collection:
-        """Return the rows for a fit, or for a fit of a ranker with queries."""
+        """Return the rows for a fit, with offsets, or queries of a ranker."""
         if self._client is not None:
             # Needs Dask.
             from .dask_readers import opened_by_workers
 
-            return opened_by_workers(estimator, self, y, sample_weight, **queries)
-        blocks, made = self._made(estimator, y, sample_weight, **queries)
+            return opened_by_workers(estimator, self, y, sample_weight, **others)
+        blocks, made = self._made(estimator, y, sample_weight, **others)
         return made(self._source(*blocks))
 
     def _made(
-        self, estimator: Any, y: Any, sample_weight: Any, **queries: Any
+        self,
+        estimator: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any = None,
+        **queries: Any,
     ) -> tuple[Any, Callable[[Source], Collection]]:
         """Return blocks, and a function from their source to the rows for a fit."""
         if queries:
             blocks, rank = self._with_queries(estimator, y, sample_weight, **queries)
             return blocks, lambda source: QueriesInBlocks(estimator, source, *rank)
         *blocks, number = self._checked(estimator, y, sample_weight)
-        return tuple(blocks), lambda source: Collection(estimator, source, None, number)
+        single = offset is not None and np.ndim(offset) == 0
+        blocks.append(self._own("offset", None if single else offset, "fit"))
+        numbers = number, offset if single else None
+        return tuple(blocks), lambda source: Collection(
+            estimator, source, None, *numbers
+        )
 
-    def _source(self, readers: Any, targets: Any, weights: Any) -> _InThisProcess:
+    def _source(self, readers: Any, *others: Any) -> _InThisProcess:
         """Return the non-empty blocks, which this process reads."""
         shelf = Shelf()
         return _InThisProcess(
             [
-                ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
-                for reader, of_y, of_weights in zip(
-                    readers, targets, weights, strict=True
-                )
+                ReadBlock(partial(self._read, reader), shelf, *own)
+                for reader, *own in zip(readers, *others, strict=True)
                 if reader.n_rows
             ]
         )
@@ -271,14 +279,15 @@ class RowBlocks:
         estimator._check_X(first, reset=True)
         return readers, *own, number
 
-    def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
+    def _mapped(self, method: Callable[..., Any], estimator: Any, *offset: Any) -> Any:
         """Return the results of an estimator's method for the rows of all blocks."""
+        blocks = list(zip(self._each(), *map(self._offsets, offset), strict=True))
         if self._client is None:
-            blocks = (self._read(reader) for reader in self._each())
-            results = [method(estimator, X) for X in blocks if X.shape[0]]
+            read = ((self._read(reader), *own) for reader, *own in blocks)
+            results = [method(estimator, X, *own) for X, *own in read if X.shape[0]]
         else:
             call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
-            results = self._called(_applied, list(self._each()), **call)
+            results = self._called(_applied, blocks, **call)
             results = [each for each in results if each is not None]
         if not results:
             raise ValueError(_WITHOUT_ROWS)
@@ -297,12 +306,19 @@ class RowBlocks:
         call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
         return list(self._called(_applied_to_some, some, **call))
 
+    def _offsets(self, offset: Any) -> list[Any]:
+        """Return the offsets of each block, or the number for all."""
+        if offset is not None and np.ndim(offset) == 0:
+            return [offset] * len(list(self._each()))
+        return self._own("offset", offset)
+
     def _with_targets(
-        self, y: Any, sample_weight: Any, function: Callable[..., Any]
+        self, y: Any, sample_weight: Any, offset: Any, function: Callable[..., Any]
     ) -> list[Any]:
-        """Return the results of a function of X, y and sample_weight for each block."""
+        """Return the results of a function of X, y and row data for each block."""
         readers = list(self._each())
         targets = self._own("y", y), self._own("sample_weight", sample_weight)
+        targets += (self._offsets(offset),)
         if any(each is None for each in targets[0]):
             raise ValueError(WITHOUT_TARGETS)
         blocks = list(zip(readers, *targets, strict=True))
@@ -358,11 +374,12 @@ class RowBlocks:
 
     def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
         """Return targets or weights of each block, None if there are none."""
-        own = {"y": self._y, "sample_weight": self._weights, "qid": self._qid}[name]
+        known = {"y": self._y, "sample_weight": self._weights, "qid": self._qid}
+        own = known.get(name)
         if use == "fit" and self._client is not None and own is None and given is None:
             return [None] * len(list(self._each()))
         self._look()
-        returned = [getattr(reader, name) for reader in self._each()]
+        returned = [getattr(reader, name, None) for reader in self._each()]
         has_own = own is not None or any(each is not None for each in returned)
         if has_own and given is not None:
             raise ValueError(f"The blocks have {name} of their own; leave it out.")
@@ -498,16 +515,17 @@ def _looked(reader: Reader) -> tuple[Any, ...]:
     return reader.n_rows, *(getattr(reader, name) for name in _NUMBERS)
 
 
-def _called_with(function: Callable[..., Any], block: tuple[Reader, Any, Any]) -> Any:
-    """Return the result of a function for a block's rows, targets and weights."""
+def _called_with(function: Callable[..., Any], block: tuple[Any, ...]) -> Any:
+    """Return the result of a function for a block's rows and row data."""
     reader, *targets = block
     return function(reader.read(), *targets)
 
 
-def _applied(reader: Reader, name: str, estimator: Any) -> Any:
+def _applied(block: tuple[Any, ...], name: str, estimator: Any) -> Any:
     """Return the result of a method for a block, None if the block is empty."""
+    reader, *offset = block
     X = reader.read()
-    return getattr(estimator, name)(X) if X.shape[0] else None
+    return getattr(estimator, name)(X, *offset) if X.shape[0] else None
 
 
 def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> Any:

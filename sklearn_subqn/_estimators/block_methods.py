@@ -61,15 +61,14 @@ def blockwise(method: _Method) -> _Method:
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(X, ChosenRows) and not is_collection(X):
             return method(self, X, *args, **kwargs)
-        if any(value is not None for value in [*args, *kwargs.values()]):
-            raise ValueError("offset is not supported for data in blocks.")
+        offset = [each for each in (*args, *kwargs.values()) if each is not None]
         check_is_fitted(self)
         if isinstance(X, (RowBlocks, ChosenRows)):
-            return X._mapped(method, self)
+            return X._mapped(method, self, *offset)
         # Needs Dask.
         from .._blocks.dask_collections import mapped
 
-        return mapped(self, method.__name__, X)
+        return mapped(self, method.__name__, X, *offset)
 
     return cast(_Method, of_any)
 
@@ -82,9 +81,7 @@ def scored(method: _Method) -> _Method:
         if not is_collection(X):
             return method(self, X, y, *args, **kwargs)
         given = inspect.signature(method).bind(self, X, y, *args, **kwargs).arguments
-        weights = given.get("sample_weight")
-        if given.get("offset") is not None:
-            raise ValueError("offset is not supported for data in blocks.")
+        weights, offset = given.get("sample_weight"), given.get("offset")
         if isinstance(X, RowBlocks):
             y, weights = X._all("y", y), X._all("sample_weight", weights)
             X = X._without_targets()
@@ -94,12 +91,12 @@ def scored(method: _Method) -> _Method:
                 "y to score, as in score(X, y)."
             )
         if isinstance(X, RowBlocks):
-            return method(self, X, y, weights)
+            return method(self, X, y, weights, *([] if offset is None else [offset]))
         # Needs Dask.
         from .._blocks.dask_collections import score
 
         check_is_fitted(self)
         power = variance_power(self) or 0.0 if is_regressor(self) else None
-        return score(self, X, y, weights, power)
+        return score(self, X, y, weights, power, offset)
 
     return cast(_Method, of_any)

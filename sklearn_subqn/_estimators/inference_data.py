@@ -65,29 +65,28 @@ class FittedData:
             block = self._block(X, y, **by_row)
             blocks = Blocks(lambda function: [function(block)], lambda block: block)
         else:
-            for name, value in (("offset", offset), ("groups", groups)):
-                if value is not None:
-                    raise ValueError(f"{name} is not supported for data in blocks.")
-            blocks = self._of_collection(X, y, sample_weight)
+            if groups is not None:
+                raise ValueError("groups is not supported for data in blocks.")
+            blocks = self._of_collection(X, y, sample_weight, offset)
         self._check_whole(blocks)
         return blocks
 
-    def _of_collection(self, X: Any, y: Any, sample_weight: Any) -> Blocks:
+    def _of_collection(self, X: Any, y: Any, *others: Any) -> Blocks:
         if isinstance(getattr(self.own, "class_weight", None), str):
             raise ValueError(
                 "class_weight='balanced' is not supported for data in blocks: give "
                 "weights of the classes as a dict."
             )
         if isinstance(X, RowBlocks):
-            return Blocks(partial(X._with_targets, y, sample_weight), self._read)
+            return Blocks(partial(X._with_targets, y, *others), self._read)
         # Needs Dask.
         from .._blocks.dask_collections import rows_mapped
 
-        return Blocks(partial(rows_mapped, X, y, sample_weight), self._read)
+        return Blocks(partial(rows_mapped, X, y, *others), self._read)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> TargetedRows | None:
+    def _read(self, X: Any, *others: Any) -> TargetedRows | None:
         """Return a block from a worker or file, None if it has no rows."""
-        return self._block(X, y, sample_weight) if X.shape[0] else None
+        return self._block(X, *others) if X.shape[0] else None
 
     def _block(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, groups: Any = None
@@ -215,7 +214,8 @@ class Blocks:
     Parameters
     ----------
     mapped : callable
-        Returns the results of a function of X, y and sample_weight for each block.
+        Returns the results of a function of X, y, sample_weight and offset for each
+        block.
     read : callable
         Returns the arguments of a block as ``TargetedRows``, or None.
 

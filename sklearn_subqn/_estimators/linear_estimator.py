@@ -84,16 +84,12 @@ class LinearEstimator(Estimator):
             return super()._opened(X, y, sample_weight, **others)
         forget(self, "auto_scores_")
         self._check_collection()
-        queries = {name: others.pop(name, None) for name in self._by_query}
-        for name, value in others.items():
-            if value is not None:
-                raise ValueError(f"{name} is not supported for data in blocks.")
         if isinstance(X, RowBlocks):
-            return X._opened(self, y, sample_weight, **queries)
+            return X._opened(self, y, sample_weight, **others)
         # Needs Dask.
         from .._blocks.dask_collections import opened
 
-        return opened(self, X, y, sample_weight, **queries)
+        return opened(self, X, y, sample_weight, **others)
 
     def _of_chosen(self) -> Any:
         """Return an estimator with the objective that was minimized."""
@@ -115,6 +111,10 @@ class LinearEstimator(Estimator):
         raise ValueError(
             f"The objective of {type(self).__name__} has no offset; leave it out."
         )
+
+    def _less_offset(self, y: Any, offset: Any) -> tuple[Any, Any]:
+        """Return targets and offsets, of which losses of residuals need none."""
+        return y, offset
 
     def _check_collection(self) -> None:
         """Raise if the parameters need all samples in one process."""

@@ -79,7 +79,7 @@ class OffsetClassifier(LinearClassifier):
             If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        remember_offset(self, offset)
+        remember_offset(self, X, offset)
         return self
 
     @blockwise

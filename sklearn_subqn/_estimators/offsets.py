@@ -9,11 +9,14 @@ import numpy as np
 
 from .._checks.callers import user_level
 from ..exceptions import MissingOffsetWarning
+from .block_methods import is_collection
 
 
-def remember_offset(model: Any, offset: Any) -> None:
-    """Record whether a model was fitted with an offset."""
-    model._fitted_with_offset = offset is not None and bool(np.asarray(offset).any())
+def remember_offset(model: Any, X: Any, offset: Any) -> None:
+    """Record whether a model was fitted with an offset, unless X is in blocks."""
+    if not is_collection(X):
+        given = offset is not None
+        model._fitted_with_offset = given and bool(np.asarray(offset).any())
 
 
 def warn_of_missing_offset(model: Any, offset: Any) -> None:
