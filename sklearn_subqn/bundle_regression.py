@@ -443,7 +443,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return mean_d2(y, predictions, self.quantile, sample_weight)
         return self._score_of(predictions, y, sample_weight)
 
-    def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
+    def _without_offset(
+        self, y: Any, sample_weight: Any, offset: Any, largest: float | None = None
+    ) -> Any:
         """Return targets and weights for which the score without offsets is the same.
 
         The deviance of y from means m exp(o) equals the deviance of y exp(-o) from m
@@ -457,7 +459,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return y - added, sample_weight
         weights = as_sample_weights(sample_weight, len(y))
         # A common factor of all weights has no effect, and this one avoids overflow.
-        weights *= np.exp((2.0 - power) * (offset - offset.max()))
+        largest = offset.max() if largest is None else largest
+        weights *= np.exp((2.0 - power) * (offset - largest))
         return y * np.exp(-added), weights
 
     def _fits_several_quantiles(self) -> bool:

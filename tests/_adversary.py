@@ -469,7 +469,7 @@ def _with_offsets(name: str, penalty: str, coef: Any, intercept: Any, p: Any) ->
 
 def _offset_cases() -> Iterator[Case]:
     for name in REGRESSION:
-        for penalty in ("l2", "l1"):
+        for penalty in ("l2", "l1", *GROUP_NORMS):
             yield Case(
                 f"{name}-{penalty}-offset",
                 TARGETS.get(name, "real"),
@@ -494,9 +494,12 @@ def _with_factors(
 ) -> Terms:
     terms = _of_one_score(name, penalty, coef, intercept, p)
     w, factors = np.ravel(coef), long(_factors(p))
-    omega = (
-        factors @ (w * w) / 2 if penalty == "l2" else PENALTIES[penalty](factors * w)
-    )
+    if penalty in GROUP_NORMS:
+        omega = GROUP_NORMS[penalty](w, factors[: (len(w) + 1) // 2])
+    elif penalty == "l2":
+        omega = factors @ (w * w) / 2
+    else:
+        omega = PENALTIES[penalty](factors * w)
     return terms._replace(penalty=omega)
 
 
@@ -510,6 +513,21 @@ def _factor_cases() -> Iterator[Case]:
                 lambda p, solver, name=name, penalty=penalty: _catalogue(
                     name, penalty, p, solver
                 ).set_params(penalty_factor=_factors(p)),
+                partial(_with_factors, name, penalty),
+            )
+
+
+def _group_cases() -> Iterator[Case]:
+    """Kinds with factors of groups, some of them zero, and offsets."""
+    for name in (*BINARY_LOSSES, *REGRESSION):
+        for penalty in GROUP_NORMS:
+            yield Case(
+                f"{name}-{penalty}-factor",
+                TARGETS.get(name, "real" if name in REGRESSION else "2"),
+                ["auto"],
+                lambda p, solver, name=name, penalty=penalty: _catalogue(
+                    name, penalty, p, solver
+                ).set_params(penalty_factor=_factors(p)[: (p.X.shape[1] + 1) // 2]),
                 partial(_with_factors, name, penalty),
             )
 
@@ -1129,6 +1147,13 @@ FAMILIES: list[list[Case]] = [
     )
 ]
 CASES = [case for family in FAMILIES for case in family]
+#: Kinds that data in blocks take.
+BLOCKWISE = [
+    case
+    for cases in (*FAMILIES[:4], _group_cases())
+    for case in cases
+    if case.name.split("-", 1)[0] in (*BINARY_LOSSES, *REGRESSION)
+]
 GROUPED = [case for case in CASES if case.name.split("-", 1)[-1] in GROUP_NORMS]
 
 
@@ -1301,14 +1326,32 @@ def check_groups(seed: int) -> list[str]:
     p = problem_of(case, seed)
     loss = case.name.split("-", 1)[0]
     in_blocks = loss in (*BINARY_LOSSES, *REGRESSION)
-    if in_blocks and seed % 3 == 0 and not case.name.endswith("_positive"):
+    if in_blocks and seed % 3 == 0:
         case, p = case._replace(solvers=["auto"], fit=_in_blocks), p._replace(warm=None)
     return _check(case, p, MOST_SECONDS)
 
 
-def _in_blocks(model: Any, p: Problem, X: Any) -> Any:
+def check_blocks(seed: int) -> list[str]:
+    """Return what is wrong with a fit in memory and the same fit to data in blocks.
+
+    Half of the problems have factors of the penalty, some of them zero, offsets, or
+    bounds.
+    """
+    rng = np.random.default_rng([47, seed])
+    case = BLOCKWISE[rng.integers(len(BLOCKWISE))]
+    p = problem_of(case, seed)._replace(warm=None)
+    given = case.name.endswith("-offset") and {"offset": offsets_of(p)}
+    blocks = case._replace(fit=partial(_in_blocks, **(given or {})))
+    tol = float(p.rng.choice([1e-3, 1e-6, 1e-10]))
+    options: dict[str, Any] = {"tol": tol, "max_iter": int(p.rng.choice([5, 30, 300]))}
+    ways = {"auto": case, "auto in blocks": blocks}
+    fits = [(way, fitted(each, p, "auto", **options)) for way, each in ways.items()]
+    return judged(case, p, fits)
+
+
+def _in_blocks(model: Any, p: Problem, X: Any, **given: Any) -> Any:
     size = max(1, len(p.y) // 3)
-    return model.fit(RowBlocks(X, p.y, p.weights, block_size=size))
+    return model.fit(RowBlocks(X, p.y, p.weights, block_size=size), **given)
 
 
 def _check(case: Case, p: Problem, most_seconds: float) -> list[str]:

@@ -49,9 +49,7 @@ def check_given(seed: int) -> list[str]:
     """Return what is wrong with the objective and the bound of given coefficients."""
     case, p, coef, intercept = given_case(seed)
     offsets = {"offset": offsets_of(p)} if case.name.endswith("-offset") else {}
-    # Blocks take neither offsets, features without a penalty, nor signs.
-    no_blocks = "-offset", "-factor", "_positive"
-    in_blocks = seed % 4 == 0 and not case.name.endswith(no_blocks)
+    in_blocks = seed % 4 == 0
     name = f"{case.name} dual_gap{' in blocks' if in_blocks else ''}"
     data: Any = (p.stored(p.X), p.y, p.weights)
     given, before = data, snapshot(data)

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from _adversary import check, check_groups
+from _adversary import check, check_blocks, check_groups
 from _adversary_calls import (
     check_functions,
     check_losses,
@@ -39,6 +39,7 @@ KINDS: dict[str, Callable[[int], list[str]]] = {
     "functions": check_functions,
     "losses": check_losses,
     "groups": check_groups,
+    "blocks": check_blocks,
     "survival": check_survival,
     "likelihood": check_likelihood,
 }

@@ -453,23 +453,26 @@ def squared_norm(w: Any, p: Any = 1.5) -> Any:
     return norm**2 / 2
 
 
-def group_norms(w: Any, l1: float, norm: float, square: float) -> Any:
-    """Pairs of neighbors are groups, with the root of their size as factors."""
-    total = LONG(l1) * np.abs(w).sum()
+def group_norms(
+    w: Any, l1: float, norm: float, square: float, factors: Any = None
+) -> Any:
+    """Pairs of neighbors are groups, with the root of their size as default factors."""
+    total = LONG(0)
     for start in range(0, len(w), 2):
         v = w[start : start + 2]
         largest = np.abs(v).max() or LONG(1)
         length = largest * np.sqrt(np.sum((v / largest) ** 2))
-        factor = np.sqrt(LONG(len(v)))
+        factor = np.sqrt(LONG(len(v))) if factors is None else LONG(factors[start // 2])
         total = total + factor * (LONG(norm) * length + LONG(square) * (v @ v) / 2)
+        total = total + (LONG(l1) * np.abs(v).sum() if factor else LONG(0))
     return total
 
 
 #: Penalties of pairs of features, by names that add "_positive" for signs.
-GROUP_NORMS: dict[str, Callable[[Any], Any]] = {
-    "group": lambda w: group_norms(w, 0.0, 1.0, 0.0),
-    "group_elasticnet": lambda w: group_norms(w, 0.0, 0.5, 0.5),
-    "sparse_group": lambda w: group_norms(w, 0.5, 0.5, 0.0),
+GROUP_NORMS: dict[str, Callable[..., Any]] = {
+    "group": lambda w, factors=None: group_norms(w, 0.0, 1.0, 0.0, factors),
+    "group_elasticnet": lambda w, factors=None: group_norms(w, 0.0, 0.5, 0.5, factors),
+    "sparse_group": lambda w, factors=None: group_norms(w, 0.5, 0.5, 0.0, factors),
 }
 GROUP_NORMS |= {f"{name}_positive": omega for name, omega in GROUP_NORMS.items()}
 

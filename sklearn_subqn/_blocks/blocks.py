@@ -113,12 +113,11 @@ class RowBlock:
         X, self._y = estimator._checked(X, self._y)
         self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
-        offset = offset if self._offset is None else self._offset
-        largest = None
-        if offset is not None:
-            offset = check_offset(offset, n)
-            largest = float(np.abs(offset).max(initial=0.0))
-            self._y, self._offset = estimator._less_offset(self._y, offset)
+        given, largest = offset if self._offset is None else self._offset, None
+        if given is not None:
+            own = check_offset(given, n)
+            largest = float(np.abs(own).max(initial=0.0))
+            self._y, self._offset = estimator._less_offset(self._y, own)
         y, labels = self._y, estimator._labels_in(self._y)
         if labels is not None:
             places = np.searchsorted(labels, y)

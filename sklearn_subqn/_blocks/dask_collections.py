@@ -185,10 +185,10 @@ class SplitCollection(SplitRows):
 
     Parameters
     ----------
-    X, y, sample_weight : as of ``opened``
+    X, y, sample_weight, offset : as of ``opened``
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         client = current_client()
         with waiting_for(client):
             X, y = _joined("X", X), _joined("y", y)
@@ -198,41 +198,45 @@ class SplitCollection(SplitRows):
             parts = list(map(np.asarray, computed(_delayed(y))))
             _blocks_of(["X", "y"], [X, y])
             self._numbers = list(map(len, parts))
-            weights = _joined("sample_weight", sample_weight)
-            if hasattr(weights, "__dask_graph__"):
-                aligned = _delayed(_aligned("sample_weight", weights, X))
-                weights = np.concatenate(list(map(np.asarray, computed(aligned))))
+            rows = {"sample_weight": sample_weight, "offset": offset}
+            for name, given in rows.items():
+                each = _joined(name, given)
+                if hasattr(each, "__dask_graph__"):
+                    aligned = computed(_delayed(_aligned(name, each, X)))
+                    each = np.concatenate(list(map(np.asarray, aligned)))
+                rows[name] = each
+            weights, offset = rows.values()
             if weights is not None:
                 weights = as_sample_weights(weights, sum(self._numbers))
-        super().__init__(X, y, np.concatenate(parts), weights)
+        super().__init__(X, y, np.concatenate(parts), weights, offset)
 
     def close(self) -> None:
         # Other objects of the search may still have references to the futures.
         for future in distributed.futures_of([self._X, self._given]):
             future.release()
 
-    def _as_collection(self, weights: Floats) -> Any:
-        return _like_rows(self._X, tuple(self._numbers), weights)
+    def _as_collection(self, numbers: Floats) -> Any:
+        return _like_rows(self._X, tuple(self._numbers), numbers)
 
     def _sizes(self) -> Sequence[int]:
         return self._numbers
 
     def _results(
-        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+        self, method: Callable[..., Any], estimator: Any, *rows: list[Any]
     ) -> list[Any]:
         # The estimator is sent in one message for all blocks.
         model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
         applied = dask.delayed(_applied_to_some)
         return computed(
-            applied(model, method.__name__, block, numbers)
-            for block, numbers in zip(self._blocks, rows, strict=True)
-            if len(numbers)
+            applied(model, method.__name__, *each)
+            for each in zip(self._blocks, *rows, strict=True)
+            if len(each[1])
         )
 
 
-def _applied_to_some(model: Any, name: str, block: Any, rows: Any) -> Any:
+def _applied_to_some(model: Any, name: str, block: Any, rows: Any, *offset: Any) -> Any:
     """Return the result of a method for some rows of a block."""
-    return getattr(model, name)(rows_at(block, rows))
+    return getattr(model, name)(rows_at(block, rows), *offset)
 
 
 def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> Source:
@@ -449,6 +453,10 @@ def score(
     if power is None:
         correct, weight = total(_correct)
         return float(correct / weight)
+    if offset is not None:
+        largest = max(computed(dask.delayed(_largest)(each[-1]) for each in blocks))
+        change = dask.delayed(_without_offset, nout=2)
+        blocks = [(X, *change(model, *own, largest), 0.0) for X, *own in blocks]
     sums = total(_sums)
     means = sums[1:] / sums[0]
     unexplained, all_of_it = total(_deviances, means, power)
@@ -496,6 +504,16 @@ def _weights(X: Any, sample_weight: Any) -> Any:
     if sample_weight is None:
         return np.ones(X.shape[0])
     return np.asarray(sample_weight, dtype=np.float64).ravel()
+
+
+def _largest(offset: Any) -> float:
+    return float(np.max(offset, initial=-np.inf))
+
+
+def _without_offset(model: Any, y: Any, *given: Any) -> Any:
+    if not len(y):
+        return y, given[0]
+    return model._without_offset(np.asarray(y), *given)
 
 
 def _predicted(model: Any, X: Any, offset: Any) -> Any:

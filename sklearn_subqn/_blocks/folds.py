@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import as_sample_weights
+from .._checks import as_sample_weights, check_offset
 from .._core.arrays import Floats, Indices
 from .blocks import Collection
 from .row_blocks import WITHOUT_TARGETS, ChosenRows, RowBlocks
@@ -29,23 +29,27 @@ class SplitRows(ABC):
         Targets in the form that ``fit`` takes.
     targets : ndarray of shape (n,) or (n, n_targets)
         The same targets, in one array.
-    weights : ndarray of shape (n,) or None
+    weights, offset : ndarray of shape (n,) or None
 
     Attributes
     ----------
     y : ndarray
         The targets.
-    weights : ndarray or None
+    weights, offset : ndarray or None
     """
 
-    def __init__(self, X: Any, y: Any, targets: Any, weights: Any) -> None:
+    def __init__(self, X: Any, y: Any, targets: Any, weights: Any, offset: Any) -> None:
         self._X, self._given = X, y
         self.y, self.weights = targets, weights
+        self.offset = None if offset is None else check_offset(offset, len(targets))
 
     def opened(self, estimator: Any, weights: Floats) -> Collection:
         """Return the rows for a fit of an estimator, with the given weights."""
+        offset = {}
+        if self.offset is not None:
+            offset["offset"] = self._as_collection(self.offset)
         rows: Collection = estimator._opened(
-            self._X, self._given, self._as_collection(weights)
+            self._X, self._given, self._as_collection(weights), **offset
         )
         return rows
 
@@ -57,9 +61,9 @@ class SplitRows(ABC):
     def close(self) -> None:
         """Release the resources shared by all fits."""
 
-    def _as_collection(self, weights: Floats) -> Any:
-        """Return weights of all rows in the form that ``fit`` takes."""
-        return weights
+    def _as_collection(self, numbers: Floats) -> Any:
+        """Return numbers of all rows in the form that ``fit`` takes."""
+        return numbers
 
     @abstractmethod
     def _sizes(self) -> Sequence[int]:
@@ -67,9 +71,12 @@ class SplitRows(ABC):
 
     @abstractmethod
     def _results(
-        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+        self, method: Callable[..., Any], estimator: Any, *rows: list[Any]
     ) -> list[Any]:
-        """Return the results of a method for each non-empty selection of rows."""
+        """Return the results of a method for each non-empty selection of rows.
+
+        ``rows`` are the selections of each block, perhaps followed by their offsets.
+        """
 
 
 class SplitRowBlocks(SplitRows):
@@ -78,11 +85,11 @@ class SplitRowBlocks(SplitRows):
     Parameters
     ----------
     X : RowBlocks
-    y, sample_weight : array-like or None
+    y, sample_weight, offset : array-like or None
         Targets and weights if the blocks have none; a weight may be a number.
     """
 
-    def __init__(self, X: RowBlocks, y: Any, sample_weight: Any) -> None:
+    def __init__(self, X: RowBlocks, y: Any, sample_weight: Any, offset: Any) -> None:
         number = sample_weight is not None and np.ndim(sample_weight) == 0
         targets = X._all("y", y)
         if targets is None:
@@ -90,8 +97,10 @@ class SplitRowBlocks(SplitRows):
         weights = X._all("sample_weight", None if number else sample_weight)
         if weights is None and number:
             weights = as_sample_weights(sample_weight, len(targets))
+        if offset is not None and np.ndim(offset):
+            offset = X._all("offset", offset)
         X = X._without_targets()
-        super().__init__(X, targets, targets, weights)
+        super().__init__(X, targets, targets, weights, offset)
 
     def close(self) -> None:
         del self._X, self._given
@@ -100,6 +109,6 @@ class SplitRowBlocks(SplitRows):
         return [reader.n_rows for reader in self._X._each()]
 
     def _results(
-        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+        self, method: Callable[..., Any], estimator: Any, *rows: list[Any]
     ) -> list[Any]:
-        return self._X._of_some(method, estimator, rows)
+        return self._X._of_some(method, estimator, *rows)

@@ -294,14 +294,14 @@ class RowBlocks:
         return np.concatenate(results)
 
     def _of_some(
-        self, method: Callable[..., Any], estimator: Any, rows: list[Any]
+        self, method: Callable[..., Any], estimator: Any, *rows: list[Any]
     ) -> list[Any]:
         """Return the results of a method for the selected rows of each block."""
-        some = [each for each in zip(self._each(), rows, strict=True) if len(each[1])]
+        some = [each for each in zip(self._each(), *rows, strict=True) if len(each[1])]
         if self._client is None:
             return [
-                method(estimator, rows_at(self._read(reader), numbers))
-                for reader, numbers in some
+                method(estimator, rows_at(self._read(reader), numbers), *offset)
+                for reader, numbers, *offset in some
             ]
         call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
         return list(self._called(_applied_to_some, some, **call))
@@ -318,10 +318,9 @@ class RowBlocks:
         """Return the results of a function of X, y and row data for each block."""
         readers = list(self._each())
         targets = self._own("y", y), self._own("sample_weight", sample_weight)
-        targets += (self._offsets(offset),)
         if any(each is None for each in targets[0]):
             raise ValueError(WITHOUT_TARGETS)
-        blocks = list(zip(readers, *targets, strict=True))
+        blocks = list(zip(readers, *targets, self._offsets(offset), strict=True))
         if self._client is None:
             return [function(self._read(reader), *rest) for reader, *rest in blocks]
         return list(self._called(partial(_called_with, function), blocks))
@@ -528,10 +527,10 @@ def _applied(block: tuple[Any, ...], name: str, estimator: Any) -> Any:
     return getattr(estimator, name)(X, *offset) if X.shape[0] else None
 
 
-def _applied_to_some(block: tuple[Reader, Any], name: str, estimator: Any) -> Any:
+def _applied_to_some(block: tuple[Any, ...], name: str, estimator: Any) -> Any:
     """Return the result of a method for the selected rows of a block."""
-    reader, rows = block
-    return getattr(estimator, name)(rows_at(reader.read(), rows))
+    reader, rows, *offset = block
+    return getattr(estimator, name)(rows_at(reader.read(), rows), *offset)
 
 
 def rows_at(X: Any, rows: Indices | slice) -> Any:
@@ -550,8 +549,8 @@ class ChosenRows:
     sizes : sequence of int
         Number of rows of each block.
     results : callable
-        Returns the results for the non-empty selections, given a method, an estimator
-        and the selected rows of each block.
+        Returns the results for the non-empty selections, given a method, an estimator,
+        the selected rows of each block, and perhaps their offsets.
 
     Attributes
     ----------
@@ -569,13 +568,18 @@ class ChosenRows:
         self._order = np.argsort(rows, kind="stable")
         ends = np.cumsum([0, *sizes])
         ascending = rows[self._order]
-        parts = np.split(ascending, np.searchsorted(ascending, ends[1:-1]))
+        self._ends = np.searchsorted(ascending, ends[1:-1])
+        parts = np.split(ascending, self._ends)
         self._rows = [part - a for part, a in zip(parts, ends[:-1], strict=True)]
         self._results = results
 
-    def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
+    def _mapped(self, method: Callable[..., Any], estimator: Any, *offset: Any) -> Any:
         """Return the results of an estimator's method for the selected rows."""
-        found = np.concatenate(self._results(method, estimator, self._rows))
+        own = [
+            np.split(np.broadcast_to(each, len(self._order))[self._order], self._ends)
+            for each in offset
+        ]
+        found = np.concatenate(self._results(method, estimator, self._rows, *own))
         results = np.empty_like(found)
         results[self._order] = found
         return results

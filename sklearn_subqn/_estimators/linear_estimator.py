@@ -84,12 +84,17 @@ class LinearEstimator(Estimator):
             return super()._opened(X, y, sample_weight, **others)
         forget(self, "auto_scores_")
         self._check_collection()
+        names = *self._by_query, "offset"
+        known = {name: others.pop(name, None) for name in names}
+        for name, value in others.items():
+            if value is not None:
+                raise ValueError(f"{name} is not supported for data in blocks.")
         if isinstance(X, RowBlocks):
-            return X._opened(self, y, sample_weight, **others)
+            return X._opened(self, y, sample_weight, **known)
         # Needs Dask.
         from .._blocks.dask_collections import opened
 
-        return opened(self, X, y, sample_weight, **others)
+        return opened(self, X, y, sample_weight, **known)
 
     def _of_chosen(self) -> Any:
         """Return an estimator with the objective that was minimized."""

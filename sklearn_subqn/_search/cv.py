@@ -175,17 +175,16 @@ class SearchCV(WarmPaths):
         zero.
         """
         self._check_collection()
-        for name, value in (("search_tol", self.search_tol), ("offset", offset)):
-            if value is not None:
-                raise ValueError(f"{name} is not supported for data in blocks.")
+        if self.search_tol is not None:
+            raise ValueError("search_tol is not supported for data in blocks.")
         rows: SplitRows
         if isinstance(X, RowBlocks):
-            rows = SplitRowBlocks(X, y, sample_weight)
+            rows = SplitRowBlocks(X, y, sample_weight, offset)
         else:
             # Needs Dask.
             from .._blocks.dask_collections import SplitCollection
 
-            rows = SplitCollection(X, y, sample_weight)
+            rows = SplitCollection(X, y, sample_weight, offset)
         try:
             return self._search_rows(rows, groups, (X, y, sample_weight))
         finally:
@@ -253,7 +252,9 @@ class SearchCV(WarmPaths):
             some = rows.some(test, model.n_features_in_)
             score_weights = None if rows.weights is None else rows.weights[test]
             data = some, rows.y[test], score_weights
-            score = FoldScore(scorer, lambda: model, *data, self.error_score)
+            offset = None if rows.offset is None else rows.offset[test]
+            knowing = partial(model._knowing, (None, offset))
+            score = FoldScore(scorer, knowing, *data, self.error_score)
             path = model._path(opened.problems, alphas, score, report)
         finally:
             opened.close()

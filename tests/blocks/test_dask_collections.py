@@ -511,21 +511,10 @@ def never(*args):
                 LinearChainCRF(),
             )
         ),
-        (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
         (
             SubLBFGSLinearSVCCV((1e-3, 1.0), search_tol=0.1),
             ValueError,
             "search_tol is not supported for data in blocks",
-        ),
-        (
-            BMRMRegressorCV(positive=True),
-            ValueError,
-            "positive, coef_bounds and coef_constraints",
-        ),
-        (
-            SubLBFGSLinearSVC(penalty_factor=[0.0, 1.0, 1.0, 1.0, 1.0]),
-            ValueError,
-            "must be positive",
         ),
     ],
 )
@@ -578,8 +567,8 @@ def test_errors_of_shapes_and_values():
         BMRMRegressor(0.1).fit(dX, dX[:, 0], 0.0 * dweights)
     with pytest.raises(ValueError, match="X has no rows"):
         model.fit(dX[:0], dy[:0])
-    with pytest.raises(ValueError, match="offset is not supported"):
-        BMRMClassifier(0.1).fit(dX, dy, offset=weights)
+    with pytest.raises(ValueError, match="X has 260, and offset 259"):
+        BMRMClassifier(0.1).fit(dX, dy, offset=weights[1:])
     assert not hasattr(model, "coef_")
 
 

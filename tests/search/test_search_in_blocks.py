@@ -161,14 +161,7 @@ def test_paths_are_warm(monkeypatch, in_one_place):
             {},
             "search_tol is not supported for data in blocks",
         ),
-        (BMRMRegressorCV(), {"offset": np.zeros(N)}, "offset is not supported"),
-        (
-            BMRMRegressorCV(positive=True),
-            {},
-            "positive, coef_bounds and coef_constraints",
-        ),
         (BMRMRegressorCV(loss="quantile", quantile=[0.1, 0.9]), {}, "single quantile"),
-        (L1LogisticOWLQNCV(penalty_factor=np.eye(4)[0]), {}, "must be positive"),
     ],
 )
 def test_what_is_refused_is_refused_before_rows_are_read(search, given, match):

@@ -61,7 +61,7 @@ class ThresholdDesign(Design):
             parent=parent,
         )
 
-    def of_features(self, columns: Rows, *, fit_intercept: bool) -> Design:
+    def of_features(self, columns: Rows, fit_intercept: bool) -> Design:
         """Return the design of a subset of the features, with all thresholds."""
         return self._like(super().of_features(columns, fit_intercept=False).X, None)
 
