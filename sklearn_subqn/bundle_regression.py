@@ -328,9 +328,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy. Dask arrays and dataframes stay where they are, with ``y``
-            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
-            blocks. Both are for losses by name that are sums over samples.
+            without a copy. Dask arrays and dataframes stay where they are, with ``y``,
+            ``sample_weight`` and ``offset`` in the same blocks; :class:`RowBlocks` are
+            read in blocks. Both are for losses by name that are sums over samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None

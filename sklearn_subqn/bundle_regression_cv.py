@@ -227,10 +227,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. Dask arrays and dataframes stay where they are, with ``y``
-            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
-            blocks. Targets and weights are loaded into this process. Folds are subsets
-            of the rows, which are numbered in the order of the blocks.
+            Training data. Dask arrays and dataframes stay where they are, with ``y``,
+            ``sample_weight`` and ``offset`` in the same blocks; :class:`RowBlocks` are
+            read in blocks. Targets, weights and offsets are loaded into this process.
+            Folds are subsets of the rows, which are numbered in the order of the
+            blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None

@@ -667,6 +667,35 @@ def assert_predictions(model, X, y, weights, given):
     assert model.score(*given) == pytest.approx(model.score(X, y, weights))
 
 
+@pytest.mark.parametrize("is_spread", [True, False])
+def test_offsets_and_free_features_on_workers(client, monkeypatch, tmp_path, is_spread):
+    if is_spread:
+        spread(monkeypatch)
+    X, y, weights = numbers("poisson")
+    offset = np.random.default_rng(4).normal(size=N)
+    options = {"loss": "poisson", "penalty": "group", "groups": [0, 0, 1, 1, 2]}
+    model = BMRMRegressor(0.05, penalty_factor=[1.0, 0.0, 1.0], tol=1e-6, **options)
+    whole = clone(model).fit(X, y, weights, offset=offset)
+    allowed = max(1.01 * whole.dual_gap_, 1e-6 * abs(whole.objective_))
+    *given, offsets = on_workers(*blocks(4, X, y, weights, offset))
+    np.save(tmp_path / "X.npy", X)
+    rows = RowBlocks(tmp_path / "X.npy", y, weights, block_size=90, client=client)
+    with client.as_current():
+        model.fit(*given, offset=offsets)
+        assert_allclose(model.objective_, whole.objective_, rtol=1e-7)
+        assert model.dual_gap_ <= allowed
+        assert_allclose(model.predict(given[0], offsets), model.predict(X, offset))
+        assert model.score(*given, offsets) == pytest.approx(
+            model.score(X, y, weights, offset)
+        )
+        model.fit(rows, offset=offset)
+    assert_allclose(model.objective_, whole.objective_, rtol=1e-7)
+    assert model.dual_gap_ <= allowed
+    assert_allclose(model.predict(rows, offset), model.predict(X, offset))
+    del given, offsets
+    assert_nothing_is_left(client)
+
+
 def test_small_data_come_to_one_worker(client):
     for name in ("hinge", "multiclass"):
         X, y, weights = data(3 if name == "multiclass" else 2)

@@ -8,8 +8,10 @@ from _door import (
     L2,
     Objective,
     OfParts,
+    PartlyFree,
     Risk,
     ThresholdDesign,
+    lower_bound,
     minimize_intercept,
     minimizer,
     rounding_of,
@@ -27,6 +29,25 @@ def together(x):
 
 def same(whole, parts, **options):
     assert_allclose(together(parts), whole, rtol=1e-12, atol=1e-12, **options)
+
+
+@each_loss
+@each_format
+@each_intercept
+def test_bounds_with_free_columns(name, convert, fit_intercept):
+    """The held columns are those of parts, and scores come to one place."""
+    one, three = points(pair(name, convert, fit_intercept))
+    bounds = []
+    for point in (one, three):
+        o = point.objective
+        free = np.arange(o.regularizer.n_penalized) % D < 2
+        freed = point.under(o.with_regularizer(PartlyFree(o.regularizer, free)))
+        bounds.append(lower_bound(freed, [point.dual], point.value))
+    if np.isfinite(bounds[0]):
+        assert bounds[1] == pytest.approx(bounds[0], rel=1e-9, abs=1e-12)
+        assert bounds[1] <= one.value
+    else:
+        assert bounds[0] == bounds[1]
 
 
 def points(objectives, seed=0, scale=0.3):
