@@ -9,7 +9,7 @@ all blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +17,9 @@ from scipy import sparse
 from .._checks import (
     canonical_csr,
     check_offset,
-    exact_labels,
     non_negative_weights,
 )
-from .._core.arrays import Array, Floats, Indices, Mask
+from .._core.arrays import Floats, Indices
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.places import PartsElsewhere, PlaceLost, Session
@@ -32,42 +31,12 @@ from .._problems import LinearProblems, RowsOfBlock
 from .._solving.callbacks import FitTask
 from .._solving.solution import Solution
 from .run_there import RunHere, solve_there
+from .summaries import Summary, counts, moments
 
 _Result = TypeVar("_Result")
 
 # A fit resumes after three losses of workers, and fails at the fourth.
 _MOST_LOSSES = 3
-
-
-class Summary(NamedTuple):
-    """Statistics of a block: sizes, type of X, and sums over the targets.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    dtype : dtype
-        Type of X.
-    is_sparse : bool
-        Whether X is a sparse matrix.
-    labels : ndarray of shape (k,) or None
-        Sorted labels that occur in the block; None for numeric targets.
-    sums : ndarray of shape (k,), or (3,) or (3, n_targets)
-        Weights of the labels; for numeric targets the sum of the weights, the mean, and
-        the weighted sum of squared deviations from it.
-    indicators : ndarray of bool, of shape (n_features,), or None
-        Which features are zeros and ones; None where this is not needed.
-    offset : float or None
-        The largest absolute offset; None without offsets.
-    """
-
-    n_rows: int
-    n_features: int
-    dtype: Any
-    is_sparse: bool
-    labels: Array | None
-    sums: Floats
-    indicators: Mask | None
-    offset: float | None
 
 
 class RowBlock:
@@ -343,10 +312,10 @@ class Collection:
                 f"blocks with {', '.join(map(str, sorted(numbers_of_columns)))}."
             )
         if summaries[0].labels is None:
-            self.y, self.weights, shares = _moments(summaries)
+            self.y, self.weights, shares = moments(summaries)
             self._labels, self._factors = None, shares.sum() / self.weights.sum()
             return shares
-        self.y, self.weights = _counts(summaries)
+        self.y, self.weights = counts(summaries)
         shares, self._names = estimator._shares(self.y, self.weights)
         used = np.where(self.weights > 0.0, self.weights, 1.0)
         self._labels, self._factors = self.y, shares / used
@@ -479,39 +448,3 @@ def without_callbacks(estimator: Any) -> Any:
     state = estimator.__getstate__()
     copied.__setstate__({k: v for k, v in state.items() if k not in left_out})
     return copied
-
-
-def _counts(summaries: list[Summary]) -> tuple[Array, Floats]:
-    """Return all labels with their total weights."""
-    parts = [summary.labels for summary in summaries if summary.labels is not None]
-    same = len({labels.dtype.kind for labels in parts}) == 1
-    every: Any = [label for labels in parts for label in labels.tolist()]
-    if same:
-        every = np.concatenate(parts)
-    labels, places = np.unique(exact_labels("y", every), return_inverse=True)
-    sums = np.concatenate([summary.sums for summary in summaries])
-    totals: Floats = np.bincount(places, sums, len(labels)).astype(np.float64)
-    return labels, totals
-
-
-def _moments(summaries: list[Summary]) -> tuple[Floats, Floats, Floats]:
-    """Return two weighted numbers with the mean and variance of all targets.
-
-    The moments of blocks are combined by the formula of Chan, Golub and LeVeque (1983).
-    """
-    total, mean, square = summaries[0].sums
-    for summary in summaries[1:]:
-        other_total, other_mean, other_square = summary.sums
-        both = total + other_total
-        share = other_total / np.where(both > 0.0, both, 1.0)
-        far = other_mean - mean
-        square = square + other_square + total * share * far * far
-        total, mean = both, mean + share * far
-    n = float(np.max(total))
-    if not n > 0.0:
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number; all are zero."
-        )
-    deviation = np.sqrt(square / n)
-    y = np.stack([mean - deviation, mean + deviation])
-    return y, np.full(2, 0.5 * n), np.full(2, 0.5)

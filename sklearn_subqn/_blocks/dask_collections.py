@@ -1,4 +1,4 @@
-"""Dask collections: fits on the workers that hold them, and lazy predictions.
+"""Dask collections: fits on the workers that hold them.
 
 Only this file and the other files named after Dask import Dask. They are imported when
 the user passes a Dask collection.
@@ -29,7 +29,6 @@ from .._checks import as_sample_weights, exact_names
 from .._core.arrays import Floats
 from .._core.names import column_names
 from .._core.places.places import Place
-from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, Source, without_callbacks
 from .dask_blocks import BlocksOnWorkers, rows_together
 from .dask_client import computed, current_client, waiting_for
@@ -62,9 +61,9 @@ def opened(
         return _with_queries(estimator, X, y, sample_weight, **queries)
     with ExitStack() as stack:
         client, number, given, names = _given(estimator, stack, X, y, sample_weight)
-        offset = _joined("offset", offset)
+        offset = joined("offset", offset)
         if offset is not None and np.ndim(offset):
-            given["offset"], offset = _aligned("offset", offset, given["X"]), None
+            given["offset"], offset = aligned("offset", offset, given["X"]), None
         source = _source(client, given, stack)
     return Collection(estimator, source, names, number, offset)
 
@@ -87,10 +86,10 @@ def _with_queries(
     with ExitStack() as stack:
         client, number, given, _ = _given(estimator, stack, X, y, sample_weight)
         X = given.pop("X")
-        qid = _joined("qid", qid)
+        qid = joined("qid", qid)
         if hasattr(qid, "__dask_graph__"):
-            given["qid"] = _aligned("qid", qid, X)
-        blocks = list(map(_delayed, given.values()))
+            given["qid"] = aligned("qid", qid, X)
+        blocks = list(map(blocks_of, given.values()))
         flat = computed([block for each in blocks for block in each])
         n = len(blocks[0])
         parts = [flat[i : i + n] for i in range(0, len(flat), n)]
@@ -104,7 +103,7 @@ def _with_queries(
         )
         sizes = list(map(len, parts[0]))
         wanted = sizes_between_queries(ranking[1].codes, sizes)
-        of_x = _cut_anew(_delayed(X), sizes, wanted)
+        of_x = _cut_anew(blocks_of(X), sizes, wanted)
         if client is not None:
             of_x = list(client.persist(of_x))
         ends = np.cumsum([0, *wanted]).tolist()
@@ -162,13 +161,13 @@ def _given(
     """Return the client, the default weight, the collections, and the names of y."""
     client = current_client()
     stack.enter_context(waiting_for(client))
-    X, y = _joined("X", X), _joined("y", y)
-    sample_weight = _joined("sample_weight", sample_weight)
-    estimator._check_X(_row_like(X), reset=True)
+    X, y = joined("X", X), joined("y", y)
+    sample_weight = joined("sample_weight", sample_weight)
+    estimator._check_X(row_like(X), reset=True)
     names = column_names(y)
     each = sample_weight is not None and np.ndim(sample_weight) > 0
     number = 1.0 if each or sample_weight is None else float(sample_weight)
-    return client, number, _collections(X, y, sample_weight if each else None), names
+    return client, number, collections_of(X, y, sample_weight if each else None), names
 
 
 def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWorkers:
@@ -176,7 +175,7 @@ def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWor
     collections = list(given.values())
     if client is not None:
         collections = list(client.persist(collections))
-    blocks = _blocks_of(list(given), collections)
+    blocks = blocks_by_name(list(given), collections)
     return BlocksOnWorkers(blocks, collections, client, stack.pop_all())
 
 
@@ -191,19 +190,19 @@ class SplitCollection(SplitRows):
     def __init__(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
         client = current_client()
         with waiting_for(client):
-            X, y = _joined("X", X), _joined("y", y)
-            given = list(_collections(X, y, None).values())
+            X, y = joined("X", X), joined("y", y)
+            given = list(collections_of(X, y, None).values())
             X, y = dask.persist(*given) if client is None else client.persist(given)
-            self._blocks = _delayed(X)
-            parts = list(map(np.asarray, computed(_delayed(y))))
-            _blocks_of(["X", "y"], [X, y])
+            self._blocks = blocks_of(X)
+            parts = list(map(np.asarray, computed(blocks_of(y))))
+            blocks_by_name(["X", "y"], [X, y])
             self._numbers = list(map(len, parts))
             rows = {"sample_weight": sample_weight, "offset": offset}
             for name, given in rows.items():
-                each = _joined(name, given)
+                each = joined(name, given)
                 if hasattr(each, "__dask_graph__"):
-                    aligned = computed(_delayed(_aligned(name, each, X)))
-                    each = np.concatenate(list(map(np.asarray, aligned)))
+                    parts_of = computed(blocks_of(aligned(name, each, X)))
+                    each = np.concatenate(list(map(np.asarray, parts_of)))
                 rows[name] = each
             weights, offset = rows.values()
             if weights is not None:
@@ -279,7 +278,7 @@ def _lists(name: str, x: Any) -> list[Any]:
     elif type(x).__module__.startswith("dask.bag") or (
         name == "sample_weight" and hasattr(x, "to_delayed")
     ):
-        parts = _delayed(x)
+        parts = blocks_of(x)
     else:
         parts = []
     if not parts or not all(isinstance(part, Delayed) for part in parts):
@@ -290,9 +289,9 @@ def _lists(name: str, x: Any) -> list[Any]:
     return [dask.delayed(list)(part) for part in parts]
 
 
-def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:
+def blocks_by_name(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:
     """Return the blocks of X, y and weights."""
-    return _in_same_blocks(names, list(map(_delayed, collections)))
+    return _in_same_blocks(names, list(map(blocks_of, collections)))
 
 
 def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any], ...]:
@@ -309,7 +308,7 @@ def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any
     return tuple(known.get(name, [None] * n) for name in kinds)
 
 
-def _joined(name: str, x: Any) -> Any:
+def joined(name: str, x: Any) -> Any:
     """Return a list of delayed blocks as a collection, other data unchanged.
 
     The first block is computed where all blocks will be, to find its type and columns.
@@ -337,19 +336,19 @@ def _no_rows(block: Any) -> Any:
     return block[:0] if hasattr(block, "shape") else np.asarray(block)[:0]
 
 
-def _collections(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+def collections_of(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
     """Return the collections by name, with the same blocks of complete rows."""
     if isinstance(X, dask.array.Array) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    given = {"X": X, "y": _aligned("y", y, X)}
+    given = {"X": X, "y": aligned("y", y, X)}
     if isinstance(given["y"], dask.array.Array) and given["y"].ndim > 1:
         given["y"] = given["y"].rechunk({1: -1})
     if sample_weight is not None:
-        given["sample_weight"] = _aligned("sample_weight", sample_weight, X)
+        given["sample_weight"] = aligned("sample_weight", sample_weight, X)
     return given
 
 
-def _row_like(X: Any) -> Any:
+def row_like(X: Any) -> Any:
     """Return a row in memory with the columns of a collection."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}.")
@@ -358,7 +357,7 @@ def _row_like(X: Any) -> Any:
     return np.zeros((1, X.shape[1]), X.dtype)
 
 
-def _aligned(name: str, y: Any, X: Any) -> Any:
+def aligned(name: str, y: Any, X: Any) -> Any:
     """Return a collection with the same blocks as X, if block sizes are known."""
     if isinstance(X, dask.array.Array):
         known = not np.isnan(X.shape[0])
@@ -379,182 +378,6 @@ def _aligned(name: str, y: Any, X: Any) -> Any:
     return y
 
 
-def _delayed(x: Any) -> list[Any]:
+def blocks_of(x: Any) -> list[Any]:
     blocks = x.to_delayed()
     return list(np.ravel(blocks)) if isinstance(blocks, np.ndarray) else list(blocks)
-
-
-def mapped(estimator: Any, method: str, X: Any, *offset: Any) -> Any:
-    """Return the lazy results of a method for the rows of a collection.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Fitted estimator.
-    method : str
-    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
-    *offset : as y of ``opened``, or a number
-    """
-    X = _joined("X", X)
-    copied = without_callbacks(estimator)
-    like = getattr(copied, method)(_row_like(X), *(0.0 for _ in offset))
-
-    def block(rows: Any, *own: Any) -> Any:
-        if not rows.shape[0]:
-            return np.empty((0, *like.shape[1:]), like.dtype)
-        own = tuple(np.ravel(each) if np.ndim(each) else each for each in own)
-        return getattr(copied, method)(rows, *own)
-
-    meta = np.empty((0, *like.shape[1:]), like.dtype)
-    if not hasattr(X, "columns") and X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    offset = tuple(
-        _aligned("offset", _joined("offset", each), X) if np.ndim(each) else each
-        for each in offset
-    )
-    if hasattr(X, "columns"):
-        return X.map_partitions(block, *offset, meta=meta)
-    # Blocks of two axes are matched by their numbers.
-    offset = tuple(each[:, np.newaxis] if np.ndim(each) else each for each in offset)
-    if like.ndim == 1:
-        args = (block, *offset)
-        return X.map_blocks(*args, dtype=like.dtype, drop_axis=1, meta=meta)
-    chunks = X.chunks[0], (like.shape[1],)
-    return X.map_blocks(block, *offset, dtype=like.dtype, chunks=chunks, meta=meta)
-
-
-def score(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    power: float | None,
-    offset: Any = None,
-) -> float:
-    """Return the accuracy, or the explained share of the deviance.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Fitted estimator.
-    X, y, sample_weight, offset
-        See ``opened``.
-    power : float or None
-        Power of the deviance, zero for squares; None for classes.
-    """
-    blocks = _rows_of_blocks(X, y, sample_weight, offset)
-    # The estimator is sent in one message for all blocks.
-    model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
-
-    def total(function: Any, *args: Any) -> Any:
-        parts = [dask.delayed(function)(model, *args, *block) for block in blocks]
-        return sum(computed(parts))
-
-    if power is None:
-        correct, weight = total(_correct)
-        return float(correct / weight)
-    if offset is not None:
-        largest = max(computed(dask.delayed(_largest)(each[-1]) for each in blocks))
-        change = dask.delayed(_without_offset, nout=2)
-        blocks = [(X, *change(model, *own, largest), 0.0) for X, *own in blocks]
-    sums = total(_sums)
-    means = sums[1:] / sums[0]
-    unexplained, all_of_it = total(_deviances, means, power)
-    if power:
-        return deviance_explained(unexplained, all_of_it, means)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = 1.0 - unexplained / all_of_it
-    scores = np.where(all_of_it > 0.0, scores, np.where(unexplained > 0.0, 0.0, 1.0))
-    return float(scores.mean())
-
-
-def rows_mapped(
-    X: Any, y: Any, sample_weight: Any, offset: Any, function: Any
-) -> list[Any]:
-    """Return the results of a function of rows and row data for each block.
-
-    Parameters
-    ----------
-    X, y, sample_weight, offset
-        See ``opened``.
-    function : callable
-    """
-    blocks = _rows_of_blocks(X, y, sample_weight, offset)
-    # The function is sent in one message for all blocks.
-    shared = dask.delayed(function, pure=False, traverse=False)
-    return computed([shared(*block) for block in blocks])
-
-
-def _rows_of_blocks(
-    X: Any, y: Any, sample_weight: Any, offset: Any
-) -> list[tuple[Any, ...]]:
-    """Return the delayed rows, targets, weights and offsets of each block."""
-    X, y = _joined("X", X), _joined("y", y)
-    given = _collections(X, y, _joined("sample_weight", sample_weight))
-    offset = _joined("offset", offset)
-    if offset is not None and np.ndim(offset):
-        given["offset"], offset = _aligned("offset", offset, given["X"]), None
-    *blocks, offsets = _blocks_of(list(given), list(given.values()))
-    if offset is not None:
-        offsets = [offset] * len(offsets)
-    return list(zip(*blocks, offsets, strict=True))
-
-
-def _weights(X: Any, sample_weight: Any) -> Any:
-    if sample_weight is None:
-        return np.ones(X.shape[0])
-    return np.asarray(sample_weight, dtype=np.float64).ravel()
-
-
-def _largest(offset: Any) -> float:
-    return float(np.max(offset, initial=-np.inf))
-
-
-def _without_offset(model: Any, y: Any, *given: Any) -> Any:
-    if not len(y):
-        return y, given[0]
-    return model._without_offset(np.asarray(y), *given)
-
-
-def _predicted(model: Any, X: Any, offset: Any) -> Any:
-    return model.predict(X) if offset is None else model.predict(X, offset)
-
-
-def _correct(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
-    weights = _weights(X, sample_weight)
-    if not len(weights):
-        return np.zeros(2)
-    predicted = _predicted(model, X, offset)
-    correct = np.asarray(y).reshape(predicted.shape) == predicted
-    correct = correct.reshape(len(weights), -1).all(axis=1)
-    return np.array([weights @ correct, weights.sum()])
-
-
-def _sums(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
-    """Return the sum of the weights, and the weighted sums of the columns of y."""
-    weights = _weights(X, sample_weight)
-    if not len(weights):
-        return np.zeros(1)
-    y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
-    return np.append(weights.sum(), weights @ y)
-
-
-def _deviances(
-    model: Any,
-    mean: Any,
-    power: float,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    offset: Any,
-) -> Any:
-    """Return deviances from predictions and from means, summed for each column."""
-    weights = _weights(X, sample_weight)
-    if not weights.sum() > 0.0:
-        return np.zeros((2, len(mean)))
-    y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
-    predicted = _predicted(model, X, offset).reshape(y.shape)
-    means = np.broadcast_to(mean, y.shape)
-    return weights.sum() * np.array(
-        [mean_deviances(y, each, weights, power) for each in (predicted, means)]
-    )

@@ -12,7 +12,8 @@ from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.parts import DesignOfParts, OfParts
 from .._problems import LinearProblems
-from .blocks import Collection, Source, Summary
+from .blocks import Collection, Source
+from .summaries import Summary
 
 
 class RankingOfBlock:

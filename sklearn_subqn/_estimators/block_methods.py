@@ -66,7 +66,7 @@ def blockwise(method: _Method) -> _Method:
         if isinstance(X, (RowBlocks, ChosenRows)):
             return X._mapped(method, self, *offset)
         # Needs Dask.
-        from .._blocks.dask_collections import mapped
+        from .._blocks.dask_predictions import mapped
 
         return mapped(self, method.__name__, X, *offset)
 
@@ -93,7 +93,7 @@ def scored(method: _Method) -> _Method:
         if isinstance(X, RowBlocks):
             return method(self, X, y, weights, *([] if offset is None else [offset]))
         # Needs Dask.
-        from .._blocks.dask_collections import score
+        from .._blocks.dask_predictions import score
 
         check_is_fitted(self)
         power = variance_power(self) or 0.0 if is_regressor(self) else None

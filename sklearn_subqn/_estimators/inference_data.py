@@ -80,7 +80,7 @@ class FittedData:
         if isinstance(X, RowBlocks):
             return Blocks(partial(X._with_targets, y, *others), self._read)
         # Needs Dask.
-        from .._blocks.dask_collections import rows_mapped
+        from .._blocks.dask_predictions import rows_mapped
 
         return Blocks(partial(rows_mapped, X, y, *others), self._read)
 
