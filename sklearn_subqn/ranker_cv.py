@@ -335,4 +335,4 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         held = X[test] - member @ (share.T @ X[test])
         factors = factors_of(self, X)
         score = HeldOutNdcg(held_out, y[test], self.k, self.empty_queries)
-        return ProvenFold(problems, X[train], held, factors, score)
+        return ProvenFold(problems, held, factors, score)

@@ -300,7 +300,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
             # The concordance depends only on differences of scores.
             held = held - held.mean(axis=0)
         score = _HeldOutConcordance(loss.of_rows(test), weights[test])
-        return ProvenFold(problems, X[train], held, factors_of(self, X), score)
+        return ProvenFold(problems, held, factors_of(self, X), score)
 
 
 class _HeldOutConcordance:

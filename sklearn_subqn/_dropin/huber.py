@@ -19,6 +19,9 @@ from ._shared import DropInRegressor
 class _Problem(LinearProblems):
     """Linear problem whose loss has a fitted scale."""
 
+    # Each given row is an outlier or not.
+    _merges_rows = False
+
     def attributes(self) -> dict[str, Any]:
         """Return the attributes including scale and outliers."""
         w, y = self.starts[0].w, self.targets[0]

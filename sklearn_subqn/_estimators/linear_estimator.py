@@ -259,7 +259,7 @@ class LinearEstimator(Estimator):
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         """Return the sum of the weights of the rows."""
-        return total_of(sample_weight, problems.design.n_rows)
+        return total_of(sample_weight, problems.n_samples)
 
     def _has_scales(self) -> bool:
         """Whether the penalty may apply to scaled features."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,7 @@ from .._core.regularizers import (
 )
 from .._core.rounding import ROUNDED
 from .._core.rows.design import Design
+from .._core.rows.equal_rows import FEW_ROWS, EqualRows
 from .._core.rows.linear_map import PART_SIZE
 from .._core.rows.row_views import SomeRows, mostly_zeros_as_csr
 from .._core.rows.threshold_design import ThresholdDesign
@@ -107,7 +108,7 @@ class LinearProblems(Problems):
     loss : DualLoss
     regularizer : Regularizer
     rows : Rows
-        The given rows.
+        The given rows, or the distinct ones if at least half of them are repeated.
     targets : list of ndarray
     columns : ndarray of int or slice
         The features that are part of the problems.
@@ -123,6 +124,9 @@ class LinearProblems(Problems):
     columns: Columns = ALL_COLUMNS
     regularizer: Regularizer
     turned: Turned | None
+
+    #: Whether equal rows may be replaced by one row with the sum of their weights.
+    _merges_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -150,11 +154,15 @@ class LinearProblems(Problems):
         self._weights = weights if isinstance(weights, list) else [weights] * n
         self.loss: DualLoss = self._losses[0]
         self.weights: Floats = self._weights[0]
+        self._n_repeated = 0
+        if not isinstance(X, Rows):
+            X = mostly_zeros_as_csr(X)
+            if X.shape[0] > FEW_ROWS:
+                X, targets = self._merged(X, targets)
+            X = Rows(X)
         loss, weights = self.loss, self.weights
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
-        if not isinstance(X, Rows):
-            X = Rows(mostly_zeros_as_csr(X))
         self.rows = rows = X
         if model.leaves_out:
             self.columns, rows = rows.of_own_columns()
@@ -212,6 +220,32 @@ class LinearProblems(Problems):
         self.reading = reading or self.free
         start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(model.settings, labels, [start] * len(targets), dtype)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of the given rows."""
+        return self.design.n_rows + self._n_repeated
+
+    def _merged(self, X: Any, targets: list[Any]) -> tuple[Any, list[Any]]:
+        """Return X and targets without repeated rows, whose weights are added.
+
+        The objective does not change, except for losses of rankings and losses that
+        count rows.
+        """
+        separable = all(
+            each.is_ours and not (each.ranks or each.counts_rows)
+            for each in self._losses
+        )
+        same = None
+        if self._merges_rows and separable:
+            same = EqualRows.of(X, targets)
+        if same is None:
+            return X, targets
+        self._n_repeated = X.shape[0] - len(same.first)
+        sums = {id(each): same.sums(each) for each in self._weights}
+        self._weights = [sums[id(each)] for each in self._weights]
+        self.weights = self._weights[0]
+        return X[same.first], [each[same.first] for each in targets]
 
     def _combined(
         self, model: LinearModel, X: Any, *, centered: bool

@@ -232,4 +232,4 @@ def proven_fold(
         means = np.full(len(test), np.average(targets, weights=of_test))
         unit = float(np.average(-rows(means, targets), weights=of_test))
     score = HeldOutScore(rows, targets, of_test, labels, unit, power is not None)
-    return ProvenFold(problems, X[train], X[test], factors, score)
+    return ProvenFold(problems, X[test], factors, score)

@@ -53,8 +53,8 @@ class ProvenFold:
     ----------
     problems : LinearProblems
         The problem of the training rows, or one for each class.
-    X, held : {ndarray, sparse matrix}
-        Training rows and held-out rows.
+    held : {ndarray, sparse matrix}
+        Held-out rows.
     factors : ndarray of shape (d,)
         Factors of the squares in the penalty.
     score : BoundedScore
@@ -63,13 +63,13 @@ class ProvenFold:
     def __init__(
         self,
         problems: LinearProblems,
-        X: Any,
         held: Any,
         factors: Any,
         score: BoundedScore,
     ) -> None:
         self._problems, self._score = problems, score
-        self._n_rows, self._n_passes = X.shape[0] + held.shape[0], 0.0
+        X, self._n_passes = problems.rows.X, 0.0
+        self._n_rows = X.shape[0] + held.shape[0]
         fit_intercept = problems.design.fit_intercept
         self._rows = [
             HeldOutBounds(risk, X, held, factors, fit_intercept)

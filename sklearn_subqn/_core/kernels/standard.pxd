@@ -22,5 +22,6 @@ cdef extern from "stdlib.h" nogil:
     void free(void *memory)
 
 cdef extern from "string.h" nogil:
+    int memcmp(const void *a, const void *b, size_t size)
     void *memcpy(void *to, const void *source, size_t size)
     void *memset(void *to, int byte, size_t size)
