@@ -319,11 +319,7 @@ class Deviance(SteepRowLoss):
         a, b = self.power - 1.0, 2.0 - self.power
         slope, curvature = slope / shift, curvature / (shift * shift)
         rising, falling = curvature + a * slope, curvature - b * slope
-        # An upper bound of the arguments of both exponential functions.
-        largest = float(scores.max())
-        if a:
-            largest = max(largest, -float(scores.min()))
-            largest += math.log(max(float(targets.max()), 1.0))
+        largest = self._most(scores, targets)
 
         def at(step: float) -> tuple[float, float]:
             change = step * shift
@@ -334,7 +330,17 @@ class Deviance(SteepRowLoss):
 
         return at
 
+    def _most(self, scores: Floats, targets: Floats) -> float:
+        """Return an upper bound of the arguments of both exponential functions."""
+        most = float(scores.max(initial=0.0))
+        if self.power > 1.0:
+            most = max(most, -float(scores.min(initial=0.0)))
+            most += math.log(float(targets.max(initial=1.0)))
+        return most
+
     def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
+        if self._most(scores, targets) <= Entropy.largest_argument:
+            return False
         used, a = weights > 0.0, self.power - 1.0
         z, y = scores[used], targets[used]
         largest = (2.0 - self.power) * z

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..kernels import equal_rows as kernel
 from ..losses._base import Floats, Rows
-from .sampling import spread
+from .sampling import fractions
 
 #: In so few rows a search for equal rows saves little time or none. docs/constants.md
 #: has the figures.
@@ -52,9 +52,11 @@ class EqualRows(NamedTuple):
             Of shape (n,) or (n, k) each.
         """
         n = X.shape[0]
-        rows = spread(n, _SAMPLED * math.isqrt(n))
+        rows = (n * fractions(_SAMPLED * math.isqrt(n))).astype(np.intp)
         hashes = np.zeros(len(rows), dtype=np.uint64)
-        for part in _parts(X, targets, rows):
+        # Real numbers differ in their first columns already.
+        few = targets if sparse.issparse(X) else [*targets, X[:, :8]]
+        for part in _parts(X, few, rows):
             kernel.add_to_hashes(*part, hashes)
             if cls._of_hashes(hashes, len(rows) - _SAMPLED**2) is None:
                 return None
