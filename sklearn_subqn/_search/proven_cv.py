@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,8 @@ def check_interval(estimator: Any, tries_several: bool = False) -> None:
             "search_tol does not go with positive, coef_bounds or coef_constraints."
         )
     factors = estimator.penalty_factor
-    if factors is not None and not np.all(estimator._factors_given()):
+    factors = list(factors.values()) if isinstance(factors, Mapping) else factors
+    if factors is not None and not np.all(np.array(factors)):
         raise ValueError("search_tol needs penalty_factor to be positive.")
 
 
