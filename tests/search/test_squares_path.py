@@ -180,6 +180,20 @@ def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, n, 
         assert lower <= one.objective_
 
 
+def test_groups_of_any_features_may_enter_together():
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((20, 30))
+    y = X @ rng.standard_normal(30)
+    groups = np.arange(30) % 7
+    given = {"penalty": "group_elasticnet", "groups": groups, "tol": 1e-7}
+    folds = [(np.arange(20), np.arange(3))]
+    search = BMRMRegressorCV([0.01], cv=folds, refit=False, **given).fit(X, y)
+    one = BMRMRegressor(0.01, **given).fit(X, y)
+    assert search.n_iter_ == 1
+    assert search.gaps_path_[0, 0] <= 1e-7
+    np.testing.assert_allclose(search.coef_, one.coef_, atol=1e-3)
+
+
 @pytest.mark.parametrize("penalty", RATIOS)
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("size", [1.0, 1e5])

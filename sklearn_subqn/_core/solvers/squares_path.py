@@ -121,7 +121,6 @@ class GroupSet:
     def include(self, groups: Mask) -> bool:
         """Include groups and return True, or return False if there are too many."""
         new = np.flatnonzero((groups & ~self.inside)[self._labels])
-        new = new[np.argsort(self._labels[new], kind="stable")]
         start, stop = len(self.features), len(self.features) + len(new)
         if stop > len(self._rows):
             return False
