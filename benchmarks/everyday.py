@@ -178,6 +178,42 @@ def genes(seed: int) -> Iterator[Row]:
     yield _gene_path("genes and 7 free covariates, 300 x 8007", X, y, factors)
 
 
+def groups(seed: int) -> Iterator[Row]:
+    """Yield paths of squares with norms of groups of ten correlated features."""
+    rng = np.random.default_rng(seed)
+    n, d, size = 2000, 5000, 10
+    X = rng.normal(size=(n, d // size, size))
+    for j in range(1, size):
+        X[:, :, j] = 0.5 * (X[:, :, j] + X[:, :, j - 1])
+    X = X.reshape(n, d)
+    y = X[:, :200] @ rng.normal(size=200) + 5.0 * rng.normal(size=n)
+    slopes = np.linalg.norm(((y - y.mean()) @ X / n).reshape(-1, size), axis=1)
+    factors, F = np.full(d // size, np.sqrt(size)), np.asfortranarray(X)
+
+    def peer(alphas: Any) -> None:
+        from skglm import GroupLasso
+
+        # The first fit of a process compiles; copies of the process have the result.
+        model = GroupLasso(size, weights=factors, tol=1e-3, warm_start=True)
+        for alpha in alphas:
+            model.set_params(alpha=alpha).fit(F, y)
+
+    if has("skglm"):
+        peer(slopes.max() / factors[:1])
+    for share in (0.1, 0.01):
+        alphas = slopes.max() / factors[0] * np.geomspace(1.0, share, 30)
+        ours = subqn.BMRMRegressorCV(
+            alphas,
+            penalty="group",
+            groups=np.arange(d) // size,
+            cv=[(np.arange(n), np.arange(2))],
+            refit=False,
+        )
+        name = f"squares, path of groups to {share:g}, {n} x {d}"
+        its = partial(peer, alphas) if has("skglm") else None
+        yield Row(name, partial(ours.fit, X, y), "skglm", its, X, 1.0)
+
+
 def _gene_path(name: str, X: Any, y: Any, factors: Any) -> Row:
     """Return a row of paths on five folds; a factor of zero leaves a feature free."""
     folds = list(StratifiedKFold(5).split(X, y))
@@ -361,6 +397,7 @@ PARTS = {
         search,
         zeros,
         genes,
+        groups,
         insurance,
         firms,
         levels,

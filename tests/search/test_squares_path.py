@@ -9,6 +9,8 @@ from sklearn.linear_model import ElasticNet
 from sklearn_subqn import BMRMRegressor, BMRMRegressorCV
 
 GROUPS = "group", "group_elasticnet", "sparse_group"
+# With fewer rows than features columns of X are used, with more rows a Gram matrix.
+N_ROWS = 40, 70
 RATIOS = {"l1": 1.0, "elasticnet": 0.5, "l2": 0.0}
 
 
@@ -125,17 +127,20 @@ def test_scores_of_all_alphas_together_are_those_of_a_scorer(dtype):
 
 
 @pytest.mark.parametrize(
-    ("penalty", "n_targets", "most"),
+    ("penalty", "n_targets", "n", "most"),
     [
-        *((penalty, k, 2**21) for penalty in GROUPS for k in (1, 3)),
-        ("group", 3, 20 * 61),
+        *((penalty, k, n, 2**21) for penalty in GROUPS for k in (1, 3) for n in N_ROWS),
+        ("group", 1, 70, 70),
+        ("group", 3, 40, 20 * 40),
     ],
 )
-def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, most):
-    """With few rows of the Gram matrix, fits to one alpha continue the path."""
+def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, n, most):
+    """With few columns of a sparse X, fits to one alpha continue the path."""
     monkeypatch.setattr("sklearn_subqn._core.solvers.squares_path.COPY_SIZE", most)
     rng = np.random.default_rng(5)
-    X = rng.standard_normal((40, 60)) + 2.0
+    X = rng.standard_normal((n, 60)) + 2.0
+    if most == 20 * 40:
+        X[rng.random(X.shape) < 0.7] = 0.0
     Y = X[:, :8] @ rng.standard_normal((8, n_targets))
     Y += 0.1 * rng.standard_normal(Y.shape)
     given = {"penalty": penalty, "groups": np.arange(60) % 15, "tol": 1e-5}
@@ -148,11 +153,11 @@ def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, mos
         path.append((model.coef_.copy(), model.intercept_))
         return 0.0
 
-    folds = [(np.arange(40), np.arange(3))]
+    folds = [(np.arange(n), np.arange(3))]
     y = Y if n_targets > 1 else Y[:, 0]
     search = BMRMRegressorCV(
         alphas=12, cv=folds, scoring=scoring, refit=False, **given
-    ).fit(X, y)
+    ).fit(sparse.csr_array(X) if most == 20 * 40 else X, y)
     assert search.gaps_path_.max() <= 1e-5
     n_used = [np.count_nonzero(coef) for coef, _ in path]
     assert n_used[0] == 0
@@ -162,7 +167,7 @@ def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, mos
         coef, intercept = path[i]
         W = np.reshape(coef, (n_targets, 60))
         rest = Y - X @ W.T - intercept
-        value = 0.5 * float(np.sum(rest**2 @ metric)) / 40.0
+        value = 0.5 * float(np.sum(rest**2 @ metric)) / n
         norms = np.sqrt(np.sum(W.reshape(n_targets, 4, 15) ** 2, axis=(0, 1)))
         omega = 2.0 * norms.sum()
         if penalty == "group_elasticnet":
@@ -173,6 +178,20 @@ def test_gaps_of_groups_contain_the_optimum(monkeypatch, penalty, n_targets, mos
         assert one.objective_ - one.dual_gap_ <= value
         lower = value * (1.0 - search.gaps_path_[0, i] - 1e-13)
         assert lower <= one.objective_
+
+
+def test_groups_of_any_features_may_enter_together():
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((20, 30))
+    y = X @ rng.standard_normal(30)
+    groups = np.arange(30) % 7
+    given = {"penalty": "group_elasticnet", "groups": groups, "tol": 1e-7}
+    folds = [(np.arange(20), np.arange(3))]
+    search = BMRMRegressorCV([0.01], cv=folds, refit=False, **given).fit(X, y)
+    one = BMRMRegressor(0.01, **given).fit(X, y)
+    assert search.n_iter_ == 1
+    assert search.gaps_path_[0, 0] <= 1e-7
+    np.testing.assert_allclose(search.coef_, one.coef_, atol=1e-3)
 
 
 @pytest.mark.parametrize("penalty", RATIOS)
@@ -233,3 +252,36 @@ def test_dependent_free_features_are_left_to_other_solvers():
     two = BMRMRegressorCV(penalty_factor=factors[:-1], **fit).fit(everything[:, :-1], y)
     assert all_levels.gaps_path_.max() <= 1e-6
     np.testing.assert_allclose(all_levels.scores_path_, two.scores_path_, atol=1e-4)
+
+
+def test_paths_of_groups_have_the_objectives_of_skglm():
+    skglm = pytest.importorskip("skglm")
+    rng = np.random.default_rng(17)
+    X = rng.standard_normal((50, 80)) + rng.standard_normal((50, 1))
+    y = X[:, :12] @ rng.standard_normal(12) + rng.standard_normal(50)
+    path = []
+
+    def scoring(model, X, y):
+        path.append((model.coef_.copy(), model.intercept_))
+        return 0.0
+
+    search = BMRMRegressorCV(
+        alphas=[0.5, 0.05, 0.01],
+        penalty="group",
+        groups=np.arange(80) // 4,
+        cv=[(np.arange(50), np.arange(3))],
+        scoring=scoring,
+        refit=False,
+        tol=1e-9,
+    ).fit(X, y)
+    assert search.gaps_path_.max() <= 1e-9
+    for alpha, (coef, intercept) in zip(search.alphas_, path, strict=True):
+
+        def objective(w, b, alpha=alpha):
+            norms = np.linalg.norm(w.reshape(-1, 4), axis=1)
+            return 0.5 * np.mean((y - X @ w - b) ** 2) + alpha * 2.0 * norms.sum()
+
+        given = {"alpha": alpha, "weights": np.full(20, 2.0), "tol": 1e-10}
+        peer = skglm.GroupLasso(4, max_iter=1000, **given).fit(X, y)
+        value = objective(peer.coef_, float(peer.intercept_))
+        np.testing.assert_allclose(objective(coef, intercept), value, rtol=1e-8)

@@ -56,10 +56,15 @@ class GroupPenalty(Regularizer):
         return type(self)(self.labels, self.l1, self.norm, self.square, side)
 
     def restricted(self, places: Rows, factor: float) -> Self:
-        """Return ``factor`` times the penalty of ``places``; -1 means free."""
+        """Return ``factor`` times the penalty of ``places``; -1 means free.
+
+        Groups are numbered in the order of their first places.
+        """
         n, free = len(self.norm), places < 0
         labels = np.where(free, n, self.labels[places])
-        kept, labels = np.unique(labels, return_inverse=True)
+        kept, first, labels = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        kept, labels = kept[order], np.argsort(order)[labels]
         l1, norm, square = (
             np.append(factor * x, 0.0)[kept] for x in (self.l1, self.norm, self.square)
         )

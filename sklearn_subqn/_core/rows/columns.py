@@ -170,11 +170,11 @@ class MatrixColumns:
             yield rows, dense_rows(columns_of(X[rows], self._columns))
 
     def write_transpose(self, scales: Floats, center: Floats, out: Floats) -> None:
-        """Write Aᵀ times scales of the rows, for a dense A, minus the center."""
+        """Write Aᵀ minus the center, times scales of the rows."""
 
         def write(part: slice) -> None:
             for rows in self._cached(part):
-                some = self._rows(rows) - center
+                some = dense_rows(self._rows(rows)) - center
                 some *= scales[rows, np.newaxis]
                 out[:, rows] = some.T
 

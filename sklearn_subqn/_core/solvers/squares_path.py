@@ -1,14 +1,14 @@
-"""Least squares for a path of penalty strengths, by rows of one Gram matrix.
+"""Least squares for a path of penalty strengths, with data shared by all strengths.
 
 With H = Xᵀ S X the risk is R(w) = R(0) + <g, w> + ½ wᵀ H w, so that coordinate descent
-for any other strength needs no product with X, but only the rows of H of the nonzero
-coordinates (the "covariance updates" of Friedman, Hastie and Tibshirani 2010, section
-2.2). Of many features, those whose slopes are large at the previous strength are
-included, and then those that violate the conditions of optimality (the sequential
-strong rule, Tibshirani et al. 2012, section 7). With several scores per row H is the
-Kronecker product of a diagonal metric and such a matrix. R is half a weighted sum of
-squared residuals, whose derivatives u are a dual point with Xᵀu = v = ∇R(w). For 0 <= c
-<= 1 the dual point c u proves the gap
+for any other strength needs no product with X if H is formed (the "covariance updates"
+of Friedman, Hastie and Tibshirani 2010, section 2.2). Norms of groups of many features
+need only columns of X instead. They are copied once, for groups whose slopes are large
+at the previous strength, and then for those that violate the conditions of optimality
+(the sequential strong rule, Tibshirani et al. 2012, section 7). With several scores per
+row H is the Kronecker product of a diagonal metric and such a matrix. R is half a
+weighted sum of squared residuals, whose derivatives u are a dual point with Xᵀu = v =
+∇R(w). For 0 <= c <= 1 the dual point c u proves the gap
 
     (1 - c)² R(w) + alpha (Omega(w) + Omega*(-c v / alpha)) + c <w, v>.   (1)
 
@@ -24,7 +24,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .. import lapack
 from ..driver.stopping import sizes_of
@@ -53,13 +52,18 @@ def is_least_squares(objective: Objective) -> bool:
 def has_squares_path(objective: Objective) -> bool:
     """Whether rows of a Gram matrix determine the risk up to a constant."""
     if objective.groups is None:
-        q = objective.n_params
-        few = q <= objective.design.n_rows and q * q <= COPY_SIZE
-        return few and is_least_squares(objective)
+        return _has_small_matrix(objective) and is_least_squares(objective)
     if not (objective.loss.oracle.quadratic and objective.design.in_one_place):
         return False
     metric = _metric(objective)
     return metric is not None and not np.any(metric - np.diag(metric.diagonal()))
+
+
+def _has_small_matrix(objective: Objective) -> bool:
+    """Whether the Gram matrix of all columns is small, with at least as many rows."""
+    design = objective.design
+    q = design.n_features + int(design.fit_intercept)
+    return q <= design.n_rows and q * q <= COPY_SIZE
 
 
 def _metric(objective: Objective) -> Floats | None:
@@ -70,71 +74,82 @@ def _metric(objective: Objective) -> Floats | None:
     return None if product is None else product[1]
 
 
-class GramRows:
-    """Rows of H = Aᵀ S A for some columns of A, which is X and a column of ones.
+class GroupSet:
+    """A working set of groups, and A with H = A Aᵀ for its features.
+
+    The rows of A are columns of X times the roots of the weights, centered if there is
+    an intercept. All groups are in the set from the start, with H instead of A, if H is
+    small and there are at least as many rows as features.
 
     Parameters
     ----------
     objective : Objective
         Objective with the rows and weights.
+    groups : GroupPenalty
+    metric : ndarray of shape (k, k)
 
     Attributes
     ----------
-    rows : ndarray of shape (m, q)
-        The rows for the m columns that are included.
-    places : ndarray of int of shape (q,)
-        The row of each column, -1 for columns that are not included.
+    features : ndarray of int of shape (m,)
+        The features of the groups, in the order of the rows of A or H.
+    inside : ndarray of bool of shape (n_groups,)
+        Mask of the groups.
     """
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(
+        self, objective: Objective, groups: GroupPenalty, metric: Floats
+    ) -> None:
         self.design, self.weights = objective.design, objective.weights
-        self._q = self.design.n_features + int(self.design.fit_intercept)
-        self.rows, self.places = np.empty((0, self._q)), np.full(self._q, -1)
-        # More rows would need more than a copy, or than half the memory of a dense X.
-        self._most = max(COPY_SIZE, self.design.n_entries // 2) // self._q
+        self._metric, self._roots = metric, np.sqrt(self.weights)
+        d, n = self.design.n_features, len(self.weights)
+        self._labels = groups.labels[:: len(metric)]
+        self.center = np.zeros(d)
+        if self.design.fit_intercept:
+            self.center = self.design.products_of_columns(self.weights)
+        self._is_formed = _has_small_matrix(objective)
+        self.inside = np.full(len(groups.norm), self._is_formed)
+        self.features = np.arange(d if self._is_formed else 0)
+        if self._is_formed:
+            columns = MatrixColumns(self.design, self.features)
+            self._rows = columns.gram(self.weights, self.center)
+        else:
+            # Memory is taken only when columns are written.
+            most = max(COPY_SIZE, self.design.n_entries) // n
+            self._rows = np.empty((min(d, most), n))
+        self._step: GroupStep | None = None
 
-    @classmethod
-    def whole(cls, objective: Objective) -> GramRows:
-        """Return all rows, for one score per row."""
-        gram = cls(objective)
-        matrix = objective.risk.hessian(objective.origin().curvature).matrix()
-        gram.rows, gram.places = np.ascontiguousarray(matrix), np.arange(gram._q)
-        return gram
-
-    def include(self, columns: Rows) -> bool:
-        """Include columns and return True, or return False if there are too many."""
-        new = columns[self.places[columns] < 0]
-        if len(self.rows) + len(new) > self._most:
+    def include(self, groups: Mask) -> bool:
+        """Include groups and return True, or return False if there are too many."""
+        new = np.flatnonzero((groups & ~self.inside)[self._labels])
+        start, stop = len(self.features), len(self.features) + len(new)
+        if stop > len(self._rows):
             return False
-        if not len(new):
-            return True
-        d, s = self.design.n_features, self.weights[:, np.newaxis]
-        found = [self.rows]
-        # With many rows a copy has an eighth of the size of X, so that X is read at
-        # most nine times.
-        step = max(1, COPY_SIZE // len(s), int(self.design.row_size) // 8)
-        for start in range(0, len(new), step):
-            part = new[start : start + step]
-            weighted = np.repeat(s, len(part), axis=1)
-            inside = part < d
-            block = MatrixColumns(self.design, part[inside]).block
-            weighted[:, inside] *= block.toarray() if sparse.issparse(block) else block
-            products = np.empty((len(part), self._q))
-            products[:, :d] = self.design.products_of_columns(weighted).T
-            products[:, d:] = weighted.sum(axis=0)[:, np.newaxis]
-            found.append(products)
-        self.places[new] = len(self.rows) + np.arange(len(new))
-        self.rows = np.concatenate(found)
+        if len(new):
+            out, center = self._rows[start:stop], self.center[new]
+            MatrixColumns(self.design, new).write_transpose(self._roots, center, out)
+            self.features = np.append(self.features, new)
+            self.inside |= groups
         return True
 
-    def among(self, columns: Rows) -> Floats:
-        """Return the entries of H for pairs of the given columns."""
-        return self.rows[np.ix_(self.places[columns], columns)]
+    def step(self, groups: GroupPenalty, alpha: float) -> GroupStep:
+        """Return the step for the groups in the set and a strength."""
+        places = self.features * len(self._metric)
+        places = places + np.arange(len(self._metric))[:, np.newaxis]
+        penalty = groups.restricted(places.ravel(), alpha)
+        rows = self._rows[: len(self.features)]
+        if self._step is None:
+            formed = self._is_formed
+            self._step = GroupStep(self._metric, rows, penalty, is_formed=formed)
+        else:
+            self._step.extend(rows, penalty)
+        return self._step
 
     def apply(self, W: Floats) -> Floats:
-        """Return H W for W of shape (q, k), whose nonzero rows are included."""
-        used = np.flatnonzero(W.any(axis=1))
-        return self.rows[self.places[used]].T @ W[used]
+        """Return H W for W of shape (d, k), which is zero for other groups."""
+        if self._is_formed:
+            return self._rows @ W
+        image = W[self.features].T @ self._rows[: len(self.features)]
+        return self.design.products_of_columns((self._roots * image).T)
 
 
 class SquaresPath:
@@ -161,30 +176,31 @@ class SquaresPath:
         self._metric: Floats = metric
         self._value = origin.risk
         self._gradient = origin.risk_gradient.reshape(-1, len(self._metric))
-        self._gram: GramRows
-        if other is not None and other._gram.weights is objective.weights:
-            self._gram = other._gram
-        elif objective.groups is None:
-            self._gram = GramRows.whole(objective)
-        else:
-            self._gram = GramRows(objective)
-        self._eliminates = objective.groups is None
+        self._objective, self._eliminates = objective, objective.groups is None
         self._penalized = np.arange(objective.regularizer.n_penalized)
-        if self._eliminates:
-            self._squares = self._gram.rows.diagonal()
-            others = np.ones(len(self._squares), dtype=bool)
-            others[self._penalized] = False if free is None else free
-            self._eliminate(others)
-        else:
+        same = other is not None and other._objective.weights is objective.weights
+        if groups := objective.groups:
+            made = other._set if other and same else None
+            self._set: GroupSet = made or GroupSet(objective, groups, metric)
             squares = objective.risk.mean_squares().reshape(self._gradient.shape)
             self._squares = (squares * self._metric.diagonal()).ravel()
             # Sweeps stop when no slope changes by more than this tolerance.
             self._tol = ROUNDED * float(np.abs(self._gradient).max())
+            return
+        if other and same:
+            self._gram: Floats = other._gram
+        else:
+            hessian = objective.risk.hessian(origin.curvature)
+            self._gram = np.ascontiguousarray(hessian.matrix())
+        self._squares = self._gram.diagonal()
+        others = np.ones(len(self._squares), dtype=bool)
+        others[self._penalized] = False if free is None else free
+        self._eliminate(others)
 
     def _eliminate(self, others: Mask) -> None:
         """Form the Schur complement of the other coefficients, without a penalty."""
         self._penalized, self._others = np.flatnonzero(~others), np.flatnonzero(others)
-        gram, penalized = self._gram.rows, self._penalized
+        gram, penalized = self._gram, self._penalized
         # In units in which the diagonal is one, eigenvalues that vanish up to rounding
         # belong to linearly dependent columns. Nothing is proven about these.
         norms = np.sqrt(self._squares[self._others])
@@ -197,7 +213,7 @@ class SquaresPath:
         vectors = vectors / norms[:, np.newaxis]
         kept, self._least = values > ROUNDED * len(values), 0.0
         if kept.all():
-            error = len(values) * rounding(self._gram.design.n_rows)
+            error = len(values) * rounding(self._objective.design.n_rows)
             self._least = max(float(values.min(initial=1.0)) - error, 0.0)
         self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
         border = border[:, penalized]
@@ -239,56 +255,40 @@ class SquaresPath:
             n_alphas if too many features are nonzero for the last strengths.
         """
         alphas = alphas[: max(1, COPY_SIZE // len(start))]
-        if groups := objective.groups:
-            found = self._descend_groups(groups, alphas, start, tol)
+        if objective.groups:
+            found, slopes = self._descend_groups(objective, alphas, start, tol)
         else:
-            found = self._descend(objective, alphas, start)
+            found, slopes = self._descend(objective, alphas, start)
         if not len(found):
             return np.empty((0, len(start))), np.empty(0)
         alphas = alphas[: len(found)]
-        slopes = self._slopes(found)
-        self._balance(found, slopes)
-        rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
-        p = rounded.reshape(found.shape) - found
-        excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
-        w, slopes = (each.reshape(rounded.shape) for each in (found, slopes))
-        penalties = _penalties(objective, alphas, w, self._penalized)
-        excess += _penalties(objective, alphas, rounded, self._penalized) - penalties
-        gaps, values = self._gaps(objective, alphas, penalties, w, slopes)
+        rounded = np.array([stored(w) for w in found], dtype=np.float64)
+        p = rounded - found
+        excess = np.sum(p * slopes, axis=1) + 0.5 * self._curvatures(p)
+        excess += _penalties(objective, alphas, rounded, self._penalized)
+        excess -= _penalties(objective, alphas, found, self._penalized)
+        gaps, values = self._gaps(objective, alphas, found, slopes)
         sizes = sizes_of(values + excess, objective.risk.infimum)
         return rounded, (gaps + np.abs(excess)) / sizes
 
-    def _product(self, W: Floats) -> Floats:
-        """Return H W for each of several W of shape (q, k)."""
+    def _curvatures(self, p: Floats) -> Floats:
+        """Return <p, H p> for each of several p of shape (q,)."""
         if self._eliminates:
-            return (W[:, :, 0] @ self._gram.rows)[:, :, np.newaxis]
-        n, q, K = W.shape
-        columns = W.transpose(1, 0, 2).reshape(q, n * K)
-        product = self._gram.apply(columns).reshape(q, n, K).transpose(1, 0, 2)
-        return product @ self._metric
+            return np.sum(p * (p @ self._gram), axis=1)
+        curvatures = np.zeros(len(p))
+        design, weights = self._objective.design, self._objective.weights
+        for i in np.flatnonzero(p.any(axis=1)):
+            scores = design.forward(p[i]).reshape(len(weights), -1)
+            curvatures[i] = weights @ scores**2 @ self._metric.diagonal()
+        return curvatures
 
-    def _slopes(self, W: Floats) -> Floats:
-        """Return the gradient of R at each of several W of shape (q, k)."""
-        return self._gradient + self._product(W)
-
-    def _balance(self, W: Floats, slopes: Floats) -> None:
-        """Minimize over other coefficients, in place; then their slopes vanish."""
-        if self._eliminates:
-            change = -slopes[:, self._others, 0] @ self._inverse
-            W[:, self._others, 0] += change
-            slopes[:, :, 0] += change @ self._gram.rows[self._others]
-        elif self._gram.design.fit_intercept:
-            metric = self._metric.diagonal()
-            column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
-            change = -slopes[:, -1:] / (metric * column[-1])
-            W[:, -1:] += change
-            slopes += column * (metric * change)
-
-    def _descend(self, objective: Objective, alphas: Floats, start: Floats) -> Floats:
-        """Return the penalized coefficients for each alpha with an elastic net."""
+    def _descend(
+        self, objective: Objective, alphas: Floats, start: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return minimizers for each alpha with an elastic net, and slopes there."""
         gram, penalized = self._reduced, self._penalized
         ratio, w = objective.elastic_net.l1_ratio, start[penalized]
-        found = np.zeros((len(alphas), len(start), 1))
+        found = np.zeros((len(alphas), len(start)))
         l1, l2 = np.empty_like(w), np.empty_like(w)
         for i, alpha in enumerate(alphas):
             l1[:], l2[:] = alpha * ratio, alpha * (1.0 - ratio)
@@ -302,64 +302,73 @@ class SquaresPath:
                 step = GramStep(gram.copy(), l1, l2, inside, rank)
                 columns = slopes[:, np.newaxis], w[:, np.newaxis]
                 w[:] = step.minimize(*columns, self._tol, MOST_STEPS)[:, 0]
-            found[i, penalized, 0] = w
-        return found
+            found[i, penalized] = w
+        slopes = self._gradient[:, 0] + found @ self._gram
+        # Then the slopes of the other coefficients vanish.
+        change = -slopes[:, self._others] @ self._inverse
+        found[:, self._others] += change
+        slopes += change @ self._gram[self._others]
+        return found, slopes
 
     def _descend_groups(
-        self, groups: GroupPenalty, alphas: Floats, start: Floats, tol: float
-    ) -> Floats:
-        """Return minimizers with norms of groups, for fewer alphas if rows run out.
+        self, objective: Objective, alphas: Floats, start: Floats, tol: float
+    ) -> tuple[Floats, Floats]:
+        """Return minimizers with norms of groups, and slopes there, of shape (m, q).
 
-        Groups that are nonzero, or whose slopes are large, are included first.
+        m is smaller than the number of alphas if a working set is too large, or if a
+        gap is too large. Groups whose slopes are large are included first.
         """
-        W, K = start.reshape(self._gradient.shape).copy(), len(self._metric)
-        labels, d = groups.labels[::K], self._gram.design.n_features
-        free, last = np.arange(d, len(W)), float(alphas[0])
+        groups: Any = objective.groups
+        some, metric = self._set, self._metric
+        d, last = len(some.center), float(alphas[0])
+        center, gradient = some.center[:, np.newaxis], self._gradient
+        # With the best intercept, slopes are those of centered columns.
+        first = gradient[:d] - center * gradient[d:].sum(axis=0)
+        others = np.zeros_like(gradient[d:])
+        intercept = -gradient[d:] / metric.diagonal()
+        # Errors of slopes below this share of alpha change the scale of the dual point
+        # by less than the tolerance.
+        limits = groups.l1 + groups.norm
+        limits = limits[limits > 0.0]
+        share = tol * (float(limits.min()) if len(limits) else 1.0)
+        W = start.reshape(gradient.shape)[:d].copy()
         found: list[Floats] = []
-        if not self._gram.include(np.append(np.flatnonzero(W[:d].any(axis=1)), free)):
-            return np.array(found)
-        slopes = self._slopes(W[np.newaxis])[0]
-        self._balance(W[np.newaxis], slopes[np.newaxis])
+        of_found: list[Floats] = []
+        if not some.include(groups.used(W.ravel())):
+            return np.array(found), np.array(of_found)
+        slopes = first + some.apply(W) @ metric
         for alpha in map(float, alphas):
-            accuracy, near = max(self._tol, tol * alpha), max(0.0, 2.0 * alpha - last)
+            accuracy, near = max(self._tol, share * alpha), max(0.0, 2.0 * alpha - last)
             more = groups.nearness(slopes.ravel(), near) > accuracy
-            more |= groups.used(W.ravel())
-            inside = np.zeros_like(more)
             while True:
-                inside |= more
-                columns = np.append(np.flatnonzero(inside[labels]), free)
-                if not self._gram.include(columns):
-                    return np.array(found)
-                if len(columns):
-                    places = columns * K + np.arange(K)[:, np.newaxis]
-                    places[:, columns >= d] = -1
-                    step = GroupStep(
-                        self._metric,
-                        self._gram.among(columns),
-                        groups.restricted(places.ravel(), alpha),
-                        is_formed=True,
-                    )
-                    own = slopes[columns], W[columns]
-                    W[columns] = step.minimize(*own, accuracy, MOST_STEPS)
-                slopes = self._slopes(W[np.newaxis])[0]
-                excess = groups.nearness(slopes.ravel(), alpha)
-                more = ~inside & (excess > accuracy)
-                if not more.any():
+                if not some.include(more):
+                    return np.array(found), np.array(of_found)
+                if len(own := some.features):
+                    step, given = some.step(groups, alpha), (slopes[own], W[own])
+                    W[own] = step.minimize(*given, accuracy, MOST_STEPS)
+                slopes = first + some.apply(W) @ metric
+                more = groups.nearness(slopes.ravel(), alpha) > accuracy
+                if not np.any(more & ~some.inside):
                     break
-            found.append(W.copy())
             last = alpha
-        return np.array(found)
+            found.append(np.vstack([W, intercept - center.T @ W]).ravel())
+            of_found.append(np.vstack([slopes, others]).ravel())
+            one = np.array([alpha]), found[-1][np.newaxis], of_found[-1][np.newaxis]
+            gaps, values = self._gaps(objective, *one)
+            if not gaps <= tol * sizes_of(values, objective.risk.infimum):
+                break
+        return np.array(found), np.array(of_found)
 
     def _gaps(
         self,
         objective: Objective,
         alphas: Floats,
-        penalties: Floats,
         w: Floats,
         slopes: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the gaps (1) with bounds of their rounding errors, and J(w)."""
         m = len(self._penalized)
+        penalties = _penalties(objective, alphas, w, self._penalized)
         risk = self._value + 0.5 * np.sum(w * (self._gradient.ravel() + slopes), axis=1)
         # Rounding errors of entries of H, g and R(0) are relative to the norms of
         # columns and targets.

@@ -53,28 +53,42 @@ class GroupStep:
     def __init__(
         self, metric: Floats, rows: Floats, penalty: GroupPenalty, *, is_formed: bool
     ) -> None:
-        self._rows = np.ascontiguousarray(rows, dtype=np.float64)
-        self._is_formed = is_formed
+        self._forms = is_formed
         self._metric = np.ascontiguousarray(metric)
+        values, self._basis = lapack.eigh(self._metric)
+        # Scores of equal eigenvalues have the same systems.
+        self._eigenvalues, self._which = np.unique(values, return_inverse=True)
+        self._rows, self._is_formed = np.empty((0, 0)), is_formed
+        self._bounds = self._blocks = self._squares = np.empty(0)
+        self.extend(rows, penalty)
+
+    def extend(self, rows: Floats, penalty: GroupPenalty) -> None:
+        """Replace the penalty, perhaps by one with more groups.
+
+        These have the last numbers and the last of ``rows``, which the constructor
+        describes. A matrix that was formed from A is kept only for the same groups.
+        """
+        rows, n = np.ascontiguousarray(rows, dtype=np.float64), len(self._rows)
+        if len(rows) > n:
+            self._rows, self._is_formed = rows, self._forms
         self._penalty = penalty
         labels = penalty.labels[: len(rows)]
         self._order = np.argsort(labels, kind="stable")
         sizes = np.bincount(labels, minlength=len(penalty.norm))
         self._starts = np.append(0, np.cumsum(sizes))
-        blocks = [self._block(own) for own in np.split(self._order, self._starts[1:-1])]
+        groups = np.split(self._order, self._starts[1:-1])[len(self._bounds) :]
+        blocks = [self._block(own) for own in groups]
         # A block of size one is its own largest eigenvalue.
         bounds = [lapack.eigvalsh(b)[-1] if len(b) > 1 else b.sum() for b in blocks]
-        values, self._basis = lapack.eigh(self._metric)
-        # Scores of equal eigenvalues have the same systems.
-        self._eigenvalues, self._which = np.unique(values, return_inverse=True)
-        largest = values[-1]
         # The largest eigenvalue of a zero matrix may be negative by rounding.
-        self._bounds = np.maximum(bounds, 0.0) * largest * (1.0 + ROUNDED)
-        self._blocks = np.concatenate([block.ravel() for block in blocks])
+        largest = np.maximum(bounds, 0.0) * self._eigenvalues[-1] * (1.0 + ROUNDED)
+        self._bounds = np.append(self._bounds, largest)
+        self._blocks = np.concatenate([self._blocks, *(b.ravel() for b in blocks)])
+        squares = np.concatenate([self._squares, *(b.diagonal() for b in blocks)])
+        self._squares = squares
         own = np.empty(len(rows))
-        own[self._order] = np.concatenate([b.diagonal() for b in blocks])
-        diagonal = np.outer(self._metric.diagonal(), own)
-        self._diagonal = np.maximum(diagonal, 0.0).ravel()
+        own[self._order] = np.maximum(squares, 0.0)
+        self._diagonal = np.outer(self._metric.diagonal(), own).ravel()
 
     def _block(self, own: Rows) -> Floats:
         """Return a block of the matrix of the features."""
