@@ -90,8 +90,9 @@ class GramRows:
         self.design, self.weights = objective.design, objective.weights
         self._q = self.design.n_features + int(self.design.fit_intercept)
         self.rows, self.places = np.empty((0, self._q)), np.full(self._q, -1)
-        # More rows would need more than a copy, or than half the memory of a dense X.
-        self._most = max(COPY_SIZE, self.design.n_entries // 2) // self._q
+        # More rows than that of the intercept and these would need more than a copy, or
+        # than half the memory of a dense X.
+        self._most = 1 + max(COPY_SIZE, self.design.n_entries // 2) // self._q
 
     @classmethod
     def whole(cls, objective: Objective) -> GramRows:
@@ -168,45 +169,36 @@ class SquaresPath:
             self._gram = GramRows.whole(objective)
         else:
             self._gram = GramRows(objective)
-        self._eliminates = objective.groups is None
-        self._penalized = np.arange(objective.regularizer.n_penalized)
-        if self._eliminates:
-            self._squares = self._gram.rows.diagonal()
-            others = np.ones(len(self._squares), dtype=bool)
-            others[self._penalized] = False if free is None else free
-            self._eliminate(others)
-        else:
-            squares = objective.risk.mean_squares().reshape(self._gradient.shape)
-            self._squares = (squares * self._metric.diagonal()).ravel()
-            # Sweeps stop when no slope changes by more than this tolerance.
-            self._tol = ROUNDED * float(np.abs(self._gradient).max())
+        sizes = objective.risk.column_sizes.reshape(self._gradient.shape)
+        # The root of the diagonal of H.
+        self._norms = sizes * np.sqrt(self._metric.diagonal())
+        others = np.ones(len(sizes), dtype=bool)
+        others[: self._gram.design.n_features] = False if free is None else free
+        self._others, self._penalized = np.flatnonzero(others), np.flatnonzero(~others)
+        self._gram.include(self._others)
+        self._eliminate(sizes[self._others, 0])
+        # The slopes where the penalized coefficients are zero.
+        self._start = self._gradient.copy()
+        self._balance(np.zeros((1, *sizes.shape)), self._start[np.newaxis])
+        # Sweeps stop when no slope changes by more than this tolerance.
+        self._tol = ROUNDED * float(np.abs(self._start).max(initial=0.0))
 
-    def _eliminate(self, others: Mask) -> None:
-        """Form the Schur complement of the other coefficients, without a penalty."""
-        self._penalized, self._others = np.flatnonzero(~others), np.flatnonzero(others)
-        gram, penalized = self._gram.rows, self._penalized
-        # In units in which the diagonal is one, eigenvalues that vanish up to rounding
-        # belong to linearly dependent columns. Nothing is proven about these.
-        norms = np.sqrt(self._squares[self._others])
-        norms[norms == 0.0] = 1.0
-        border = gram[self._others]
-        matrix = border[:, self._others] / np.outer(norms, norms)
-        # Without free features this is one number, for which LAPACK is slow.
-        alone = len(norms) == 1
-        values, vectors = (matrix[0], np.eye(1)) if alone else lapack.eigh(matrix)
+    def _eliminate(self, norms: Floats) -> None:
+        """Invert the matrix of the other coefficients, without a penalty.
+
+        ``norms`` are the norms of their columns. In units in which the diagonal is one,
+        eigenvalues that vanish up to rounding belong to linearly dependent columns.
+        Nothing is proven about these.
+        """
+        norms = np.where(norms > 0.0, norms, 1.0)
+        matrix = self._gram.among(self._others) / np.outer(norms, norms)
+        values, vectors = lapack.eigh(matrix)
         vectors = vectors / norms[:, np.newaxis]
         kept, self._least = values > ROUNDED * len(values), 0.0
         if kept.all():
             error = len(values) * rounding(self._gram.design.n_rows)
             self._least = max(float(values.min(initial=1.0)) - error, 0.0)
         self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-        border = border[:, penalized]
-        self._reduced = gram[penalized[:, np.newaxis], penalized]
-        self._reduced -= border.T @ self._inverse @ border
-        gradient = self._gradient[:, 0]
-        self._start = gradient[penalized]
-        self._start -= self._inverse @ gradient[self._others] @ border
-        self._tol = ROUNDED * float(np.abs(self._start).max(initial=0.0))
 
     def minimize(
         self,
@@ -248,20 +240,18 @@ class SquaresPath:
         alphas = alphas[: len(found)]
         slopes = self._slopes(found)
         self._balance(found, slopes)
-        rounded = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
-        p = rounded.reshape(found.shape) - found
+        w = np.array([stored(W.ravel()) for W in found], dtype=np.float64)
+        rounded = w.reshape(found.shape)
+        p = rounded - found
         excess = np.sum(p * (slopes + 0.5 * self._product(p)), axis=(1, 2))
-        w, slopes = (each.reshape(rounded.shape) for each in (found, slopes))
-        penalties = _penalties(objective, alphas, w, self._penalized)
-        excess += _penalties(objective, alphas, rounded, self._penalized) - penalties
-        gaps, values = self._gaps(objective, alphas, penalties, w, slopes)
+        penalties = self._penalties(objective, alphas, found)
+        excess += self._penalties(objective, alphas, rounded) - penalties
+        gaps, values = self._gaps(objective, alphas, penalties, found, slopes)
         sizes = sizes_of(values + excess, objective.risk.infimum)
-        return rounded, (gaps + np.abs(excess)) / sizes
+        return w, (gaps + np.abs(excess)) / sizes
 
     def _product(self, W: Floats) -> Floats:
         """Return H W for each of several W of shape (q, k)."""
-        if self._eliminates:
-            return (W[:, :, 0] @ self._gram.rows)[:, :, np.newaxis]
         n, q, K = W.shape
         columns = W.transpose(1, 0, 2).reshape(q, n * K)
         product = self._gram.apply(columns).reshape(q, n, K).transpose(1, 0, 2)
@@ -273,26 +263,24 @@ class SquaresPath:
 
     def _balance(self, W: Floats, slopes: Floats) -> None:
         """Minimize over other coefficients, in place; then their slopes vanish."""
-        if self._eliminates:
-            change = -slopes[:, self._others, 0] @ self._inverse
-            W[:, self._others, 0] += change
-            slopes[:, :, 0] += change @ self._gram.rows[self._others]
-        elif self._gram.design.fit_intercept:
-            metric = self._metric.diagonal()
-            column = self._gram.rows[self._gram.places[-1], :, np.newaxis]
-            change = -slopes[:, -1:] / (metric * column[-1])
-            W[:, -1:] += change
-            slopes += column * (metric * change)
+        metric = self._metric.diagonal()
+        border = self._gram.rows[self._gram.places[self._others]]
+        change = -(self._inverse @ slopes[:, self._others]) / metric
+        W[:, self._others] += change
+        slopes += border.T @ (metric * change)
 
     def _descend(self, objective: Objective, alphas: Floats, start: Floats) -> Floats:
         """Return the penalized coefficients for each alpha with an elastic net."""
-        gram, penalized = self._reduced, self._penalized
+        others, penalized = self._others, self._penalized
+        border = self._gram.rows[np.ix_(others, penalized)]
+        gram = self._gram.rows[np.ix_(penalized, penalized)]
+        gram -= border.T @ self._inverse @ border
         ratio, w = objective.elastic_net.l1_ratio, start[penalized]
-        found = np.zeros((len(alphas), len(start), 1))
+        first, found = self._start[penalized, 0], np.zeros((len(alphas), len(start), 1))
         l1, l2 = np.empty_like(w), np.empty_like(w)
         for i, alpha in enumerate(alphas):
             l1[:], l2[:] = alpha * ratio, alpha * (1.0 - ratio)
-            slopes = self._start + gram @ w
+            slopes = first + gram @ w
             violation, _ = coordinate_descent.sweep_gram(
                 gram, slopes, w, l1, l2, self._tol, MOST_STEPS
             )
@@ -314,7 +302,7 @@ class SquaresPath:
         """
         W, K = start.reshape(self._gradient.shape).copy(), len(self._metric)
         labels, d = groups.labels[::K], self._gram.design.n_features
-        free, last = np.arange(d, len(W)), float(alphas[0])
+        free, last = self._others, float(alphas[0])
         found: list[Floats] = []
         if not self._gram.include(np.append(np.flatnonzero(W[:d].any(axis=1)), free)):
             return np.array(found)
@@ -355,39 +343,36 @@ class SquaresPath:
         objective: Objective,
         alphas: Floats,
         penalties: Floats,
-        w: Floats,
+        W: Floats,
         slopes: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the gaps (1) with bounds of their rounding errors, and J(w)."""
-        m = len(self._penalized)
-        risk = self._value + 0.5 * np.sum(w * (self._gradient.ravel() + slopes), axis=1)
+        n, norms, others = len(W), self._norms, self._others
+        risk = self._value + 0.5 * np.sum(W * (self._gradient + slopes), axis=(1, 2))
         # Rounding errors of entries of H, g and R(0) are relative to the norms of
         # columns and targets.
-        norms = np.sqrt(self._squares)
-        size = math.sqrt(2.0 * self._value) + np.abs(w) @ norms
-        error = 2.0 * rounding(objective.design.n_rows + w.shape[1]) * size
-        if self._eliminates:
-            # The dual point with vanishing other slopes that is nearest to u.
-            own = np.where(norms, norms, 1.0)[self._others]
-            left = np.abs(slopes[:, self._others]) / own + error[:, np.newaxis]
-            error += np.sqrt(np.sum(left * left, axis=1) / self._least)
-        radius = error[:, np.newaxis] * norms[self._penalized]
-        v, w = slopes[:, self._penalized], w[:, self._penalized]
+        size = math.sqrt(2.0 * self._value) + np.sum(np.abs(W) * norms, axis=(1, 2))
+        error = 2.0 * rounding(objective.design.n_rows + norms.size) * size
+        # The dual point with vanishing other slopes that is nearest to u.
+        own = np.where(norms > 0.0, norms, 1.0)[others]
+        left = np.abs(slopes[:, others]) / own + error[:, np.newaxis, np.newaxis]
+        error += np.sqrt(np.sum(left * left, axis=(1, 2)) / self._least)
+        radius = error[:, np.newaxis] * norms[self._penalized].ravel()
+        v, w = (each[:, self._penalized].reshape(n, -1) for each in (slopes, W))
         c, conjugates = _dual_points(objective, alphas, v, radius)
         gap = (1.0 - c) ** 2 * risk + penalties + c * np.sum(v * w, axis=1)
         gap += conjugates
+        m = v.shape[1]
         return np.abs(gap) + error * size + rounding(m) * penalties, risk + penalties
 
-
-def _penalties(
-    objective: Objective, alphas: Floats, w: Floats, penalized: Rows
-) -> Floats:
-    """Return alpha * Omega(w) for each w, of the penalized coefficients."""
-    if groups := objective.groups:
-        return alphas * np.array([groups.value(each) for each in w])
-    ratio, w = objective.elastic_net.l1_ratio, w[:, penalized]
-    squares = 0.5 * (1.0 - ratio) * np.sum(w * w, axis=1)
-    return alphas * (ratio * np.abs(w).sum(axis=1) + squares)
+    def _penalties(self, objective: Objective, alphas: Floats, W: Floats) -> Floats:
+        """Return alpha * Omega(w) of the penalized coefficients for each W."""
+        w = W[:, self._penalized].reshape(len(W), -1)
+        if groups := objective.groups:
+            return alphas * np.array([groups.value(each) for each in w])
+        ratio = objective.elastic_net.l1_ratio
+        squares = 0.5 * (1.0 - ratio) * np.sum(w * w, axis=1)
+        return alphas * (ratio * np.abs(w).sum(axis=1) + squares)
 
 
 def _dual_points(
