@@ -251,6 +251,9 @@ class LogisticRegressionCV(BaseLogistic):
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the metadata for the splitter, and the metadata for the scorer."""
+        if np.ndim(sample_weight) == 0:
+            # Scorers do not take one number for all samples.
+            sample_weight = None
         if get_config()["enable_metadata_routing"]:
             given = {**params, "sample_weight": sample_weight, "groups": groups}
             given = {name: value for name, value in given.items() if value is not None}
@@ -265,9 +268,7 @@ class LogisticRegressionCV(BaseLogistic):
                 "need sklearn.set_config(enable_metadata_routing=True)."
             )
         weights = {}
-        # Scorers do not take one number for all samples.
-        by_sample = sample_weight is not None and not np.isscalar(sample_weight)
-        if by_sample and not refuses_weights(self._scorer()):
+        if sample_weight is not None and not refuses_weights(self._scorer()):
             weights["sample_weight"] = sample_weight
         return {"groups": groups}, weights
 

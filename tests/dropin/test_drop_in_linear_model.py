@@ -173,14 +173,20 @@ def test_cross_validation_is_that_of_scikit_learn(params, n_classes):
         assert not hasattr(ours, "dual_gap_")
 
 
-def test_one_weight_of_all_samples_is_that_of_each():
+@pytest.mark.parametrize("routing", [False, True])
+def test_one_weight_of_all_samples_is_that_of_each(routing):
     X, y, _ = classes(2)
-    scalar, each = (
-        linear_model.LogisticRegressionCV(
-            cv=3, Cs=3, l1_ratios=(0.0,), use_legacy_attributes=False
-        ).fit(X, y, sample_weight=weights)
-        for weights in (2.0, np.full(len(y), 2.0))
-    )
+    with sklearn.config_context(enable_metadata_routing=routing):
+        scoring = make_scorer(accuracy_score)
+        if routing:
+            scoring.set_score_request(sample_weight=True)
+        search = linear_model.LogisticRegressionCV(
+            cv=3, Cs=3, l1_ratios=(0.0,), use_legacy_attributes=False, scoring=scoring
+        )
+        scalar, each = (
+            sklearn.clone(search).fit(X, y, sample_weight=weights)
+            for weights in (2.0, np.full(len(y), 2.0))
+        )
     np.testing.assert_array_equal(scalar.scores_, each.scores_)
     np.testing.assert_array_equal(scalar.coef_, each.coef_)
 

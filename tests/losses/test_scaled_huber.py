@@ -57,6 +57,21 @@ def test_value_gradient_and_conjugate(epsilon, n_zeros, least):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.1, 10.0])
+@pytest.mark.parametrize("least", [1e-6, 0.5, 50.0])
+def test_cuts_of_envelopes_are_tight_and_below_the_risk(least, width):
+    z, y, weights, rng = rows(1.35, 0)
+    loss, args = ScaledHuber(1.35, least), (y, weights)
+    if width:
+        u = loss.subgradient(z + rng.normal(size=40), *args)
+        loss = loss.envelope(loss.dual_variables(u, *args), width)
+    value, u = loss.value(z, *args), loss.subgradient(z, *args)
+    height, size = loss.conjugate_and_size(u, *args)
+    assert height == pytest.approx(float(u @ z) - value, rel=1e-12, abs=1e-12)
+    assert height == loss.conjugate(u, *args)
+    assert size == loss.conjugate_size(u, *args, height)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 10.0])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_slopes_on_lines_and_second_derivatives(epsilon, width):
     z, y, weights, rng = rows(epsilon, 0)

@@ -26,12 +26,12 @@ import numpy.typing as npt
 from ..rounding import ROUNDED, rounding
 from ._arguments import check_positive
 from ._base import Floats
-from ._loss import Loss
+from ._loss import WholeLoss
 
 _Counts = npt.NDArray[Any]
 
 
-class ContingencyLoss(Loss):
+class ContingencyLoss(WholeLoss):
     """Bound of a cost of contingency tables.
 
     The cost increases with the false negatives and is concave in the false positives.
@@ -49,12 +49,6 @@ class ContingencyLoss(Loss):
         self, missed: _Counts, false: _Counts, n_positive: int, n_negative: int
     ) -> Floats:
         """Return Delta of false negatives and false positives, arrays of one shape."""
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.evaluate(scores, targets, weights)[0]
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
 
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats

@@ -23,6 +23,7 @@ from ..rounding import ROUNDED
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._loss import Loss
+from ._of_duals import ConjugateWithSize
 
 # The scores beside the lowest and the highest class.
 _ENDS = np.inf, -np.inf
@@ -32,7 +33,7 @@ _ENDS = np.inf, -np.inf
 _CROSSED = 1e-100
 
 
-class CumulativeLogit(Loss):
+class CumulativeLogit(ConjugateWithSize, Loss):
     """Minus the mean log-likelihood of a row's class, for scores of shape (n, m).
 
     Targets are class numbers from zero to m.
@@ -92,18 +93,10 @@ class CumulativeLogit(Loss):
         slopes = _slopes(*_beside(scores + self.base, targets, _ENDS))
         return CumulativeCurvature(weights * slopes[2:], targets, scores.shape[1])
 
-    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        return self.conjugate_and_size(dual, targets, weights)[0]
-
-    def conjugate_size(
-        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
-    ) -> float:
-        return self.conjugate_and_size(dual, targets, weights)[1]
-
-    def conjugate_and_size(
+    def conjugate_and_rest(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> tuple[float, float]:
-        """Return R*(u), and the sum of the absolute values of its terms.
+        """Return R*(u), and the sum of the absolute values of its terms minus |R*(u)|.
 
         The gradient of a row is -p for s and q for t, with p = F(-s) + c, q = F(t) + c
         and c = 1 / (exp(s - t) - 1). Hence c (1 + c) = p q, and F(t) = q (1 + q - p) /
@@ -132,7 +125,7 @@ class CumulativeLogit(Loss):
         )
         total = float(w @ sum(terms)) - float((u * self.base).sum())
         size = sum(float(w @ np.abs(each)) for each in terms)
-        return total, size + float(np.abs(u * self.base).sum())
+        return total, size + float(np.abs(u * self.base).sum()) - abs(total)
 
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats

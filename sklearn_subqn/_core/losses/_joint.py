@@ -24,7 +24,7 @@ from ._base import (
 )
 from ._composition import DualSet, Smoothing
 from ._joint_curvature import Codes, JointCurvature
-from ._loss import Loss
+from ._loss import Loss, WholeLoss
 from ._smoothings import Quadratic
 
 
@@ -182,7 +182,7 @@ class JointHinge(FlowOracle):
         return self.set.balance_near_optimum(dual, targets, weights)
 
 
-class JointEnvelope(FlowOracle):
+class JointEnvelope(FlowOracle, WholeLoss):
     """Moreau envelope of a joint hinge around dual variables.
 
     It subtracts ``width / 2 * ||b - center||²`` inside the maximum. The maximizer is
@@ -202,13 +202,6 @@ class JointEnvelope(FlowOracle):
             raise TypeError(f"Quadratics over {type(dual_set).__name__} need a center.")
         self.set, self._kernel = dual_set, dual_set.kernel
         self.center, self.width = smoothing.center, smoothing.ridge
-
-    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        return self.evaluate(scores, targets, weights)[0]
-
-    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the gradient, of the shape of the scores."""
-        return self.evaluate(scores, targets, weights)[1]
 
     def evaluate(
         self, scores: Floats, targets: Any, weights: Floats

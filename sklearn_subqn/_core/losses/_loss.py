@@ -446,6 +446,16 @@ class Loss(OfDuals):
         raise self._lacks("smooth functions close to it")
 
 
+class WholeLoss(Loss):
+    """Base of losses whose value and subgradient are computed by ``evaluate``."""
+
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        return self.evaluate(scores, targets, weights)[0]
+
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+
 def offers(oracle: Loss, *names: str) -> bool:
     """Whether the class of an oracle defines all of the named members."""
     kind = type(oracle)

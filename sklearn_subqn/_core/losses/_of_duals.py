@@ -218,3 +218,28 @@ class OfDuals(ABC):
 
     def _lacks(self, what: str) -> TypeError:
         return TypeError(f"{type(self).__name__} has no {what}.")
+
+
+class ConjugateWithSize:
+    """Base of losses whose conjugate is computed together with its size."""
+
+    @abstractmethod
+    def conjugate_and_rest(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, float]:
+        """Return ``conjugate``, and ``conjugate_size`` minus its absolute value."""
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u), infinite outside of the domain."""
+        return self.conjugate_and_rest(dual, targets, weights)[0]
+
+    def conjugate_size(
+        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
+    ) -> float:
+        return abs(conjugate) + self.conjugate_and_rest(dual, targets, weights)[1]
+
+    def conjugate_and_size(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, float]:
+        conjugate, rest = self.conjugate_and_rest(dual, targets, weights)
+        return conjugate, abs(conjugate) + rest

@@ -15,7 +15,7 @@ from ..rounding import running_rounding
 from ._arguments import check_choice, checked_costs
 from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._groups import Groups
-from ._loss import Loss
+from ._loss import WholeLoss
 from ._pair_sums import PairCurvature, PairSums, derivatives
 from ._pairs import RowPairs, Window
 
@@ -23,7 +23,7 @@ _NO_VALUES = np.empty(0)
 _NO_COSTS = np.empty((0, 0))
 
 
-class OrderedPairs(Loss):
+class OrderedPairs(WholeLoss):
     """Hinge of all pairs of rows with unequal targets: ordinal regression.
 
     R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by
@@ -78,12 +78,6 @@ class OrderedPairs(Loss):
         self._groups = groups
         self._plan: tuple[Floats, Floats, RowPairs] | None = None
         self._last: tuple[tuple[Floats, Floats, Floats], PairSums] | None = None
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.evaluate(scores, targets, weights)[0]
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
 
     def _levels(self, targets: Floats) -> tuple[Floats, Rows]:
         """Return the distinct targets, and each row's index among them."""

@@ -27,10 +27,11 @@ from ._curvature import DiagonalCurvature
 from ._loss import Loss
 from ._maps import Counts, Margin
 from ._metric import centered
+from ._of_duals import ConjugateWithSize
 from ._smoothings import Entropy, Quadratic
 
 
-class RowLoss(Loss):
+class RowLoss(ConjugateWithSize, Loss):
     """The maximum over a box, of one dual variable v for each row.
 
     Parameters
@@ -97,24 +98,11 @@ class RowLoss(Loss):
 
     # --- dual points -----------------------------------------------------------------
 
-    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u), infinite outside of the domain."""
-        return self.conjugate_and_size(dual, targets, weights)[0]
-
-    def conjugate_size(
-        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
-    ) -> float:
-        """Return the size at u or, if larger, at u = 0."""
-        return abs(conjugate) + self._sums(dual, targets, weights)[1]
-
-    def conjugate_and_size(
+    def conjugate_and_rest(
         self, dual: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, float]:
-        conjugate, size = self._sums(dual, targets, weights)
-        return conjugate, abs(conjugate) + size
-
-    def _sums(self, *args: Floats) -> tuple[float, float]:
-        arrays = map(np.ascontiguousarray, args)
+        """Return R*(u), and its size at u or, if larger, at u = 0 without |R*(u)|."""
+        arrays = map(np.ascontiguousarray, (dual, targets, weights))
         return kernel.conjugate(self._form, *arrays, self._center)
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:

@@ -141,26 +141,22 @@ class ScaledHuber(RowLoss):
 
         return at
 
-    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R* at the longest feasible multiple of u."""
+    def conjugate_and_rest(
+        self, dual: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        """Return R* at the longest feasible multiple of u, and the rest of its size."""
         v = self._variables(dual, targets, weights)
         square = float(weights @ (v * v))
         share = min(1.0, 2.0 / np.sqrt(square)) if square else 1.0
-        total = share * super().conjugate(dual, targets, weights)
+        total, rest = super().conjugate_and_rest(dual, targets, weights)
+        total *= share
         total -= self._least * (1.0 - 0.25 * share * share * square)
+        rest += 2.0 * self._least
         if self._center is not None:
             distances = np.square(share * v - self._center)
             total += 0.5 * self._width * float(weights @ distances)
-        return total
-
-    def conjugate_size(
-        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
-    ) -> float:
-        size = super().conjugate_size(dual, targets, weights, conjugate)
-        size += 2.0 * self._least
-        if self._center is not None:
-            size += self._width * float(weights @ np.square(self._center))
-        return size
+            rest += self._width * float(weights @ np.square(self._center))
+        return total, rest
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return an upper bound of the distance of u from the box and the ball."""

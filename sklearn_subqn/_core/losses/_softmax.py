@@ -15,9 +15,10 @@ from ..rounding import ROUNDED
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Mask, RowForm, Rows
 from ._curvature import Curvature
+from ._of_duals import ConjugateWithSize
 
 
-class Softmax(FlowOracle):
+class Softmax(ConjugateWithSize, FlowOracle):
     """Multinomial logistic loss ln sum_k exp(z_k) - z_y (Teo et al. 2010, Table 6).
 
     Targets are the indices of the classes, as floats; scores have shape (n, k).
@@ -48,25 +49,16 @@ class Softmax(FlowOracle):
         """
         return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
 
-    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the negative weighted entropy of u / s + Y, rows on the simplex.
-
-        The probability of the true class is one minus the other probabilities.
-        """
-        return self.conjugate_and_size(dual, targets, weights)[0]
-
-    def conjugate_size(
-        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
-    ) -> float:
-        """Return |R*(u)| plus its change if other classes are more probable."""
-        _, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
-        return abs(conjugate) + float(change)
-
-    def conjugate_and_size(
+    def conjugate_and_rest(
         self, dual: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, float]:
-        sum_, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
-        return sum_, abs(sum_) + change
+        """Return the negative weighted entropy of u / s + Y, rows on the simplex.
+
+        The probability of the true class is one minus the other probabilities. The
+        second number is the change of R* if other classes are more probable.
+        """
+        total, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
+        return total, change
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the row sums and of negative probabilities."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..losses._base import Floats, Mask
-from ._regularizer import ElasticNet, Regularizer
+from ._regularizer import L2, ElasticNet, Regularizer
 
 
 class PartlyFree(Regularizer):
@@ -75,7 +75,37 @@ class PartlyFree(Regularizer):
         return np.where(self.free, 0.0, self._penalty.limits())
 
 
-class Bounded(Regularizer):
+class Confined(Regularizer):
+    """Squares on a convex set or an elastic net on a box, infinite elsewhere.
+
+    Parameters
+    ----------
+    penalty : Regularizer
+        The penalty without the limits of the set.
+    """
+
+    smooth = True
+    has_lines = False
+
+    def __init__(self, penalty: L2 | ElasticNet) -> None:
+        super().__init__(penalty.n_penalized)
+        self._penalty = penalty
+
+    def value(self, w: Floats) -> float:
+        return self._penalty.value(w) if self.contains(w) else np.inf
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._penalty.gradient(w)
+
+    def curvature(self, w: Floats) -> Floats:
+        return self._penalty.curvature(w)
+
+    def prox(self, v: Floats, step: float) -> Floats:
+        """Return the proximal point without limits, projected onto the set."""
+        return self.nearest(self._penalty.prox(v, step))
+
+
+class Bounded(Confined):
     """rho ||w||_1 + (1 - rho) / 2 ||w||² for w between bounds, infinite elsewhere.
 
     Parameters
@@ -86,19 +116,11 @@ class Bounded(Regularizer):
         Bounds with low <= 0 <= high; may be infinite.
     """
 
-    smooth = True
-    has_lines = False
+    _penalty: ElasticNet
 
     def __init__(self, l1_ratio: float, low: Floats, high: Floats) -> None:
-        super().__init__(len(low))
+        super().__init__(ElasticNet(len(low), l1_ratio))
         self.l1_ratio, self._low, self._high = l1_ratio, low, high
-        self._penalty = ElasticNet(len(low), l1_ratio)
-
-    def value(self, w: Floats) -> float:
-        return self._penalty.value(w) if self.contains(w) else np.inf
-
-    def gradient(self, w: Floats) -> Floats:
-        return self._penalty.gradient(w)
 
     def _attained(self, v: Floats) -> Floats:
         """Return the maximizer w of Omega*(v), a clipped soft threshold of v."""
@@ -137,9 +159,6 @@ class Bounded(Regularizer):
         bounds = np.where(v > 0.0, self._high, self._low)
         return v * np.where(v == 0.0, 0.0, bounds)
 
-    def curvature(self, w: Floats) -> Floats:
-        return self._penalty.curvature(w)
-
     def smallest_subgradient(self, w: Floats, gradient: Floats, alpha: float) -> Floats:
         """Return the smallest subgradient of the penalty without its bounds."""
         return self._penalty.smallest_subgradient(w, gradient, alpha)
@@ -157,10 +176,6 @@ class Bounded(Regularizer):
             w[: self.n_penalized], self._low, self._high
         )
         return inside
-
-    def prox(self, v: Floats, step: float) -> Floats:
-        """Return the soft threshold of v, clipped to the bounds."""
-        return self.nearest(self._penalty.prox(v, step))
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         w, p = w[: self.n_penalized], p[: self.n_penalized]

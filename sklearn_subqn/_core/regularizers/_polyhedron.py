@@ -8,13 +8,14 @@ from scipy import optimize
 from .. import lapack
 from ..losses._base import Floats
 from ..rounding import rounding
-from ._regularizer import L2, Regularizer
+from ._domains import Confined
+from ._regularizer import L2
 
 # Tolerance of A w <= b for coefficients stored in single precision.
 _STORED = 4.0 * float(np.finfo(np.float32).eps)
 
 
-class Polyhedron(Regularizer):
+class Polyhedron(Confined):
     """||w||² / 2 for A w <= b, infinite elsewhere.
 
     The conjugate is min ||v - Aᵀm||² / 2 + <b, m> over multipliers m >= 0; any m >= 0
@@ -27,19 +28,9 @@ class Polyhedron(Regularizer):
         Non-negative right-hand sides.
     """
 
-    smooth = True
-    has_lines = False
-
     def __init__(self, A: Floats, b: Floats) -> None:
-        super().__init__(A.shape[1])
+        super().__init__(L2(A.shape[1]))
         self.A, self.b = A, b
-        self._penalty = L2(A.shape[1])
-
-    def value(self, w: Floats) -> float:
-        return self._penalty.value(w) if self.contains(w) else np.inf
-
-    def gradient(self, w: Floats) -> Floats:
-        return self._penalty.gradient(w)
 
     def conjugate(self, v: Floats) -> float:
         return self.conjugate_within(v, np.zeros(self.n_penalized))
@@ -69,16 +60,10 @@ class Polyhedron(Regularizer):
         size = np.abs(self.A) @ np.abs(w) + self.b
         return bool(np.all(self.A @ w - self.b <= _STORED * size))
 
-    def curvature(self, w: Floats) -> Floats:
-        return self._penalty.curvature(w)
-
     def nearest(self, w: Floats) -> Floats:
         near = w.copy()
         near[: self.n_penalized], _ = projected(self.A, self.b, w[: self.n_penalized])
         return near
-
-    def prox(self, v: Floats, step: float) -> Floats:
-        return self.nearest(self._penalty.prox(v, step))
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         n = self.n_penalized

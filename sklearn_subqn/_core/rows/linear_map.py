@@ -129,13 +129,6 @@ class LinearMap:
             start, stop = self.n_rows * i // n_parts, self.n_rows * (i + 1) // n_parts
             self.row_slices.append(slice(start, stop))
             self._blocks_of_threads.append(self._blocks(start, stop))
-        # For few rows the choice of a method takes longer than the product.
-        self._are_few = (
-            type(self.X) is np.ndarray
-            and not self._promote
-            and self.n_rows <= self._summed_rows
-            and n_parts == 1
-        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, without the parent."""
@@ -174,9 +167,6 @@ class LinearMap:
         coef, intercept = self.split(w)
         coef = self._divided(coef)
         self.passes += 1.0
-        if self._are_few:
-            scores = self.X @ coef
-            return scores + intercept if self.fit_intercept else scores
         scores = np.empty((self.n_rows, *coef.shape[1:]))
 
         def multiply(part: list[tuple[int, int, Any]]) -> None:
@@ -200,11 +190,6 @@ class LinearMap:
 
         Rows with zero dual variables are skipped.
         """
-        if self._are_few and np.count_nonzero(dual) > _SUBSET_SHARE * dual.size:
-            self.passes += 1.0
-            v = self._with_intercepts(dual)
-            self.split(v)[0][...] = (dual.T @ self.X).T
-            return v
         nonzero = (dual if dual.ndim == 1 else dual[:, 0]) != 0.0
         few = np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows
         if few and dual.ndim == 2:
@@ -213,19 +198,23 @@ class LinearMap:
         if few:
             rows = np.flatnonzero(nonzero)
             dual = dual[rows]
-            if (
-                sparse.issparse(self.X)
-                and dual.ndim == 1
-                and len(self._blocks_of_threads) == 1
-            ):
-                return self._add_rows(rows, dual)
+        v = np.zeros(self.n_params)
+        if self.fit_intercept:
+            v[self.n_coef :] = total_of_rows(dual)
+        out = self.split(v)[0]
+        if not few:
+            self.passes += 1.0
+            self.products_of_columns(dual, out)
+        elif self.is_sparse and dual.ndim == 1:
+            # This takes no copy of the rows.
+            X = self.X
+            n_entries = int(np.sum(X.indptr[rows + 1] - X.indptr[rows]))
+            self.passes += n_entries / self.n_entries
+            add_rows_times(X, rows, dual, out)
+        else:
             some = self._map_of_rows(rows)
             self.count(some)
-        else:
-            some = self
-            self.passes += 1.0
-        v = self._with_intercepts(dual)
-        some.products_of_columns(dual, self.split(v)[0])
+            some.products_of_columns(dual, out)
         return v
 
     @property
@@ -316,17 +305,6 @@ class LinearMap:
         some = self._some_rows(rows)
         return LinearMap(some, n_threads=self._n_threads, pool=self._pool, parent=self)
 
-    def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
-        """Return the product of some rows of a sparse X with their entries of u."""
-        X = self.X
-        sizes = X.indptr[rows + 1] - X.indptr[rows]
-        self.passes += int(sizes.sum()) / self.n_entries
-        v = np.zeros(self.n_params)
-        add_rows_times(X, rows, dual, v[: self.n_features])
-        if self.fit_intercept:
-            v[self.n_features] = dual.sum()
-        return v
-
     def products_so_far(self) -> float:
         """Return ``passes``."""
         return self.passes
@@ -379,13 +357,6 @@ class LinearMap:
             return coef, float(intercept[0]) if self.fit_intercept else 0.0
         shape = (self.n_features, self.n_outputs)
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
-
-    def _with_intercepts(self, dual: Floats) -> Floats:
-        """Return Xᵀu for the intercepts, with zeros for the features."""
-        v = np.zeros(self.n_params)
-        if self.fit_intercept:
-            v[self.n_coef :] = total_of_rows(dual)
-        return v
 
     def products_of_columns(self, dual: Floats, out: Floats | None = None) -> Floats:
         """Return Xᵀu without intercepts, in ``out`` of zeros; not counted as a pass."""

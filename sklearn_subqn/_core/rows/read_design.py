@@ -76,7 +76,7 @@ class ReadDesign(Design):
             # needed later.
             known["squares"] = like.squares
         # Products use the read blocks, whose columns are already scaled.
-        vars(self).update(known, _parent=None, _are_few=False, _column_sizes=None)
+        vars(self).update(known, _parent=None, _column_sizes=None)
         self._read, self._change, self._shelf = read, change, shelf
         self._dtype, self._size = like.dtype, like.nbytes
         # Dense rows are transformed in blocks.

@@ -120,10 +120,6 @@ class ByColumns(ABC):
         """Return the image (see ``image``) of coefficients, given their scores."""
 
     @abstractmethod
-    def _slopes(self, image: Floats) -> Floats:
-        """Return the adjoint of an image, for all coefficients."""
-
-    @abstractmethod
     def _adjoint(self, columns: ColumnMap, image: Floats) -> Floats:
         """Return the adjoint of an image for the columns and the free coefficients."""
 
@@ -261,7 +257,7 @@ class ByColumns(ABC):
         changed = np.abs((v + step)[self._vanishing(v, step)])
         if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
             return False
-        slopes = gradient + self._slopes(image)
+        slopes = gradient + self._adjoint(self._take(np.arange(self._m)), image)
         slopes += self._penalized(self._l2 * (v + step))
         beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
         return float(beyond.max()) <= tol

@@ -109,9 +109,6 @@ class ColumnStep(ByColumns):
     def _image(self, scores: Floats) -> Floats:
         return scores
 
-    def _slopes(self, image: Floats) -> Floats:
-        return self._adjoint(self._take(np.arange(self._m)), image)
-
     def _adjoint(self, columns: ColumnMap, image: Floats) -> Floats:
         slopes = columns.adjoint(image[:, 0])
         if self._n_free:
@@ -198,9 +195,6 @@ class BlockStep(ByColumns):
         image = self._added * scores
         image += self._curvature.apply(scores.copy())
         return image
-
-    def _slopes(self, image: Floats) -> Floats:
-        return self._adjoint(self._take(np.arange(self._m)), image)
 
     def _adjoint(self, columns: ColumnMap, image: Floats) -> Floats:
         totals = np.repeat(image.sum(axis=0)[np.newaxis], self._n_free, axis=0)

@@ -64,6 +64,14 @@ class CutModel(ABC):
     def minimize(self) -> None:
         """Update ``w`` and ``lower_bound``; raise ``Unsolved`` on failure."""
 
+    def _combine(self, multipliers: Floats) -> None:
+        """Update them from optimal multipliers and the gradient of the conjugate."""
+        o = self._objective
+        self.cuts.combine(multipliers)
+        self.combination = combination = self.cuts.combination()
+        self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
+        self.lower_bound = o.dual_value(combination)
+
 
 class L2CutModel(CutModel):
     """A model with a quadratic conjugate: a quadratic program (Corollary 3)."""
@@ -73,12 +81,8 @@ class L2CutModel(CutModel):
 
     def minimize(self) -> None:
         o, cuts = self._objective, self.cuts
-        cuts.combine(
-            minimize_on_simplex(cuts.gram / o.alpha, cuts.offsets, cuts.multipliers)
-        )
-        self.combination = combination = cuts.combination()
-        self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
-        self.lower_bound = o.dual_value(combination)
+        gram = cuts.gram / o.alpha
+        self._combine(minimize_on_simplex(gram, cuts.offsets, cuts.multipliers))
 
 
 class SmoothCutModel(CutModel):
@@ -137,10 +141,7 @@ class SmoothCutModel(CutModel):
             if n_slow == 2:
                 break
         x = np.maximum(x, 0.0)
-        cuts.combine(x / x.sum())
-        self.combination = combination = cuts.combination()
-        self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
-        self.lower_bound = o.dual_value(combination)
+        self._combine(x / x.sum())
 
     def _share(self, x: Floats, step: Floats) -> float:
         """Return the factor of a step, at most 1, that nearly maximizes the dual.
