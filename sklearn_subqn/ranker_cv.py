@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,13 +16,12 @@ from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Floats, Indices
 from ._core.names import check_same_rows
-from ._estimators.estimator import forget
 from ._ranking.base_ranker import BaseRanker, checked_relevance
 from ._ranking.queries import HeldOutNdcg, Queries
 from ._search.proven_cv import (
     check_interval,
     factors_of,
-    search_interval,
+    search_folds,
 )
 from ._search.proven_folds import ProvenFold
 from ._search.search_report import FoldReport
@@ -246,22 +244,14 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             check_interval(self)
         by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
         check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
-        data = X, y, sample_weight
+        given = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")
         queries = self._queries(len(y), sample_weight, qid, group, query_weight)
         folds = self._folds(X, y, queries, groups)
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
-        task, report = self._search_task(1, folds, problems, data)
-        if self.search_tol is not None:
-            self._check_support(problems)
-            made = [self._proven_fold(X, y, queries, *fold) for fold in folds]
-            search_interval(self, made, problems, task)
-            return self
-        forget(self, "search_gap_", "score_bounds_")
-        path = partial(self._fold_path, X, y, queries)
-        self._choose([self._searched(problems, folds, path, report)], task)
+        search_folds(self, problems, (X, y, queries), folds, given)
         return self
 
     def _folds(

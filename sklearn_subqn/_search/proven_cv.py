@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import check_number
 from .._checks.callers import user_level
 from .._core.arrays import Array, Floats, Indices
+from .._estimators.estimator import forget
 from .._estimators.predictions import variance_power
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
@@ -104,6 +106,39 @@ def _score_name(estimator: Any) -> Any:
     if loss == "quantile":
         return "neg_mean_pinball_loss"
     return "r2" if variance_power(estimator) is None else None
+
+
+def search_folds(
+    estimator: Any,
+    problems: LinearProblems,
+    rows: tuple[Any, ...],
+    folds: Sequence[tuple[Any, Any]],
+    data: tuple[Any, Any, Any],
+) -> None:
+    """Choose alpha on a path or by a proven search, and set the attributes.
+
+    Parameters
+    ----------
+    estimator : WarmPaths
+        Its methods ``_fold_path`` and ``_proven_fold`` take the rows and a fold.
+    problems : LinearProblems
+        The problems of all rows.
+    rows : tuple
+        Validated data.
+    folds : sequence of pairs
+        Training rows and held-out rows.
+    data : tuple
+        X, y and sample_weight as given by the user.
+    """
+    task, report = estimator._search_task(1, folds, problems, data)
+    if estimator.search_tol is not None:
+        estimator._check_support(problems)
+        made = [estimator._proven_fold(*rows, *fold) for fold in folds]
+        search_interval(estimator, made, problems, task)
+        return
+    forget(estimator, "search_gap_", "score_bounds_")
+    path = partial(estimator._fold_path, *rows)
+    estimator._choose([estimator._searched(problems, folds, path, report)], task)
 
 
 def search_interval(

@@ -1,19 +1,16 @@
-"""Means over the rows at risk at each event, and sums over the events of each row.
+"""Sums over the rows at risk at each event, and sums over the events of each row.
 
-Sums over rows at risk are sums at the nodes of a tree: the sum at a node is the sum at
-its parent plus the terms of its own rows. Without late entries the nodes are times, and
-the parent is the next later time of the stratum. Rows that enter late belong to several
-nodes of a segment tree over times (Bentley 1977), since differences of running sums
-would cancel.
+Both are sums along a graph. The term of a row is its weight times exp(score) times its
+values. The sum at a node is the terms of its own rows, plus shares of the sums at the
+nodes from which an edge leads to it. All factors are positive: differences of running
+sums would cancel.
 
-Node 0 has no rows, and every other node comes after its parent. Node i has the rows
-``rows[starts[i]:starts[i + 1]]``. The last m nodes are the m times, and their rows begin
-with the ``events[t]`` rows of events, which leave in ``parts[t]`` equal shares: part q
-of d has (q + 1) / d of their terms. The term of a row is its weight times exp(score)
-times its values. Sums are divided by their largest exponential, so that nothing
-overflows: a node has the logarithm of this factor, and the scaled sums.
+A row is at risk at an interval of times, the leaves of a segment tree (Bentley 1977).
+Few nodes of the tree have these leaves as their descendants. The row belongs to these
+nodes, and edges lead from each node to its children.
 
-``pair_weight`` adds rows to a segment tree one after the other.
+Sums are divided by their largest exponential, so that nothing overflows: each node has
+the logarithm of this factor, and the scaled sums. Node 0 is empty.
 """
 
 from .rows cimport same_length
@@ -40,135 +37,92 @@ cdef inline void add(
 
 
 cdef class RiskSets:
-    """The rows at risk in each part of each time.
+    """A graph in which the sums at some nodes are sums over rows at risk.
 
     Parameters
     ----------
-    n : int
-        Number of rows.
+    n_rows : int
     rows : (r,)
-    starts : (N + 1,)
-    parents : (N,)
-    events, parts : (m,)
+    starts : (n_nodes + 1,)
+        Node k has the rows ``rows[starts[k]:starts[k + 1]]``; node 0 has none.
+    sources, targets : (e,)
+        Edges; the edges to a node come before the edges from it.
+    shares : (e,)
+        Their factors.
     """
 
-    cdef Py_ssize_t n, first, n_parts
-    cdef const Py_ssize_t[::1] rows, starts, parents, events, parts
+    cdef readonly Py_ssize_t n_rows, n_nodes
+    cdef const Py_ssize_t[::1] rows, starts, sources, targets
+    cdef const double[::1] shares
 
-    def __init__(self, n, rows, starts, parents, events, parts):
-        cdef Py_ssize_t i, t, N = len(parents)
-        self.n, self.first, self.n_parts = n, N - len(events), 0
-        self.rows, self.starts, self.parents = rows, starts, parents
-        self.events, self.parts = events, parts
-        if len(starts) != N + 1 or len(parts) != len(events) or self.first < 1:
-            raise ValueError("Nodes, or times, differ in number.")
-        if starts[1] != 0 or starts[N] != len(rows):
+    def __init__(self, n_rows, rows, starts, sources, targets, shares):
+        cdef Py_ssize_t i, N = len(starts) - 1
+        self.n_rows, self.n_nodes, self.rows, self.starts = n_rows, N, rows, starts
+        self.sources, self.targets, self.shares = sources, targets, shares
+        same_length(len(sources), len(targets), len(shares))
+        if N < 1 or starts[0] != 0 or starts[1] != 0 or starts[N] != len(rows):
             raise ValueError("Nodes must have all rows, and the first one none.")
+        for i in range(N):
+            if starts[i] > starts[i + 1]:
+                raise ValueError("Starts of rows must rise.")
         for i in range(len(rows)):
-            if not 0 <= self.rows[i] < self.n:
-                raise ValueError(f"Rows must be numbers from 0 to {n - 1}.")
-        for i in range(1, N):
-            if not 0 <= self.parents[i] < i or self.starts[i] > self.starts[i + 1]:
-                raise ValueError("Nodes must follow their parents, and starts rise.")
-            t = i - self.first
-            if t < 0:
-                continue
-            if not 0 <= self.events[t] <= self.starts[i + 1] - self.starts[i]:
-                raise ValueError("Times cannot have more events than rows.")
-            if self.parts[t] < 0:
-                raise ValueError("Times cannot have a negative number of parts.")
-            self.n_parts += self.parts[t]
+            if not 0 <= self.rows[i] < self.n_rows:
+                raise ValueError(f"Rows must be numbers from 0 to {n_rows - 1}.")
+        for i in range(len(sources)):
+            if not (0 <= self.sources[i] < N and 0 <= self.targets[i] < N):
+                raise ValueError(f"Edges must be between nodes from 0 to {N - 1}.")
 
-    cdef check(self, scores, weights, sums, by_row, logs, by_part):
-        """Raise ValueError unless arrays fit; sums become zero."""
-        n, p, w = self.n, self.n_parts, by_row.shape[1]
-        if not len(scores) == len(weights) == len(by_row) == n:
-            raise ValueError(f"Each of {n} rows needs a score, a weight and values.")
-        if len(logs) != p or by_part.shape != (p, w):
-            raise ValueError(f"Each of {p} parts needs a logarithm and {w} values.")
-        if sums.shape != (len(self.parents) + 1, w + 1):
-            raise ValueError("Each node needs a scale and sums, and one more is needed.")
-        sums[:], sums[:, 0] = 0.0, -INFINITY
-
-    def means(self, scores, weights, sums, by_row, logs, by_part):
-        """Write the sums of terms over the rows at risk in each part of each time.
+    def add(self, scores, weights, values, nodes, bint to_rows=False):
+        """Add the terms of rows to nodes along all edges; or nodes to rows, back.
 
         Parameters
         ----------
         scores, weights : (n,)
             Weights are positive.
-        sums : (N + 1, w + 1)
-            Overwritten.
-        by_row : (n, w)
-            Values.
-        logs : (p,)
-            Receives the logarithms of the factors of the sums.
-        by_part : (p, w)
-            Receives the sums without these factors.
+        values : (n, w)
+            With ``to_rows`` each row receives the sum of the values of all nodes that
+            contain it, times the factors of its term there.
+        nodes : (n_nodes, w + 1)
+            Logarithms of factors, and scaled sums; with ``to_rows`` overwritten.
         """
-        self.check(scores, weights, sums, by_row, logs, by_part)
         cdef const double[::1] z = scores, s = weights
-        cdef const double[:, ::1] values = by_row
-        cdef double[::1] scales = logs
-        cdef double[:, ::1] nodes = sums, out = by_part
-        cdef Py_ssize_t N = len(self.parents), w = out.shape[1], p = 0, i, j, k, t, last
-        cdef double *node
-        cdef double *own
-        if not w:
-            return
+        cdef double[:, ::1] x = values, sums = nodes
+        cdef Py_ssize_t w = x.shape[1], n_edges = self.shares.shape[0], i, e, a, b
+        same_length(self.n_rows, z.shape[0], s.shape[0], x.shape[0])
+        same_length(self.n_nodes, sums.shape[0])
+        same_length(w + 1, sums.shape[1])
         with nogil:
-            own = &nodes[N, 0]
-            for i in range(1, N):
-                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
-                k = self.parents[i]
-                add(node, nodes[k, 0], &nodes[k, 1], 1.0, w)
-                if t >= 0:
-                    last += self.events[t]
-                    own[0] = -INFINITY
-                for j in range(self.starts[i], self.starts[i + 1]):
-                    k = self.rows[j]
-                    add(own if j < last else node, z[k], &values[k, 0], s[k], w)
-                for j in range(self.parts[t] if t >= 0 else 0):
-                    add(node, own[0], own + 1, 1.0 / self.parts[t], w)
-                    scales[p], out[p, :] = node[0], nodes[i, 1:]
-                    p += 1
+            if not to_rows:
+                self.visit(z, s, x, sums, False)
+            for i in range(n_edges):
+                e = n_edges - 1 - i if to_rows else i
+                a, b = self.sources[e], self.targets[e]
+                if to_rows:
+                    a, b = b, a
+                add(&sums[b, 0], sums[a, 0], &sums[a, 0] + 1, self.shares[e], w)
+            if to_rows:
+                self.visit(z, s, x, sums, True)
 
-    def spread(self, scores, weights, sums, by_row, logs, by_part):
-        """Add the sums of values / exp(logs) over the parts in which a row is at risk.
-
-        They are multiplied by the weight of the row and exp(score), and by the share of
-        a row of an event that is at risk. Parts have values here, and rows receive
-        results; see ``means`` for the parameters.
-        """
-        self.check(scores, weights, sums, by_row, logs, by_part)
-        cdef const double[::1] z = scores, s = weights, scales = logs
-        cdef const double[:, ::1] values = by_part
-        cdef double[:, ::1] nodes = sums, out = by_row
-        cdef Py_ssize_t N = len(self.parents), p = self.n_parts, w = out.shape[1]
-        cdef Py_ssize_t i, j, k, c, t, last
+    cdef void visit(
+        self,
+        const double[::1] z,
+        const double[::1] s,
+        double[:, ::1] x,
+        double[:, ::1] sums,
+        bint to_rows,
+    ) noexcept nogil:
+        """Add rows to their nodes, or nodes to their rows."""
+        cdef Py_ssize_t i, j, k, c
         cdef double factor
-        cdef double *node
-        cdef double *own
-        if not w:
-            return
-        with nogil:
-            own = &nodes[N, 0]
-            for i in range(N - 1, 0, -1):
-                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
-                if t >= 0:
-                    last += self.events[t]
-                    nodes[N, :] = nodes[i, :]
-                    for j in range(self.parts[t], 0, -1):
-                        p -= 1
-                        factor = <double>j / self.parts[t]
-                        add(own, -scales[p], &values[p, 0], factor, w)
-                        add(node, -scales[p], &values[p, 0], 1.0, w)
-                for j in range(self.starts[i], self.starts[i + 1]):
-                    k = self.rows[j]
-                    factor = s[k] * exp(z[k] + (own if j < last else node)[0])
-                    for c in range(w):
-                        out[k, c] += factor * (own if j < last else node)[1 + c]
-                add(&nodes[self.parents[i], 0], node[0], node + 1, 1.0, w)
+        for k in range(1, self.n_nodes):
+            for j in range(self.starts[k], self.starts[k + 1]):
+                i = self.rows[j]
+                if to_rows:
+                    factor = s[i] * exp(z[i] + sums[k, 0])
+                    for c in range(x.shape[1]):
+                        x[i, c] += factor * sums[k, c + 1]
+                else:
+                    add(&sums[k, 0], z[i], &x[i, 0], s[i], x.shape[1])
 
 
 def pair_weight(
@@ -181,8 +135,8 @@ def pair_weight(
 ):
     """Return the sum of factor * weight over pairs of an event and a row at risk then.
 
-    All terms are positive, and none is subtracted, so that the relative rounding error
-    is small.
+    Rows are added to a segment tree one after the other. All terms are positive, and
+    none is subtracted, so that the relative rounding error is small.
 
     Parameters
     ----------
