@@ -263,7 +263,9 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
             scores = np.asarray(model._scores(X), dtype=np.float64)
             if held_out is not None:
                 return held_out(scores[test])
-            of_fitted = fitted.value(scores[train], *problems.targets, problems.weights)
+            of_fitted = fitted.value(
+                scores[train], problems.targets[0], problems.weights
+            )
             return total * of_fitted - likelihood.value(scores, targets, weights)
 
         held_out = None

@@ -108,7 +108,8 @@ class FittedData:
         used = weights > 0.0
         if not used.all():
             rows = tuple(each if each is None else each[used] for each in rows)
-        return TargetedRows(*rows, clusters_of(groups, used))
+        block = TargetedRows(*rows)
+        return block._replace(groups=clusters_of(groups, used))
 
     def _check_whole(self, blocks: Blocks) -> None:
         """Raise unless the weights, of each class if there are any, are positive."""

@@ -67,7 +67,7 @@ def survival_targets(
         if np.any(entry >= time):
             row = int((entry >= time).argmax())
             raise ValueError(f"entry must be before time; it is not in row {row}.")
-    names, numbers = None, np.zeros(n)
+    names, numbers = None, np.zeros(n, dtype=np.intp)
     if strata is not None:
         names, numbers = names_of_rows("strata", strata, n)
     offset = check_offset(0.0 if offset is None else offset, n)

@@ -36,15 +36,21 @@ cdef inline void add(
         node[1 + c] += factor * values[c]
 
 
+cdef check(const Py_ssize_t[::1] numbers, Py_ssize_t n):
+    """Raise ValueError unless all numbers are from 0 to n - 1."""
+    for i in range(numbers.shape[0]):
+        if not 0 <= numbers[i] < n:
+            raise ValueError(f"Rows and nodes must be from 0 to {n - 1}.")
+
+
 cdef class RiskSets:
     """A graph in which the sums at some nodes are sums over rows at risk.
 
     Parameters
     ----------
-    n_rows : int
-    rows : (r,)
-    starts : (n_nodes + 1,)
-        Node k has the rows ``rows[starts[k]:starts[k + 1]]``; node 0 has none.
+    n_rows, n_nodes : int
+    rows, nodes : (r,)
+        Pairs of a row and a node to which it belongs, other than 0.
     sources, targets : (e,)
         Edges; the edges to a node come before the edges from it.
     shares : (e,)
@@ -52,77 +58,55 @@ cdef class RiskSets:
     """
 
     cdef readonly Py_ssize_t n_rows, n_nodes
-    cdef const Py_ssize_t[::1] rows, starts, sources, targets
+    cdef const Py_ssize_t[::1] rows, nodes, sources, targets
     cdef const double[::1] shares
 
-    def __init__(self, n_rows, rows, starts, sources, targets, shares):
-        cdef Py_ssize_t i, N = len(starts) - 1
-        self.n_rows, self.n_nodes, self.rows, self.starts = n_rows, N, rows, starts
+    def __init__(self, n_rows, n_nodes, rows, nodes, sources, targets, shares):
+        self.n_rows, self.n_nodes, self.rows, self.nodes = n_rows, n_nodes, rows, nodes
         self.sources, self.targets, self.shares = sources, targets, shares
+        same_length(len(rows), len(nodes))
         same_length(len(sources), len(targets), len(shares))
-        if N < 1 or starts[0] != 0 or starts[1] != 0 or starts[N] != len(rows):
-            raise ValueError("Nodes must have all rows, and the first one none.")
-        for i in range(N):
-            if starts[i] > starts[i + 1]:
-                raise ValueError("Starts of rows must rise.")
-        for i in range(len(rows)):
-            if not 0 <= self.rows[i] < self.n_rows:
-                raise ValueError(f"Rows must be numbers from 0 to {n_rows - 1}.")
-        for i in range(len(sources)):
-            if not (0 <= self.sources[i] < N and 0 <= self.targets[i] < N):
-                raise ValueError(f"Edges must be between nodes from 0 to {N - 1}.")
+        check(rows, n_rows)
+        for numbers in (nodes, sources, targets):
+            check(numbers, n_nodes)
 
-    def add(self, scores, weights, values, nodes, bint to_rows=False):
+    def add(self, scores, weights, values, sums, bint to_rows=False):
         """Add the terms of rows to nodes along all edges; or nodes to rows, back.
 
         Parameters
         ----------
-        scores, weights : (n,)
+        scores, weights : (n_rows,)
             Weights are positive.
-        values : (n, w)
-            With ``to_rows`` each row receives the sum of the values of all nodes that
-            contain it, times the factors of its term there.
-        nodes : (n_nodes, w + 1)
+        values : (n_rows, w)
+            With ``to_rows`` each row receives the sums of all nodes that contain it,
+            times the factors of its term there.
+        sums : (n_nodes, w + 1)
             Logarithms of factors, and scaled sums; with ``to_rows`` overwritten.
         """
         cdef const double[::1] z = scores, s = weights
-        cdef double[:, ::1] x = values, sums = nodes
+        cdef double[:, ::1] x = values, y = sums
         cdef Py_ssize_t w = x.shape[1], n_edges = self.shares.shape[0], i, e, a, b
+        cdef double factor
         same_length(self.n_rows, z.shape[0], s.shape[0], x.shape[0])
-        same_length(self.n_nodes, sums.shape[0])
-        same_length(w + 1, sums.shape[1])
+        same_length(self.n_nodes, y.shape[0])
+        same_length(w + 1, y.shape[1])
         with nogil:
             if not to_rows:
-                self.visit(z, s, x, sums, False)
+                for i in range(self.rows.shape[0]):
+                    a, b = self.rows[i], self.nodes[i]
+                    add(&y[b, 0], z[a], &x[a, 0], s[a], w)
             for i in range(n_edges):
                 e = n_edges - 1 - i if to_rows else i
                 a, b = self.sources[e], self.targets[e]
                 if to_rows:
                     a, b = b, a
-                add(&sums[b, 0], sums[a, 0], &sums[a, 0] + 1, self.shares[e], w)
+                add(&y[b, 0], y[a, 0], &y[a, 0] + 1, self.shares[e], w)
             if to_rows:
-                self.visit(z, s, x, sums, True)
-
-    cdef void visit(
-        self,
-        const double[::1] z,
-        const double[::1] s,
-        double[:, ::1] x,
-        double[:, ::1] sums,
-        bint to_rows,
-    ) noexcept nogil:
-        """Add rows to their nodes, or nodes to their rows."""
-        cdef Py_ssize_t i, j, k, c
-        cdef double factor
-        for k in range(1, self.n_nodes):
-            for j in range(self.starts[k], self.starts[k + 1]):
-                i = self.rows[j]
-                if to_rows:
-                    factor = s[i] * exp(z[i] + sums[k, 0])
-                    for c in range(x.shape[1]):
-                        x[i, c] += factor * sums[k, c + 1]
-                else:
-                    add(&sums[k, 0], z[i], &x[i, 0], s[i], x.shape[1])
+                for i in range(self.rows.shape[0]):
+                    a, b = self.rows[i], self.nodes[i]
+                    factor = s[a] * exp(z[a] + y[b, 0])
+                    for e in range(w):
+                        x[a, e] += factor * y[b, e + 1]
 
 
 def pair_weight(

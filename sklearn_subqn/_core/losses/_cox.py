@@ -134,26 +134,24 @@ class EventTimes:
         if late:
             children = np.arange(2, 2 * g)
             sources = children // 2
-            rows, places = _intervals(g + last + (own > 0), g + self.ends)
-            rows = np.append(rows, np.flatnonzero(own))
-            places = np.append(places, own[own > 0])
+            rows, places = _intervals(leaves[last] + (own > 0), first + self.ends)
+            rows = np.append(np.flatnonzero(own), rows)
+            places = np.append(own[own > 0], places)
         else:
             follow = np.diff(self.strata) == 0
             sources = np.append(events[:-1][follow], leaves[:-1][follow])
             children = np.tile(leaves[1:][follow], 2)
-            rows, places = np.arange(len(own)), np.where(own > 0, own, leaves[last])
-        order, some = np.argsort(places, kind="stable"), nodes[several]
-        starts = np.searchsorted(places[order], np.arange(n + len(some) + 1))
-        shares = np.append(np.repeat(1.0 / parts, parts)[several], np.ones(len(some)))
+            rows, places = np.arange(len(last)), np.where(own > 0, own, leaves[last])
+        shares = np.repeat(events, parts), nodes, np.repeat(1.0 / parts, parts)
+        edges = [
+            (sources, children, np.ones(len(children))),
+            [each[several] for each in shares],
+            [each[several] for each in (before, nodes, np.ones(len(nodes)))],
+        ]
+        n += np.count_nonzero(several)
         return nodes, kernel.RiskSets(
-            len(own),
-            rows[order],
-            starts,
-            np.concatenate(
-                [sources, np.repeat(events, parts)[several], before[several]]
-            ),
-            np.concatenate([children, some, some]),
-            np.append(np.ones(len(children)), shares),
+            *(len(last), n, rows, places),
+            *map(np.concatenate, zip(*edges, strict=True)),
         )
 
     def means(self, values: Floats) -> Floats:
@@ -168,7 +166,7 @@ def _intervals(begins: Rows, ends: Rows) -> tuple[Rows, Rows]:
 
     The leaves of row i are ``begins[i], ..., ends[i] - 1``.
     """
-    rows, nodes = [], []
+    rows, nodes = [begins[:0]], [begins[:0]]
     while np.any(begins < ends):
         for sides, before in ((begins, 0), (ends, 1)):
             some = np.flatnonzero((begins < ends) & (sides % 2 == 1))
@@ -306,7 +304,8 @@ class AtRisk(CoupledCurvature):
     def means(self, values: Floats) -> Floats:
         """Return means of values, by order, over the rows at risk in each part."""
         scales, totals = self._sums(np.ascontiguousarray(values))
-        return np.exp(scales - self.logs[:, np.newaxis]) * totals
+        totals *= np.exp(scales - self.logs[:, np.newaxis])
+        return totals
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
         """Return logarithms of factors of each part, and sums over rows at risk."""
@@ -385,7 +384,7 @@ class AtRisk(CoupledCurvature):
         if n * d <= COPY_SIZE:
             part = np.asarray(design.dense_columns(slice(0, d)), dtype=np.float64)
             means = self.means(part[order])
-            return 0.5 * means.T @ self._weighted(means)
+            return 0.5 * (means.T @ self._weighted(means))
 
         def coupled(part: Floats) -> Floats:
             return 0.5 * self.unsorted(self.coupled(part[order]))
