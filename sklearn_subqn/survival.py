@@ -238,7 +238,6 @@ class CoxRegression(BundleEstimator):
         UserWarning
             If the optimum does not use the features; the message says what to change.
         """
-        check_same_rows(X, strata=strata)
         self._fit(
             X, y, sample_weight, strata=strata, offset=offset, coef_init=coef_init
         )
@@ -377,12 +376,11 @@ class CoxRegression(BundleEstimator):
             weights are infinite.
         """
         check_option("weights", weights, ("harrell", "uno"))
-        by_row = {"sample_weight": sample_weight, "strata": strata, "offset": offset}
-        check_same_rows(X, y=y, **by_row)
-        scores = np.asarray(self._raw_scores(X), dtype=np.float64)
+        check_is_fitted(self)
+        given = X, y, sample_weight, strata, offset
+        X, targets, shares = self._read(*given, reset=False)
         warn_of_missing_offset(self, offset)
-        targets, _ = survival_targets(y, len(scores), strata, offset)
-        shares = check_sample_weight(sample_weight, len(scores))
+        scores = np.asarray(self._scores(X), dtype=np.float64)
         return Concordance(targets, shares, weights == "uno")(scores)
 
     def proportionality_test(
@@ -428,7 +426,6 @@ class CoxRegression(BundleEstimator):
             If data or options are invalid, or an event has time zero with "log".
         """
         check_option("transform", transform, ("rank", "identity", "log"))
-        check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
         check_is_fitted(self)
         given = X, y, sample_weight, strata, offset, transform
         return proportionality(self, *given)
@@ -464,10 +461,26 @@ class CoxRegression(BundleEstimator):
         offset: Any = None,
         **others: Any,
     ) -> LinearProblems:
-        X = self._check_X(X, reset=True)
+        return self._problems(*self._read(X, y, sample_weight, strata, offset))
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        strata: Any,
+        offset: Any,
+        reset: bool = True,
+    ) -> tuple[Any, Floats, Floats]:
+        """Return checked rows, their targets and weights; see ``Cox`` for targets."""
+        by_row = {"sample_weight": sample_weight, "strata": strata, "offset": offset}
+        check_same_rows(X, y=y, **by_row)
+        X = self._check_X(X, reset=reset)
         n = X.shape[0]
-        targets, self.strata_ = survival_targets(y, n, strata, offset)
-        return self._problems(X, targets, check_sample_weight(sample_weight, n))
+        targets, names = survival_targets(y, n, strata, offset)
+        if reset:
+            self.strata_ = names
+        return X, targets, check_sample_weight(sample_weight, n)
 
     def _problems(self, X: Any, targets: Floats, weights: Floats) -> LinearProblems:
         if not np.any((targets[:, 2] > 0.0) & (weights > 0.0)):

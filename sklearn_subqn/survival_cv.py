@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
@@ -9,22 +10,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from ._checks import check_option, check_sample_weight
+from ._checks import check_option
 from ._checks.labels import exact_names
 from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
-from ._core.arrays import Floats, Indices
+from ._core.arrays import Indices
 from ._core.losses import Cox
 from ._core.names import check_same_rows
 from ._estimators.concordance import Concordance
 from ._estimators.estimator import forget
 from ._estimators.offsets import remember_offset
-from ._estimators.survival_targets import survival_targets
 from ._problems import LinearProblems
-from ._search.proven_cv import check_interval, factors_of, search_folds
-from ._search.proven_folds import ProvenFold
-from ._search.search_report import FoldReport
-from ._search.warm_paths import FoldPath, WarmPaths
+from ._search.proven_cv import check_interval, search_folds
+from ._search.warm_paths import WarmPaths
 from ._solving.callbacks import with_callbacks
 from .survival import CoxRegression
 
@@ -213,17 +211,12 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         self._check_parameters()
         # An earlier fit with ``refit`` may have set these attributes.
         forget(self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_")
-        check_same_rows(
-            X, y=y, sample_weight=sample_weight, groups=groups, strata=strata
-        )
-        given = X, y, sample_weight
-        X = self._check_X(X, reset=True)
-        n = X.shape[0]
-        targets, self.strata_ = survival_targets(y, n, strata, offset)
-        rows = X, targets, check_sample_weight(sample_weight, n)
-        groups = None if groups is None else exact_names(groups)
-        folds = list(self._splitter().split(np.zeros((n, 1)), targets[:, 2], groups))
-        search_folds(self, self._problems(*rows), rows, folds, given)
+        check_same_rows(X, groups=groups)
+        rows = self._read(X, y, sample_weight, strata, offset)
+        event, groups = rows[1][:, 2], None if groups is None else exact_names(groups)
+        folds = list(self._splitter().split(np.zeros((len(event), 1)), event, groups))
+        problems = self._problems(*rows)
+        search_folds(self, problems, rows, folds, (X, y, sample_weight))
         remember_offset(self, X, offset)
         return self
 
@@ -244,55 +237,31 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
                     "are not known."
                 )
 
-    def _fold_path(
-        self,
-        X: Any,
-        targets: Floats,
-        weights: Floats,
-        train: Indices,
-        test: Indices,
-        alphas: Floats,
-        report: FoldReport,
-    ) -> FoldPath:
-        """Fit the path on one training part and score it on the test part."""
-        model, likelihood = self._for_fold(), Cox(self.ties)
-        problems = model._training_part(X, targets, weights, train)
-        total, fitted = float(weights[train].sum()), problems.loss.oracle
+    def _training(self, rows: Any, train: Indices) -> LinearProblems:
+        X, targets, weights = (each[train] for each in rows)
+        return self._problems(X, targets, weights / (weights.sum() or 1.0))
 
-        def score() -> float:
-            scores = np.asarray(model._scores(X), dtype=np.float64)
-            if held_out is not None:
-                return held_out(scores[test])
-            of_fitted = fitted.value(
-                scores[train], problems.targets[0], problems.weights
-            )
-            return total * of_fitted - likelihood.value(scores, targets, weights)
-
-        held_out = None
+    def _score(
+        self, rows: Any, train: Indices, test: Indices, problems: LinearProblems
+    ) -> Callable[[], float]:
+        X, targets, weights = rows
         if self.scoring == "concordance":
             held_out = Concordance(targets[test], weights[test])
-        return model._path(problems, alphas, score, report)
+            return lambda: held_out(np.asarray(self._scores(X)[test], dtype=np.float64))
+        of_train: Any = problems.loss.oracle
+        of_all, total = Cox(self.ties), float(weights[train].sum())
+        data = problems.targets[0], problems.weights
 
-    def _training_part(
-        self, X: Any, targets: Floats, weights: Floats, train: Indices
-    ) -> LinearProblems:
-        weights = weights[train]
-        weights = weights / (weights.sum() or 1.0)
-        return self._problems(X[train], targets[train], weights)
+        def added() -> float:
+            scores = np.asarray(self._scores(X), dtype=np.float64)
+            fitted = total * of_train.value(scores[train], *data)
+            return fitted - of_all.value(scores, targets, weights)
 
-    def _proven_fold(
-        self,
-        X: Any,
-        targets: Floats,
-        weights: Floats,
-        train: Indices,
-        test: Indices,
-    ) -> ProvenFold:
-        """Return a fold with bounds of its concordance."""
-        problems = self._for_fold()._training_part(X, targets, weights, train)
-        held = X[test]
+        return added
+
+    def _bounded(self, rows: Any, test: Indices) -> tuple[Any, Concordance]:
+        held, targets, weights = (each[test] for each in rows)
         if not sparse.issparse(held):
             # The concordance depends only on differences of scores.
             held = held - held.mean(axis=0)
-        score = Concordance(targets[test], weights[test])
-        return ProvenFold(problems, X[train], held, factors_of(self, X), score)
+        return held, Concordance(targets, weights)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse, stats
 
-from .._checks import check_sample_weight, non_negative_weights
+from .._checks import non_negative_weights
 from .._core import lapack
 from .._core.arrays import Array, Floats
 from .._core.losses import AtRisk, Cox, DualLoss, EventTimes
@@ -25,7 +25,6 @@ from .fitted_model import FittedModel
 from .inference_data import clusters_of, unfitted
 from .inferred import check_fitted, names_of
 from .model_covariances import check_penalty, covariances_of
-from .survival_targets import survival_targets
 from .tables import checked_names
 
 _KINDS = ("fisher", "HC0", "HC1", "cluster")
@@ -56,17 +55,17 @@ class _Rows(NamedTuple):
 def _rows(
     own: Any, coef: Any, X: Any, y: Any, sample_weight: Any, strata: Any, offset: Any
 ) -> _Rows:
-    X = own._check_X(X, reset=False)
-    n = X.shape[0]
-    targets, _ = survival_targets(y, n, strata, offset)
-    shares = check_sample_weight(sample_weight, n)
+    given = X, y, sample_weight, strata, offset
+    X, targets, shares = own._read(*given, reset=False)
     times = EventTimes(targets, shares, own.ties)
     sums = AtRisk(times, np.asarray(X @ coef, dtype=np.float64))
     dense = X.toarray() if sparse.issparse(X) else X
     # The likelihood depends on differences of rows only, and centered rows have smaller
     # rounding errors.
     dense = np.asarray(dense - shares @ dense, dtype=np.float64)
-    return _Rows(sums, dense[times.order], non_negative_weights(sample_weight, n))
+    return _Rows(
+        sums, dense[times.order], non_negative_weights(sample_weight, len(targets))
+    )
 
 
 def hazard_errors(
@@ -116,11 +115,9 @@ def _moments(rows: _Rows, spec: Spec, groups: Any) -> RowMoments:
     # the row, with a slope of one.
     terms = RowTerms(np.ones((n, 1)), np.zeros((n, 1, 1)), np.zeros(n))
     gram = SecondMoments(rows.X, fit_intercept=False).gram(rows.weights[times.order])
-    design, groups = (
-        SecondMoments(scores, fit_intercept=False),
-        clusters_of(groups, used),
-    )
-    moments = moments_of(terms, design, gram, rows.weights[used], groups, spec)
+    design = SecondMoments(scores, fit_intercept=False)
+    given = rows.weights[used], clusters_of(groups, used), spec
+    moments = moments_of(terms, design, gram, *given)
     return moments._replace(hessian=rows.hessian)
 
 

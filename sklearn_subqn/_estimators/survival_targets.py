@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._checks import (
     as_numpy,
-    check_no_times,
     check_offset,
+    check_targets,
     check_unmasked,
     names_of_rows,
 )
@@ -55,15 +55,16 @@ def survival_targets(
     entry = np.full(n, -np.inf)
     if len(columns) == 1:
         # Times of censored rows are negative, as for xgboost's "survival:cox".
-        time = _numbers(columns[0])
-        time, event = np.abs(time), time >= 0.0
+        signed = check_targets(column_or_1d(columns[0]))
+        time, event = np.abs(signed), signed >= 0.0
     else:
-        *begins, ends, event = columns
-        time, event = _numbers(ends), _events(event)
+        *times, event = columns
+        *begins, time = (check_targets(column_or_1d(each)) for each in times)
+        event = _events(event)
         if time.min(initial=0.0) < 0.0:
             raise ValueError("Times must not be negative.")
         if begins:
-            entry = _numbers(begins[0])
+            entry = begins[0]
         if np.any(entry >= time):
             row = int((entry >= time).argmax())
             raise ValueError(f"entry must be before time; it is not in row {row}.")
@@ -93,21 +94,6 @@ def _columns(y: Any) -> list[Any]:
     if y.ndim == 2 and y.shape[1] in (2, 3):
         return list(y.T)
     return [column_or_1d(y, warn=True)]
-
-
-def _numbers(times: Any) -> Floats:
-    """Return times as finite numbers."""
-    check_no_times(times)
-    times = column_or_1d(times)
-    if times.dtype.kind == "c":
-        raise ValueError("Complex data not supported; y must be real numbers.")
-    try:
-        numbers = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{_FORMS}; got {times.dtype} for numbers.") from error
-    if not np.isfinite(numbers).all():
-        raise ValueError("Input y contains NaN, infinity or a value too large.")
-    return numbers
 
 
 def _events(event: Any) -> Mask:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from .bounded_scores import (
 from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .scoring import rows_with_weight
-from .warm_paths import warn_of_folds
+from .warm_paths import FoldPath, warn_of_folds
 
 
 def check_interval(estimator: Any, tries_several: bool = False) -> None:
@@ -111,7 +110,7 @@ def _score_name(estimator: Any) -> Any:
 def search_folds(
     estimator: Any,
     problems: LinearProblems,
-    rows: tuple[Any, ...],
+    rows: Any,
     folds: Sequence[tuple[Any, Any]],
     data: tuple[Any, Any, Any],
 ) -> None:
@@ -120,24 +119,39 @@ def search_folds(
     Parameters
     ----------
     estimator : WarmPaths
-        Its methods ``_fold_path`` and ``_proven_fold`` take the rows and a fold.
+        It has three methods of a model for a fold. ``_training`` returns the problems
+        of the training rows, ``_score`` a function that scores the model after a fit,
+        and ``_bounded`` the held-out rows and their score with bounds.
     problems : LinearProblems
         The problems of all rows.
     rows : tuple
-        Validated data.
+        Validated data, the features first.
     folds : sequence of pairs
         Training rows and held-out rows.
     data : tuple
         X, y and sample_weight as given by the user.
     """
+
+    def path(train: Indices, test: Indices, alphas: Floats, report: Any) -> FoldPath:
+        model = estimator._for_fold()
+        of_fold = model._training(rows, train)
+        score = model._score(rows, train, test, of_fold)
+        found: FoldPath = model._path(of_fold, alphas, score, report)
+        return found
+
+    def proven(train: Indices, test: Indices) -> ProvenFold:
+        model, X = estimator._for_fold(), rows[0]
+        held, score = model._bounded(rows, test)
+        factors = factors_of(estimator, X)
+        return ProvenFold(model._training(rows, train), X[train], held, factors, score)
+
     task, report = estimator._search_task(1, folds, problems, data)
     if estimator.search_tol is not None:
         estimator._check_support(problems)
-        made = [estimator._proven_fold(*rows, *fold) for fold in folds]
+        made = [proven(*fold) for fold in folds]
         search_interval(estimator, made, problems, task)
         return
     forget(estimator, "search_gap_", "score_bounds_")
-    path = partial(estimator._fold_path, *rows)
     estimator._choose([estimator._searched(problems, folds, path, report)], task)
 
 
