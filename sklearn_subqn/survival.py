@@ -453,15 +453,9 @@ class CoxRegression(BundleEstimator):
         return "the features do not show which samples have their events sooner"
 
     def _encode(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        strata: Any = None,
-        offset: Any = None,
-        **others: Any,
+        self, X: Any, y: Any, sample_weight: Any, **others: Any
     ) -> LinearProblems:
-        return self._problems(*self._read(X, y, sample_weight, strata, offset))
+        return self._problems(*self._read(X, y, sample_weight, **others))
 
     def _read(
         self,

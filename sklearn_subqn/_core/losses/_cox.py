@@ -125,6 +125,7 @@ class EventTimes:
         late = np.any(self.ends < ends_of_strata)
         first, tied, several = g if late else 1, parts > 1, np.repeat(parts > 1, parts)
         leaves = first + np.arange(g)
+        # Nodes of the events of each time, or 0, of each part, and of the part before.
         events = np.where(tied, first + g - 1 + np.cumsum(tied), 0)
         n = first + g + np.count_nonzero(tied)
         nodes = np.where(several, n - 1 + np.cumsum(several), np.repeat(leaves, parts))
@@ -142,6 +143,7 @@ class EventTimes:
             sources = np.append(events[:-1][follow], leaves[:-1][follow])
             children = np.tile(leaves[1:][follow], 2)
             rows, places = np.arange(len(last)), np.where(own > 0, own, leaves[last])
+        # Sources, targets and factors of the edges to leaves, then to parts.
         shares = np.repeat(events, parts), nodes, np.repeat(1.0 / parts, parts)
         edges = [
             (sources, children, np.ones(len(children))),
@@ -291,7 +293,7 @@ class AtRisk(CoupledCurvature):
     @cached_property
     def expected(self) -> Floats:
         """The positive part of the gradient, from rows at risk, by ``order``."""
-        return self.spread(self._weighted(np.ones((len(self.logs), 1))))[:, 0]
+        return self.spread(self.times.part_weights[:, np.newaxis])[:, 0]
 
     def spread(self, values: Floats) -> Floats:
         """Return s exp(z) times the sums of values of parts / exp(logs), by order."""
