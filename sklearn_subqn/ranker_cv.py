@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,17 +16,14 @@ from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Floats, Indices
 from ._core.names import check_same_rows
-from ._estimators.estimator import forget
+from ._problems import LinearProblems
 from ._ranking.base_ranker import BaseRanker, checked_relevance
 from ._ranking.queries import HeldOutNdcg, Queries
 from ._search.proven_cv import (
     check_interval,
-    factors_of,
-    search_interval,
+    search_folds,
 )
-from ._search.proven_folds import ProvenFold
-from ._search.search_report import FoldReport
-from ._search.warm_paths import FoldPath, WarmPaths
+from ._search.warm_paths import WarmPaths
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback
 from .ranker import BMRMRanker
@@ -246,22 +242,14 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             check_interval(self)
         by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
         check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
-        data = X, y, sample_weight
+        given = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")
         queries = self._queries(len(y), sample_weight, qid, group, query_weight)
         folds = self._folds(X, y, queries, groups)
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
-        task, report = self._search_task(1, folds, problems, data)
-        if self.search_tol is not None:
-            self._check_support(problems)
-            made = [self._proven_fold(X, y, queries, *fold) for fold in folds]
-            search_interval(self, made, problems, task)
-            return self
-        forget(self, "search_gap_", "score_bounds_")
-        path = partial(self._fold_path, X, y, queries)
-        self._choose([self._searched(problems, folds, path, report)], task)
+        search_folds(self, problems, (X, y, queries), folds, given)
         return self
 
     def _folds(
@@ -292,40 +280,19 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             folds.append((train, test))
         return folds
 
-    def _fold_path(
-        self,
-        X: Any,
-        y: Floats,
-        queries: Queries,
-        train: Indices,
-        test: Indices,
-        alphas: Floats,
-        report: FoldReport,
-    ) -> FoldPath:
-        """Fit the path on one training part and score it on the test part."""
-        model = self._for_fold()
-        problems = model._ranking(X[train], y[train], queries.take(train))
-        held_out, X_test, y_test = queries.take(test), X[test], y[test]
-        return model._path(
-            problems,
-            alphas,
-            lambda: held_out.ndcg(
-                model._scores(X_test), y_test, self.k, self.empty_queries
-            ),
-            report,
-        )
+    def _training(self, rows: Any, train: Indices) -> LinearProblems:
+        X, y, queries = rows
+        return self._ranking(X[train], y[train], queries.take(train))
 
-    def _proven_fold(
-        self,
-        X: Any,
-        y: Floats,
-        queries: Queries,
-        train: Indices,
-        test: Indices,
-    ) -> ProvenFold:
-        """Return a fold with bounds of its NDCG."""
-        model = self._for_fold()
-        problems = model._ranking(X[train], y[train], queries.take(train))
+    def _score(
+        self, rows: Any, train: Indices, test: Indices, problems: LinearProblems
+    ) -> Callable[[], float]:
+        X, y, queries = rows
+        held_out, X, y = queries.take(test), X[test], y[test]
+        return lambda: held_out.ndcg(self._scores(X), y, self.k, self.empty_queries)
+
+    def _bounded(self, rows: Any, test: Indices) -> tuple[Any, HeldOutNdcg]:
+        X, y, queries = rows
         held_out = queries.take(test)
         groups = held_out.groups
         # Subtracting the mean row of each query does not change the ranks.
@@ -333,6 +300,4 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         member = sparse.csr_array((np.ones(len(test)), places))
         share = sparse.csr_array((1.0 / np.bincount(places[1])[places[1]], places))
         held = X[test] - member @ (share.T @ X[test])
-        factors = factors_of(self, X)
-        score = HeldOutNdcg(held_out, y[test], self.k, self.empty_queries)
-        return ProvenFold(problems, held, factors, score)
+        return held, HeldOutNdcg(held_out, y[test], self.k, self.empty_queries)

@@ -18,15 +18,14 @@ from ._checks import (
 from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
 from ._core.arrays import Array, Floats, Indices
-from ._core.kernels import at_risk as kernel
 from ._core.losses import Cox, DualLoss
 from ._core.names import check_same_rows
-from ._core.rounding import EPS, ROUNDED, TINY
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
+from ._estimators.concordance import Concordance
 from ._estimators.offsets import remember_offset, warn_of_missing_offset
 from ._estimators.survival_errors import ProportionalityTest, proportionality
-from ._estimators.survival_targets import Survival
+from ._estimators.survival_targets import survival_targets
 from ._problems import LinearProblems
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback, Solution
@@ -239,7 +238,6 @@ class CoxRegression(BundleEstimator):
         UserWarning
             If the optimum does not use the features; the message says what to change.
         """
-        check_same_rows(X, strata=strata)
         self._fit(
             X, y, sample_weight, strata=strata, offset=offset, coef_init=coef_init
         )
@@ -378,11 +376,12 @@ class CoxRegression(BundleEstimator):
             weights are infinite.
         """
         check_option("weights", weights, ("harrell", "uno"))
-        check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
-        scores = np.asarray(self.predict(X, offset), dtype=np.float64)
-        given = y, sample_weight, strata, offset
-        s, loss, _ = self._likelihood(len(scores), *given)
-        return concordance(loss, scores, s, uno=weights == "uno")
+        check_is_fitted(self)
+        given = X, y, sample_weight, strata, offset
+        X, targets, shares = self._read(*given, reset=False)
+        warn_of_missing_offset(self, offset)
+        scores = np.asarray(self._scores(X), dtype=np.float64)
+        return Concordance(targets, shares, weights == "uno")(scores)
 
     def proportionality_test(
         self,
@@ -427,10 +426,9 @@ class CoxRegression(BundleEstimator):
             If data or options are invalid, or an event has time zero with "log".
         """
         check_option("transform", transform, ("rank", "identity", "log"))
-        check_same_rows(X, y=y, sample_weight=sample_weight, strata=strata)
         check_is_fitted(self)
         given = X, y, sample_weight, strata, offset, transform
-        return proportionality(self, dict(vars(self)), *given)
+        return proportionality(self, *given)
 
     def _strata_of(self, strata: Any, scores: Floats) -> Indices:
         """Return the number of the stratum of each row."""
@@ -455,43 +453,40 @@ class CoxRegression(BundleEstimator):
         return "the features do not show which samples have their events sooner"
 
     def _encode(
+        self, X: Any, y: Any, sample_weight: Any, **others: Any
+    ) -> LinearProblems:
+        return self._problems(*self._read(X, y, sample_weight, **others))
+
+    def _read(
         self,
         X: Any,
         y: Any,
         sample_weight: Any,
-        strata: Any = None,
-        offset: Any = None,
-        **others: Any,
-    ) -> LinearProblems:
-        X = self._check_X(X, reset=True)
-        given = y, sample_weight, strata, offset
-        weights, loss, self.strata_ = self._likelihood(X.shape[0], *given)
-        return self._problem(X, loss, weights)
+        strata: Any,
+        offset: Any,
+        reset: bool = True,
+    ) -> tuple[Any, Floats, Floats]:
+        """Return checked rows, their targets and weights; see ``Cox`` for targets."""
+        by_row = {"sample_weight": sample_weight, "strata": strata, "offset": offset}
+        check_same_rows(X, y=y, **by_row)
+        X = self._check_X(X, reset=reset)
+        n = X.shape[0]
+        targets, names = survival_targets(y, n, strata, offset)
+        if reset:
+            self.strata_ = names
+        return X, targets, check_sample_weight(sample_weight, n)
 
-    def _problem(self, X: Any, loss: Cox, weights: Floats) -> LinearProblems:
-        if not np.any(loss.event & (weights > 0.0)):
+    def _problems(self, X: Any, targets: Floats, weights: Floats) -> LinearProblems:
+        if not np.any((targets[:, 2] > 0.0) & (weights > 0.0)):
             raise ValueError("There are no events: all samples are censored.")
-        event, of_scores = loss.event.astype(np.float64), DualLoss(loss)
-        model = self._linear_model()
-        return LinearProblems(model, X, [event], of_scores, weights, single=True)
-
-    def _likelihood(
-        self, n: int, y: Any, sample_weight: Any, strata: Any, offset: Any
-    ) -> tuple[Floats, Cox, Array | None]:
-        """Return the weights of n rows, their loss, and the names of strata."""
-        data = Survival.of(y, n)
-        weights = check_sample_weight(sample_weight, n)
-        names, groups = None, None
-        if strata is not None:
-            names, groups = names_of_rows("strata", strata, n)
-        added = None if offset is None else check_offset(offset, n)
-        loss = Cox(data.time, data.event, self.ties, data.entry, groups, added)
-        return weights, loss, names
+        model, loss = self._linear_model(), DualLoss(Cox(self.ties))
+        return LinearProblems(model, X, [targets], loss, weights, single=True)
 
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
         scores = np.asarray(self._scores(problems.rows.X), dtype=np.float64)
-        sums = problems.loss.oracle.at(scores, problems.weights)
+        given = *problems.targets, problems.weights
+        sums = problems.loss.oracle.sums_at(scores, *given)
         times = sums.times
         self.event_times_, places = np.unique(times.times, return_inverse=True)
         n_strata = 1 if self.strata_ is None else len(self.strata_)
@@ -511,66 +506,3 @@ class CoxRegression(BundleEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def concordance(
-    loss: Cox,
-    scores: Floats,
-    weights: Floats,
-    *,
-    uno: bool = False,
-    others: Floats | None = None,
-) -> float:
-    """Return the share of comparable pairs that scores order as their events.
-
-    Parameters
-    ----------
-    loss : Cox
-        The times, events, entries and strata of the rows.
-    scores, weights : ndarray of shape (n,)
-    uno : bool, default=False
-        Whether pairs have the inverse squared probability of not being censored.
-    others : ndarray of shape (n,), optional
-        Scores of the rows that outlive an event, by default ``scores``.
-    """
-    times = loss.times(weights)
-    factors = times.weights * times.has_event
-    if uno:
-        kept = _uncensored(loss, weights)[times.order]
-        if not kept[times.has_event].all():
-            raise ValueError(
-                "Uno's weights are infinite: an event follows a time at which all "
-                "samples under observation are censored."
-            )
-        factors[times.has_event] /= kept[times.has_event] ** 2
-    # At the same time, events are not at risk, and censored rows are.
-    begins, n_nodes = times.last + times.has_event, 2 * len(times.times)
-    rows = begins, times.ends, times.weights, factors
-    others = scores if others is None else others
-    both = np.append(others[times.order], scores[times.order])
-    is_event = np.arange(len(both)) >= len(begins)
-
-    def pairs(*keys: Array) -> float:
-        """Return the weight of pairs whose row comes before the event."""
-        return kernel.pair_weight(np.lexsort(keys), *rows, np.zeros(n_nodes))
-
-    total = pairs(is_event)
-    if not total > TINY / EPS:
-        raise ValueError("No pair of samples is comparable.")
-    return 0.5 * (pairs(is_event, both) + pairs(~is_event, both)) / total
-
-
-def _uncensored(loss: Cox, weights: Floats) -> Floats:
-    """Return the probabilities of not being censored before the time of each row.
-
-    It is the product-limit estimate (Kaplan and Meier 1958).
-    """
-    given = [loss.time] if loss.entry is None else [loss.time, loss.entry]
-    ranks = 2 * np.unique(given, return_inverse=True)[1].reshape(len(given), -1)
-    # At the same time, events precede censoring, and rows enter last.
-    time, entry = ranks[0] + ~loss.event, [each + 1 for each in ranks[1:]]
-    sums = Cox(time, ~loss.event, "breslow", *entry).at(np.zeros(len(time)), weights)
-    kept = 1.0 - sums.times.event_weights / np.exp(sums.logs)
-    kept[kept <= ROUNDED] = 0.0
-    places = np.searchsorted(-sums.times.times, -time, side="right")
-    return np.append(np.cumprod(kept[::-1])[::-1], 1.0)[places]

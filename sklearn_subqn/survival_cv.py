@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,19 +14,17 @@ from ._checks import check_option
 from ._checks.labels import exact_names
 from ._checks.signatures import with_parameters
 from ._checks.state import unchanged_on_failure
-from ._core.arrays import Floats, Indices
+from ._core.arrays import Indices
 from ._core.losses import Cox
 from ._core.names import check_same_rows
-from ._core.rounding import running_rounding
+from ._estimators.concordance import Concordance
 from ._estimators.estimator import forget
 from ._estimators.offsets import remember_offset
 from ._problems import LinearProblems
-from ._search.proven_cv import check_interval, factors_of, search_interval
-from ._search.proven_folds import ProvenFold
-from ._search.search_report import FoldReport
-from ._search.warm_paths import FoldPath, WarmPaths
+from ._search.proven_cv import check_interval, search_folds
+from ._search.warm_paths import WarmPaths
 from ._solving.callbacks import with_callbacks
-from .survival import CoxRegression, concordance
+from .survival import CoxRegression
 
 
 @with_parameters()
@@ -213,26 +211,12 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         self._check_parameters()
         # An earlier fit with ``refit`` may have set these attributes.
         forget(self, "event_times_", "baseline_cumulative_hazard_", "baseline_score_")
-        check_same_rows(
-            X, y=y, sample_weight=sample_weight, groups=groups, strata=strata
-        )
-        given = X, y, sample_weight
-        X = self._check_X(X, reset=True)
-        n = X.shape[0]
-        likelihood = self._likelihood(n, y, sample_weight, strata, offset)
-        weights, loss, self.strata_ = likelihood
-        groups = None if groups is None else exact_names(groups)
-        folds = list(self._splitter().split(np.zeros((n, 1)), loss.event, groups))
-        problems = self._problem(X, loss, weights)
-        task, report = self._search_task(1, folds, problems, given)
-        if self.search_tol is not None:
-            made = [self._proven_fold(X, loss, weights, *fold) for fold in folds]
-            search_interval(self, made, problems, task)
-            remember_offset(self, X, offset)
-            return self
-        forget(self, "search_gap_", "score_bounds_")
-        path = partial(self._fold_path, X, loss, weights)
-        self._choose([self._searched(problems, folds, path, report)], task)
+        check_same_rows(X, groups=groups)
+        rows = self._read(X, y, sample_weight, strata, offset)
+        event, groups = rows[1][:, 2], None if groups is None else exact_names(groups)
+        folds = list(self._splitter().split(np.zeros((len(event), 1)), event, groups))
+        problems = self._problems(*rows)
+        search_folds(self, problems, rows, folds, (X, y, sample_weight))
         remember_offset(self, X, offset)
         return self
 
@@ -253,79 +237,31 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
                     "are not known."
                 )
 
-    def _fold_path(
-        self,
-        X: Any,
-        loss: Cox,
-        weights: Floats,
-        train: Indices,
-        test: Indices,
-        alphas: Floats,
-        report: FoldReport,
-    ) -> FoldPath:
-        """Fit the path on one training part and score it on the test part."""
-        model, of_all = self._for_fold(), loss.of_rows(slice(None))
-        problems, share = model._training_part(X, loss, weights, train), weights[train]
-        held_out = _HeldOutConcordance(loss.of_rows(test), weights[test])
+    def _training(self, rows: Any, train: Indices) -> LinearProblems:
+        X, targets, weights = (each[train] for each in rows)
+        return self._problems(X, targets, weights / (weights.sum() or 1.0))
 
-        def score() -> float:
-            scores = np.asarray(model._scores(X), dtype=np.float64)
-            if self.scoring == "concordance":
-                return held_out(scores[test])
-            data = scores[train], None, problems.weights
-            of_fitted = float(share.sum()) * problems.loss.oracle.value(*data)
-            return of_fitted - of_all.value(scores, None, weights)
+    def _score(
+        self, rows: Any, train: Indices, test: Indices, problems: LinearProblems
+    ) -> Callable[[], float]:
+        X, targets, weights = rows
+        if self.scoring == "concordance":
+            held_out = Concordance(targets[test], weights[test])
+            return lambda: held_out(np.asarray(self._scores(X)[test], dtype=np.float64))
+        of_train: Any = problems.loss.oracle
+        of_all, total = Cox(self.ties), float(weights[train].sum())
+        data = problems.targets[0], problems.weights
 
-        return model._path(problems, alphas, score, report)
+        def added() -> float:
+            scores = np.asarray(self._scores(X), dtype=np.float64)
+            fitted = total * of_train.value(scores[train], *data)
+            return fitted - of_all.value(scores, targets, weights)
 
-    def _training_part(
-        self, X: Any, loss: Cox, weights: Floats, train: Indices
-    ) -> LinearProblems:
-        weights = weights[train]
-        weights = weights / (weights.sum() or 1.0)
-        return self._problem(X[train], loss.of_rows(train), weights)
+        return added
 
-    def _proven_fold(
-        self,
-        X: Any,
-        loss: Cox,
-        weights: Floats,
-        train: Indices,
-        test: Indices,
-    ) -> ProvenFold:
-        """Return a fold with bounds of its concordance."""
-        problems = self._for_fold()._training_part(X, loss, weights, train)
-        held = X[test]
+    def _bounded(self, rows: Any, test: Indices) -> tuple[Any, Concordance]:
+        held, targets, weights = (each[test] for each in rows)
         if not sparse.issparse(held):
             # The concordance depends only on differences of scores.
             held = held - held.mean(axis=0)
-        score = _HeldOutConcordance(loss.of_rows(test), weights[test])
-        return ProvenFold(problems, held, factors_of(self, X), score)
-
-
-class _HeldOutConcordance:
-    """The concordance of held-out rows, with bounds from bounds of their scores."""
-
-    def __init__(self, loss: Cox, weights: Floats) -> None:
-        self._loss, self._weights = loss, weights
-
-    def __call__(self, scores: Floats) -> float:
-        offset = self._loss.offset
-        scores = scores if offset is None else scores + offset
-        return concordance(self._loss, scores, self._weights)
-
-    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
-        if (offset := self._loss.offset) is not None:
-            # Rounded sums may be equal where the exact ones differ.
-            low = np.nextafter(low + offset, -np.inf)
-            high = np.nextafter(high + offset, np.inf)
-        ends = ((low, high), (high, low))
-        lower, upper = (
-            concordance(self._loss, z, self._weights, others=others)
-            for z, others in ends
-        )
-        # The score is a ratio of two sums over events. Each term is an event's weight
-        # times a sum over at most n rows, by partial sums, and weights are rounded: at
-        # most 2 n + log2(2 n) + 3 roundings, relative to positive terms.
-        share = 2.0 * running_rounding(len(low))
-        return (1.0 - share) * lower, (1.0 + share) * upper
+        return held, Concordance(targets, weights)

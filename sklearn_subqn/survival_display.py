@@ -137,23 +137,20 @@ class SurvivalCurvesDisplay:
         ValueError
             If there is not one name for each sample.
         """
-        curves = np.atleast_2d(self.probabilities)
-        if self.names is not None and len(self.names) != len(curves):
+        curves, names = np.atleast_2d(self.probabilities), self.names
+        labels = [None] * len(curves) if names is None else list(map(str, names))
+        if len(labels) != len(curves):
             raise ValueError(
                 f"names must have one name for each of {len(curves)} samples; "
-                f"got {len(self.names)}."
+                f"got {len(labels)}."
             )
         ax = axes(self, ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        times = np.concatenate([[0.0], np.asarray(self.times)])
-        self.lines_ = []
-        for i, curve in enumerate(curves):
-            style = {"drawstyle": "steps-post"}
-            if self.names is not None:
-                style["label"] = str(self.names[i])
-            style = styled(style, line_kw)
-            self.lines_ += ax.plot(times, np.concatenate([[1.0], curve]), **style)
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        times = np.append(0.0, self.times)
+        for curve, label in zip(curves, labels, strict=True):
+            style = styled({"drawstyle": "steps-post", "label": label}, line_kw)
+            self.lines_ += ax.plot(times, np.append(1.0, curve), **style)
         ax.set(xlabel="Time", ylabel="Probability of no event", ylim=(0.0, 1.02))
-        if self.names is not None:
+        if names is not None:
             ax.legend()
         return self

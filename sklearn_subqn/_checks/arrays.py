@@ -92,6 +92,8 @@ def check_targets(y: Any) -> Floats:
         If the targets are not numbers, or not finite.
     """
     check_no_times(y)
+    if np.iscomplexobj(y):
+        raise ValueError("Complex data not supported; y must be real numbers.")
     try:
         targets = np.array(y, dtype=np.float64, order="F")
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from scipy import sparse
 from .._core.arrays import Floats
 from .._inference import Spec
 from .error_options import ErrorOptions
-from .inference_data import Blocks, FittedData
+from .inference_data import FittedData
 from .inferred_losses import (
     LIKELIHOODS,
     OF_NUMBERS,
@@ -52,14 +52,14 @@ class FittedModel(NamedTuple):
     spec : Spec
         The model, with observed second derivatives.
     blocks : Blocks
-        The rows of positive weight.
+        The rows of positive weight; None for Cox's model, which couples rows.
     """
 
     own: Any
     given: dict[str, Any]
     name: str
     spec: Spec
-    blocks: Blocks
+    blocks: Any = None
 
     @property
     def is_likelihood(self) -> bool:

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 
 from .._blocks.row_blocks import RowBlocks
 from .._checks import names_of_rows, non_negative_weights, row_weights
-from .._core.arrays import Floats, Indices
+from .._core.arrays import Floats, Indices, Mask
 from .._core.names import check_same_rows
 from .._inference import TargetedRows
 from .block_methods import is_collection
@@ -104,19 +104,12 @@ class FittedData:
                 "weights='frequency' needs whole numbers as weights, which count rows."
             )
         offset = self.own._checked_offset(offset, n, self._classes)
-        if groups is not None:
-            groups = _clusters(groups, n)
-        rows: tuple[Any, ...] = X, targets, weights, offset, groups
+        rows: tuple[Any, ...] = X, targets, weights, offset
         used = weights > 0.0
         if not used.all():
             rows = tuple(each if each is None else each[used] for each in rows)
         block = TargetedRows(*rows)
-        clustered = block.groups is not None and used.any()
-        if clustered and np.any(np.ptp(block.groups, axis=0) == 0):
-            raise ValueError(
-                "groups must name at least two clusters with positive weight; got one."
-            )
-        return block
+        return block._replace(groups=clusters_of(groups, used))
 
     def _check_whole(self, blocks: Blocks) -> None:
         """Raise unless the weights, of each class if there are any, are positive."""
@@ -199,13 +192,25 @@ def unfitted(own: Any, given: dict[str, Any], n_features: int) -> Any:
     return own
 
 
-def _clusters(groups: Any, n: int) -> Indices:
-    """Return cluster numbers; two columns are followed by a column for pairs."""
-    given = np.asarray(groups) if np.ndim(groups) == 2 else groups
+def clusters_of(groups: Any, used: Mask) -> Indices | None:
+    """Return the numbers of the clusters of used rows, if there are any.
+
+    Two columns are followed by a column for pairs.
+    """
+    if groups is None:
+        return None
+    n, given = len(used), np.asarray(groups) if np.ndim(groups) == 2 else groups
     if np.ndim(given) != 2 or given.shape[1] != 2:
-        return names_of_rows("groups", given, n)[1][:, None]
-    a, b = (names_of_rows("groups", given[:, way], n)[1] for way in range(2))
-    return np.column_stack([a, b, a * (b.max() + 1) + b])
+        numbers = names_of_rows("groups", given, n)[1][:, None]
+    else:
+        a, b = (names_of_rows("groups", given[:, way], n)[1] for way in range(2))
+        numbers = np.column_stack([a, b, a * (b.max() + 1) + b])
+    numbers = numbers[used]
+    if len(numbers) and np.any(np.ptp(numbers, axis=0) == 0):
+        raise ValueError(
+            "groups must name at least two clusters with positive weight; got one."
+        )
+    return numbers
 
 
 class Blocks:

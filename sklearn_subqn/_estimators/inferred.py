@@ -97,7 +97,7 @@ def coefficient_errors(
     )
     if spec.levels:
         spec = replace(spec, widths=_widths(blocks, spec, kind))
-    by_names = _names(own, spec, given, options)
+    by_names = names_of(own, spec, given, options)
     if kind in LEVERED:
         spec = with_leverages(model._replace(spec=spec), options, LEVERED[kind])
     sums = blocks.each(partial(_sums, name=name, spec=spec))
@@ -168,7 +168,9 @@ def _residuals(block: TargetedRows, spec: Spec) -> tuple[Floats, Floats, Floats]
     return block.targets - block.scores(spec), block.targets, block.weights
 
 
-def _names(own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions) -> Names:
+def names_of(
+    own: Any, spec: Spec, given: dict[str, Any], options: ErrorOptions
+) -> Names:
     """Return the names of features and outputs for the estimates."""
     classes: Any = given.get("classes_")
     names = options.feature_names

@@ -7,52 +7,64 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse, stats
 
-from .._checks import names_of_rows, non_negative_weights
+from .._checks import non_negative_weights
 from .._core import lapack
 from .._core.arrays import Array, Floats
-from .._core.losses import AtRisk, DualLoss
+from .._core.losses import AtRisk, Cox, DualLoss, EventTimes
+from .._core.rows.second_moments import SecondMoments
 from .._inference import (
     CoefficientErrors,
-    Names,
     RowMoments,
+    RowTerms,
     Spec,
     assembled,
-    covariances,
+    moments_of,
 )
 from .error_options import ErrorOptions, check_options, kind_of
-from .fitted_model import check_model
-from .inference_data import unfitted
-from .inferred import check_fitted
-from .model_covariances import strengths_of
+from .fitted_model import FittedModel
+from .inference_data import clusters_of, unfitted
+from .inferred import check_fitted, names_of
+from .model_covariances import check_penalty, covariances_of
 from .tables import checked_names
 
 _KINDS = ("fisher", "HC0", "HC1", "cluster")
 
 
 class _Rows(NamedTuple):
-    """The training data of a model at its coefficients; see ``AtRisk``."""
+    """The training data of a model, and the sums at its coefficients.
+
+    Attributes
+    ----------
+    sums : AtRisk
+    X : ndarray of shape (m, d)
+        Centered rows, by ``sums.times.order``.
+    weights : ndarray of shape (n,)
+        Sample weights as given.
+    """
 
     sums: AtRisk
-    loss: DualLoss
     X: Floats
-    total: float
     weights: Floats
+
+    @property
+    def hessian(self) -> Floats:
+        """Second derivatives of the sum of the losses of all rows."""
+        return self.X.T @ self.sums.curved(self.X) * self.weights.sum()
 
 
 def _rows(
-    own: Any, coef: Floats, X: Any, y: Any, sample_weight: Any, strata: Any, offset: Any
+    own: Any, coef: Any, X: Any, y: Any, sample_weight: Any, strata: Any, offset: Any
 ) -> _Rows:
-    X = own._check_X(X, reset=False)
-    n = X.shape[0]
-    weights, loss, _ = own._likelihood(n, y, sample_weight, strata, offset)
-    given = non_negative_weights(sample_weight, n)
-    sums = loss.at(np.asarray(X @ coef, dtype=np.float64), weights)
+    given = X, y, sample_weight, strata, offset
+    X, targets, shares = own._read(*given, reset=False)
+    times = EventTimes(targets, shares, own.ties)
+    sums = AtRisk(times, np.asarray(X @ coef, dtype=np.float64))
     dense = X.toarray() if sparse.issparse(X) else X
     # The likelihood depends on differences of rows only, and centered rows have smaller
     # rounding errors.
-    dense = np.asarray(dense - weights @ dense, dtype=np.float64)
+    dense = np.asarray(dense - shares @ dense, dtype=np.float64)
     return _Rows(
-        sums, DualLoss(loss), dense[sums.times.order], float(given.sum()), given
+        sums, dense[times.order], non_negative_weights(sample_weight, len(targets))
     )
 
 
@@ -77,42 +89,36 @@ def hazard_errors(
         )
     check_options(options, kind, "cox")
     coef = np.asarray(given["coef_"], dtype=np.float64)
-    own = unfitted(own, given, len(coef))
-    check_model(own, given)
-    rows = _rows(own, coef, X, y, sample_weight, strata, options.offset)
-    counts, order = options.weights == "frequency", rows.sums.times.order
-    terms = rows.total * rows.sums.derivatives(rows.X)
-    n = rows.total if counts else float(np.count_nonzero(rows.weights))
-    clusters, d = {}, len(coef)
-    products = terms / rows.weights[order][:, np.newaxis] if counts else terms
-    if options.groups is not None:
-        _, numbers = names_of_rows("groups", options.groups, len(rows.weights))
-        totals = np.zeros((numbers.max() + 1, d))
-        np.add.at(totals, numbers[order], terms)
-        clusters = {(0, i): total for i, total in enumerate(totals)}
-        if len(clusters) < 2:
-            raise ValueError("groups must name at least two clusters.")
-    hessian = rows.X.T @ rows.sums.curved(rows.X) * rows.total
-    gram = (rows.X * rows.weights[order][:, np.newaxis]).T @ rows.X
-    gradient = terms.sum(axis=0)
-    squares = terms.T @ products
-    moments = RowMoments(hessian, squares, gram, gradient, n, rows.total, n, clusters)
-    penalty = np.broadcast_to(strengths_of(own, given, rows.total)[0], d)
-    gradient = gradient + penalty * coef
-    never = np.zeros(d, dtype=bool)
-    found = covariances(
-        moments, np.diag(penalty), gradient, kind, np.arange(d), 1.0, never
-    )
-    check_fitted([found], own.tol)
-    whole = np.zeros(d)
+    d, counts = len(coef), options.weights == "frequency"
+    own, loss = unfitted(own, given, d), DualLoss(Cox(own.ties))
     spec = Spec(
-        *(coef[np.newaxis], np.zeros(1), rows.loss, False, None, (), ()),
-        *(False, True, counts, whole),
+        *(coef[np.newaxis], np.zeros(1), loss, False, None, (), ()),
+        *(False, kind == "fisher", counts, np.zeros(d)),
     )
-    names = given.get("feature_names_in_")
-    names = names if options.feature_names is None else options.feature_names
-    features = Names(checked_names(names, d).tolist(), None, None, None)
-    return assembled(spec, features, [found], kind, False)
+    model = FittedModel(own, given, "log_loss", spec)
+    check_penalty(model)
+    rows = _rows(own, coef, X, y, sample_weight, strata, options.offset)
+    moments = [_moments(rows, spec, options.groups)]
+    fixed = np.zeros((1, d), dtype=bool)
+    found = covariances_of(model, moments, kind, options, fixed)
+    check_fitted(found, own.tol)
+    return assembled(spec, names_of(own, spec, given, options), found, kind, False)
+
+
+def _moments(rows: _Rows, spec: Spec, groups: Any) -> RowMoments:
+    """Return the moments of the score residuals of rows (Lin and Wei 1989)."""
+    sums, times, used = rows.sums, rows.sums.times, rows.weights > 0.0
+    scores = sums.curved(rows.X) / times.weights[:, np.newaxis]
+    scores = sums.unsorted(scores - sums.residuals(rows.X))[used]
+    n = len(scores)
+    # Each row's derivative by the coefficients is its score residual, as if this were
+    # the row, with a slope of one.
+    terms = RowTerms(np.ones((n, 1)), np.zeros((n, 1, 1)), np.zeros(n))
+    gram = SecondMoments(rows.X, fit_intercept=False).gram(rows.weights[times.order])
+    design = SecondMoments(scores, fit_intercept=False)
+    given = rows.weights[used], clusters_of(groups, used), spec
+    moments = moments_of(terms, design, gram, *given)
+    return moments._replace(hessian=rows.hessian)
 
 
 class ProportionalityTest(NamedTuple):
@@ -147,7 +153,6 @@ class ProportionalityTest(NamedTuple):
 
 def proportionality(
     own: Any,
-    given: dict[str, Any],
     X: Any,
     y: Any,
     sample_weight: Any,
@@ -156,37 +161,26 @@ def proportionality(
     transform: str,
 ) -> ProportionalityTest:
     """Return the test of proportional hazards of a fitted model."""
-    coef = np.asarray(given["coef_"], dtype=np.float64)
-    rows = _rows(
-        *(unfitted(own, given, len(coef)), coef),
-        *(X, y, sample_weight, strata, offset),
-    )
-    sums, times = rows.sums, rows.sums.times
-    residuals = sums.residuals(rows.X)[times.has_event]
+    rows = _rows(own, own.coef_, X, y, sample_weight, strata, offset)
+    times = rows.sums.times
+    residuals = rows.sums.residuals(rows.X)[times.has_event]
     at = times.times[times.last[times.has_event]]
     if transform == "log" and not at.all():
         raise ValueError('transform="log" needs positive times of all events.')
-    scale = {"identity": lambda t: t, "log": np.log, "rank": stats.rankdata}[transform]
-    g = scale(at)
-    weights = rows.weights[times.order][times.has_event]
+    scale = {"identity": np.array, "log": np.log, "rank": stats.rankdata}[transform]
+    g, weights = scale(at), rows.weights[times.order][times.has_event]
     g = g - weights @ g / weights.sum()
-    information = rows.X.T @ sums.curved(rows.X) * rows.total
-    covariance = lapack.pinv(information, hermitian=True)
+    covariance = lapack.pinv(rows.hessian, hermitian=True)
     total = (weights * g) @ residuals
     factor = weights.sum() / float(weights @ (g * g))
     steps = covariance @ total
     with np.errstate(invalid="ignore", divide="ignore"):
         statistics = factor * steps**2 / np.diag(covariance)
     whole = float(factor * total @ steps)
-    features = checked_names(given.get("feature_names_in_"), len(coef))
     rank = int(lapack.matrix_rank(covariance, hermitian=True))
+    names = checked_names(getattr(own, "feature_names_in_", None), len(total))
+    p_values, p_value = stats.chi2.sf(statistics, 1), float(stats.chi2.sf(whole, rank))
     order = np.argsort(at, kind="stable")
     return ProportionalityTest(
-        features,
-        statistics,
-        stats.chi2.sf(statistics, 1),
-        whole,
-        float(stats.chi2.sf(whole, rank)),
-        residuals[order],
-        at[order],
+        names, statistics, p_values, whole, p_value, residuals[order], at[order]
     )

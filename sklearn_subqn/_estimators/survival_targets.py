@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .._checks import as_numpy, check_no_times, check_unmasked
-from .._core.arrays import Floats, Mask
+from .._checks import (
+    as_numpy,
+    check_offset,
+    check_targets,
+    check_unmasked,
+    names_of_rows,
+)
+from .._core.arrays import Array, Floats, Mask
 
 _FORMS = (
     "y must be a structured array with a boolean and a numeric field, the columns "
@@ -16,58 +22,57 @@ _FORMS = (
 )
 
 
-class Survival(NamedTuple):
-    """Times, events and entries of samples.
+def survival_targets(
+    y: Any, n: int, strata: Any, offset: Any
+) -> tuple[Floats, Array | None]:
+    """Return the targets of Cox's likelihood, and the names of strata, if any.
 
-    Attributes
+    Parameters
     ----------
-    time : ndarray of shape (n,)
-        Time of the event or of censoring of each sample; not negative.
-    event : ndarray of bool, of shape (n,)
-    entry : ndarray of shape (n,) or None
-        Time from which a sample is under observation, before ``time``.
+    y : array-like, structured array, data frame or tuple of arrays
+        As ``CoxRegression.fit`` takes it.
+    n : int
+        Number of rows.
+    strata, offset : array-like of shape (n,) or None
+
+    Returns
+    -------
+    targets : ndarray of shape (n, 5)
+        Entries, times, events, numbers of strata, and offsets; see ``Cox``.
+    names : ndarray or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If y has another form, times are impossible, or strata or offsets invalid.
     """
-
-    time: Floats
-    event: Mask
-    entry: Floats | None = None
-
-    @classmethod
-    def of(cls, y: Any, n: int | None = None) -> Survival:
-        """Return the times and events of targets.
-
-        Parameters
-        ----------
-        y : array-like, structured array, data frame or tuple of arrays
-            As ``CoxRegression.fit`` takes it.
-        n : int, optional
-            Number of rows that y must have.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If y has another form, or times are impossible.
-        """
-        if y is None:
-            raise ValueError(
-                "CoxRegression requires y to be passed, but the target y is None."
-            )
-        columns = _columns(y)
-        if n is not None:
-            check_consistent_length(np.empty(n), *columns)
-        if len(columns) == 1:
-            # Times of censored rows are negative, as for xgboost's "survival:cox".
-            (signed,) = map(_numbers, columns)
-            return cls(np.abs(signed), signed >= 0.0)
+    if y is None:
+        raise ValueError(
+            "CoxRegression requires y to be passed, but the target y is None."
+        )
+    columns = _columns(y)
+    check_consistent_length(np.empty(n), *columns)
+    entry = np.full(n, -np.inf)
+    if len(columns) == 1:
+        # Times of censored rows are negative, as for xgboost's "survival:cox".
+        signed = check_targets(column_or_1d(columns[0]))
+        time, event = np.abs(signed), signed >= 0.0
+    else:
         *times, event = columns
-        time = _numbers(times[-1])
-        entry = _numbers(times[0]) if len(times) > 1 else None
+        *begins, time = (check_targets(column_or_1d(each)) for each in times)
+        event = _events(event)
         if time.min(initial=0.0) < 0.0:
             raise ValueError("Times must not be negative.")
-        if entry is not None and np.any(entry >= time):
+        if begins:
+            entry = begins[0]
+        if np.any(entry >= time):
             row = int((entry >= time).argmax())
             raise ValueError(f"entry must be before time; it is not in row {row}.")
-        return cls(time, _events(event), entry)
+    names, numbers = None, np.zeros(n, dtype=np.intp)
+    if strata is not None:
+        names, numbers = names_of_rows("strata", strata, n)
+    offset = check_offset(0.0 if offset is None else offset, n)
+    return np.column_stack([entry, time, event, numbers, offset]), names
 
 
 def _columns(y: Any) -> list[Any]:
@@ -89,21 +94,6 @@ def _columns(y: Any) -> list[Any]:
     if y.ndim == 2 and y.shape[1] in (2, 3):
         return list(y.T)
     return [column_or_1d(y, warn=True)]
-
-
-def _numbers(times: Any) -> Floats:
-    """Return times as finite numbers."""
-    check_no_times(times)
-    times = column_or_1d(times)
-    if times.dtype.kind == "c":
-        raise ValueError("Complex data not supported; y must be real numbers.")
-    try:
-        numbers = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{_FORMS}; got {times.dtype} for numbers.") from error
-    if not np.isfinite(numbers).all():
-        raise ValueError("Input y contains NaN, infinity or a value too large.")
-    return numbers
 
 
 def _events(event: Any) -> Mask:

@@ -13,10 +13,11 @@ from .moments import (
     Spec,
     TargetedRows,
     block_moments,
+    moments_of,
     row_terms,
     summed,
 )
-from .terms import bandwidth
+from .terms import RowTerms, bandwidth
 
 __all__ = [
     "CoefficientErrors",
@@ -24,6 +25,7 @@ __all__ = [
     "DualTerms",
     "Names",
     "RowMoments",
+    "RowTerms",
     "Spec",
     "TargetedRows",
     "WaldTest",
@@ -35,6 +37,7 @@ __all__ = [
     "dual_leverages",
     "estimated",
     "factors_of",
+    "moments_of",
     "resampled",
     "row_terms",
     "summed",

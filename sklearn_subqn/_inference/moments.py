@@ -188,7 +188,7 @@ def block_moments(block: TargetedRows, spec: Spec) -> list[RowMoments]:
         args = design, design.gram(weights), weights, groups, spec
         targets = block.targets[rows].T.copy()
         part = [
-            _moments(
+            moments_of(
                 row_terms(spec, problem, scores[rows], targets[problem]), *args, problem
             )
             for problem in range(spec.n_problems)
@@ -218,15 +218,28 @@ def row_terms(spec: Spec, problem: int, scores: Floats, targets: Floats) -> Any:
     )
 
 
-def _moments(
+def moments_of(
     found: terms.RowTerms,
     design: SecondMoments,
     gram: Floats,
     weights: Floats,
     groups: Any,
     spec: Spec,
-    problem: int,
+    problem: int = 0,
 ) -> RowMoments:
+    """Return the moments of a problem, from the derivatives of each row.
+
+    Parameters
+    ----------
+    found : RowTerms
+    design : SecondMoments
+    gram : ndarray of shape (q, q)
+    weights : ndarray of shape (n,)
+    groups : ndarray of shape (n, 1) or (n, 3), or None
+        See ``TargetedRows``.
+    spec : Spec
+    problem : int
+    """
     slopes = found.slopes
     m, q = slopes.shape[1], design.n_params
     # With frequencies, a weight of two means two rows; otherwise it halves the

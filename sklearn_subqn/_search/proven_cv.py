@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import check_number
 from .._checks.callers import user_level
 from .._core.arrays import Array, Floats, Indices
+from .._estimators.estimator import forget
 from .._estimators.predictions import variance_power
 from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
@@ -28,7 +29,7 @@ from .bounded_scores import (
 from .proven import ProvenSearch
 from .proven_folds import ProvenFold
 from .scoring import rows_with_weight
-from .warm_paths import warn_of_folds
+from .warm_paths import FoldPath, warn_of_folds
 
 
 def check_interval(estimator: Any, tries_several: bool = False) -> None:
@@ -105,6 +106,54 @@ def _score_name(estimator: Any) -> Any:
     if loss == "quantile":
         return "neg_mean_pinball_loss"
     return "r2" if variance_power(estimator) is None else None
+
+
+def search_folds(
+    estimator: Any,
+    problems: LinearProblems,
+    rows: Any,
+    folds: Sequence[tuple[Any, Any]],
+    data: tuple[Any, Any, Any],
+) -> None:
+    """Choose alpha on a path or by a proven search, and set the attributes.
+
+    Parameters
+    ----------
+    estimator : WarmPaths
+        It has three methods of a model for a fold. ``_training`` returns the problems
+        of the training rows, ``_score`` a function that scores the model after a fit,
+        and ``_bounded`` the held-out rows and their score with bounds.
+    problems : LinearProblems
+        The problems of all rows.
+    rows : tuple
+        Validated data, the features first.
+    folds : sequence of pairs
+        Training rows and held-out rows.
+    data : tuple
+        X, y and sample_weight as given by the user.
+    """
+
+    def path(train: Indices, test: Indices, alphas: Floats, report: Any) -> FoldPath:
+        model = estimator._for_fold()
+        of_fold = model._training(rows, train)
+        score = model._score(rows, train, test, of_fold)
+        found: FoldPath = model._path(of_fold, alphas, score, report)
+        return found
+
+    def proven(train: Indices, test: Indices) -> ProvenFold:
+        model, X = estimator._for_fold(), rows[0]
+        held, score = model._bounded(rows, test)
+        factors = factors_of(estimator, X)
+        return ProvenFold(model._training(rows, train), held, factors, score)
+
+    task, report = estimator._search_task(1, folds, problems, data)
+    if estimator.search_tol is not None:
+        estimator._check_support(problems)
+        made = [proven(*fold) for fold in folds]
+        search_interval(estimator, made, problems, task)
+        return
+    forget(estimator, "search_gap_", "score_bounds_")
+    estimator._choose([estimator._searched(problems, folds, path, report)], task)
 
 
 def search_interval(

@@ -467,6 +467,39 @@ def test_weights_as_frequencies_have_the_errors_of_repeated_rows():
         np.testing.assert_allclose(found.std_errors, repeated.std_errors, rtol=1e-9)
 
 
+def test_standard_errors_by_clusters_ignore_rows_of_weight_zero():
+    weights = np.ones(len(X))
+    weights[:8] = 0.0
+    y, groups = (TIME, EVENT), np.arange(len(X)) // 8
+    model = CoxRegression(0, tol=1e-10).fit(X, y, weights)
+    found = standard_errors(model, X, y, weights, groups=groups)
+    rest = X[8:], (TIME[8:], EVENT[8:])
+    known = standard_errors(model, *rest, groups=groups[8:])
+    np.testing.assert_allclose(found.covariance, known.covariance, rtol=1e-9)
+    # Two ways add up, less their pairs (Cameron, Gelbach and Miller 2011).
+    others = np.arange(len(X)) % 9
+    both = np.column_stack([groups, others])
+    pairs = 9 * groups + others
+    ways = [
+        standard_errors(model, *rest, groups=g[8:]) for g in (groups, others, pairs)
+    ]
+    a, b, c = (each.covariance for each in ways)
+    twice = standard_errors(model, X, y, weights, groups=both)
+    np.testing.assert_allclose(twice.covariance, a + b - c, rtol=1e-9)
+    with pytest.raises(ValueError, match="at least two clusters"):
+        standard_errors(model, X, y, weights, groups=np.arange(len(X)) < 8)
+
+
+def test_standard_errors_of_models_with_a_penalty():
+    y = TIME, EVENT
+    ridge = CoxRegression(1e-2, tol=1e-9).fit(X, y)
+    with pytest.warns(UserWarning, match="has a penalty"):
+        standard_errors(ridge, X, y)
+    lasso = CoxRegression(1e-2, penalty="l1").fit(X, y)
+    with pytest.raises(ValueError, match="no standard errors"):
+        standard_errors(lasso, X, y)
+
+
 def test_proportionality_by_its_definition():
     model = CoxRegression(0, ties="breslow", tol=1e-10).fit(X, (TIME, EVENT))
     test = model.proportionality_test(X, (TIME, EVENT), transform="identity")

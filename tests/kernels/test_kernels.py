@@ -12,6 +12,7 @@ from scipy import sparse, special
 
 from sklearn_subqn._core.kernels import (
     ascent,
+    at_risk,
     coordinate_descent,
     gram,
     own_columns,
@@ -744,3 +745,69 @@ def test_rounded_rows_are_multiples_of_powers_of_two():
     )
     with pytest.raises(ValueError, match="differ in length"):
         products.round_rows(sizes[1:], 0.5, 2e-12, scores)
+
+
+def graph_of_risk_sets():
+    """Return rows and nodes, edges and shares, and the matrix from rows to nodes."""
+    pairs = np.array([[0, 1, 2, 2, 3], [1, 1, 2, 4, 3]])
+    edges = np.array([[1, 2, 1, 3], [3, 3, 4, 4]])
+    shares, matrix = np.array([1.0, 0.5, 0.25, 1.0]), np.zeros((5, 4))
+    matrix[pairs[1], pairs[0]] = 1.0
+    for (a, b), share in zip(edges.T, shares, strict=True):
+        matrix[b] += share * matrix[a]
+    return [4, 5, *pairs, *edges, shares], matrix
+
+
+@pytest.mark.parametrize("size", [1.0, 300.0])
+def test_sums_along_a_graph_and_back(size):
+    arguments, matrix = graph_of_risk_sets()
+    rng = np.random.default_rng(0)
+    z, s, values = size * rng.normal(size=4), rng.random(4), rng.normal(size=(4, 2))
+    sets, sums = at_risk.RiskSets(*arguments), np.zeros((5, 3))
+    sums[:, 0] = -np.inf
+    sets.add(z, s, values, sums)
+    largest = z.max()
+    terms = s * np.exp(z - largest)
+    found = np.exp(sums[:, :1] - largest) * sums[:, 1:]
+    assert_allclose(found, matrix @ (terms[:, None] * values), rtol=1e-13)
+    given = np.column_stack([np.full(5, -largest), rng.normal(size=(5, 2))])
+    out, sums = np.zeros((4, 2)), given.copy()
+    sets.add(z, s, out, sums, to_rows=True)
+    assert_allclose(out, terms[:, None] * (matrix.T @ given[:, 1:]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", range(2, 7))
+def test_risk_sets_refuse_what_does_not_fit(place):
+    arguments, _ = graph_of_risk_sets()
+    whole = at_risk.RiskSets(*arguments)
+    with pytest.raises(ValueError, match="differ in length"):
+        whole.add(np.ones(3), np.ones(4), np.ones((4, 1)), np.ones((5, 2)))
+    with pytest.raises(ValueError, match="differ in length"):
+        whole.add(np.ones(4), np.ones(4), np.ones((4, 2)), np.ones((5, 2)))
+    short = [*arguments]
+    short[place] = short[place][:-1]
+    with pytest.raises(ValueError, match="differ in length"):
+        at_risk.RiskSets(*short)
+    if place < 6:
+        outside = [*arguments]
+        outside[place] = outside[place] + 2
+        with pytest.raises(ValueError, match="must be from 0 to"):
+            at_risk.RiskSets(*outside)
+
+
+def test_weights_of_pairs():
+    rng = np.random.default_rng(1)
+    n, k = 30, 6
+    begins = rng.integers(1, k, n)
+    ends = rng.integers(begins, k + 1)
+    weights, factors = rng.random(n), rng.random(n) * (rng.random(n) < 0.5)
+    order, nodes = rng.permutation(2 * n), np.zeros(2 * k)
+    place = np.argsort(order)
+    time = begins[:, None] - 1
+    at_risk_then = (begins <= time) & (time < ends)
+    before = place[:n] < place[n:, None]
+    expected = factors @ ((at_risk_then & before) @ weights)
+    data = begins, ends, weights, factors
+    assert at_risk.pair_weight(order, *data, nodes) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="must be at risk"):
+        at_risk.pair_weight(order, begins, ends + k, weights, factors, nodes)

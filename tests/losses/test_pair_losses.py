@@ -285,7 +285,7 @@ def test_matrix_of_dense_pairs_takes_no_copy_of_the_rows():
     levels = (np.arange(n) % 2).astype(np.intp)
     groups = Groups(np.zeros(n, dtype=np.intp))
     pairs = RowPairs(groups, levels, np.zeros(0), np.zeros((0, 0)), 2, np.ones(n))
-    curvature = PairSums(pairs, 0.1 * X[:, 0], Window()).curvature()
+    curvature = PairSums(pairs, 0.1 * X[:, 0], Window()).curvature
     design = Design(X, fit_intercept=False)
     tracemalloc.start()
     curvature.crossed(design)

@@ -1,19 +1,16 @@
-"""Means over the rows at risk at each event, and sums over the events of each row.
+"""Sums over the rows at risk at each event, and sums over the events of each row.
 
-Sums over rows at risk are sums at the nodes of a tree: the sum at a node is the sum at
-its parent plus the terms of its own rows. Without late entries the nodes are times, and
-the parent is the next later time of the stratum. Rows that enter late belong to several
-nodes of a segment tree over times (Bentley 1977), since differences of running sums
-would cancel.
+Both are sums along a graph. The term of a row is its weight times exp(score) times its
+values. The sum at a node is the terms of its own rows, plus shares of the sums at the
+nodes from which an edge leads to it. All factors are positive: differences of running
+sums would cancel.
 
-Node 0 has no rows, and every other node comes after its parent. Node i has the rows
-``rows[starts[i]:starts[i + 1]]``. The last m nodes are the m times, and their rows begin
-with the ``events[t]`` rows of events, which leave in ``parts[t]`` equal shares: part q
-of d has (q + 1) / d of their terms. The term of a row is its weight times exp(score)
-times its values. Sums are divided by their largest exponential, so that nothing
-overflows: a node has the logarithm of this factor, and the scaled sums.
+A row is at risk at an interval of times, the leaves of a segment tree (Bentley 1977).
+Few nodes of the tree have these leaves as their descendants. The row belongs to these
+nodes, and edges lead from each node to its children.
 
-``pair_weight`` adds rows to a segment tree one after the other.
+Sums are divided by their largest exponential, so that nothing overflows: each node has
+the logarithm of this factor, and the scaled sums. Node 0 is empty.
 """
 
 from .rows cimport same_length
@@ -39,136 +36,77 @@ cdef inline void add(
         node[1 + c] += factor * values[c]
 
 
+cdef check(const Py_ssize_t[::1] numbers, Py_ssize_t n):
+    """Raise ValueError unless all numbers are from 0 to n - 1."""
+    for i in range(numbers.shape[0]):
+        if not 0 <= numbers[i] < n:
+            raise ValueError(f"Rows and nodes must be from 0 to {n - 1}.")
+
+
 cdef class RiskSets:
-    """The rows at risk in each part of each time.
+    """A graph in which the sums at some nodes are sums over rows at risk.
 
     Parameters
     ----------
-    n : int
-        Number of rows.
-    rows : (r,)
-    starts : (N + 1,)
-    parents : (N,)
-    events, parts : (m,)
+    n_rows, n_nodes : int
+    rows, nodes : (r,)
+        Pairs of a row and a node to which it belongs, other than 0.
+    sources, targets : (e,)
+        Edges; the edges to a node come before the edges from it.
+    shares : (e,)
+        Their factors.
     """
 
-    cdef Py_ssize_t n, first, n_parts
-    cdef const Py_ssize_t[::1] rows, starts, parents, events, parts
+    cdef readonly Py_ssize_t n_rows, n_nodes
+    cdef const Py_ssize_t[::1] rows, nodes, sources, targets
+    cdef const double[::1] shares
 
-    def __init__(self, n, rows, starts, parents, events, parts):
-        cdef Py_ssize_t i, t, N = len(parents)
-        self.n, self.first, self.n_parts = n, N - len(events), 0
-        self.rows, self.starts, self.parents = rows, starts, parents
-        self.events, self.parts = events, parts
-        if len(starts) != N + 1 or len(parts) != len(events) or self.first < 1:
-            raise ValueError("Nodes, or times, differ in number.")
-        if starts[1] != 0 or starts[N] != len(rows):
-            raise ValueError("Nodes must have all rows, and the first one none.")
-        for i in range(len(rows)):
-            if not 0 <= self.rows[i] < self.n:
-                raise ValueError(f"Rows must be numbers from 0 to {n - 1}.")
-        for i in range(1, N):
-            if not 0 <= self.parents[i] < i or self.starts[i] > self.starts[i + 1]:
-                raise ValueError("Nodes must follow their parents, and starts rise.")
-            t = i - self.first
-            if t < 0:
-                continue
-            if not 0 <= self.events[t] <= self.starts[i + 1] - self.starts[i]:
-                raise ValueError("Times cannot have more events than rows.")
-            if self.parts[t] < 0:
-                raise ValueError("Times cannot have a negative number of parts.")
-            self.n_parts += self.parts[t]
+    def __init__(self, n_rows, n_nodes, rows, nodes, sources, targets, shares):
+        self.n_rows, self.n_nodes, self.rows, self.nodes = n_rows, n_nodes, rows, nodes
+        self.sources, self.targets, self.shares = sources, targets, shares
+        same_length(len(rows), len(nodes))
+        same_length(len(sources), len(targets), len(shares))
+        check(rows, n_rows)
+        for numbers in (nodes, sources, targets):
+            check(numbers, n_nodes)
 
-    cdef check(self, scores, weights, sums, by_row, logs, by_part):
-        """Raise ValueError unless arrays fit; sums become zero."""
-        n, p, w = self.n, self.n_parts, by_row.shape[1]
-        if not len(scores) == len(weights) == len(by_row) == n:
-            raise ValueError(f"Each of {n} rows needs a score, a weight and values.")
-        if len(logs) != p or by_part.shape != (p, w):
-            raise ValueError(f"Each of {p} parts needs a logarithm and {w} values.")
-        if sums.shape != (len(self.parents) + 1, w + 1):
-            raise ValueError("Each node needs a scale and sums, and one more is needed.")
-        sums[:], sums[:, 0] = 0.0, -INFINITY
-
-    def means(self, scores, weights, sums, by_row, logs, by_part):
-        """Write the sums of terms over the rows at risk in each part of each time.
+    def add(self, scores, weights, values, sums, bint to_rows=False):
+        """Add the terms of rows to nodes along all edges; or nodes to rows, back.
 
         Parameters
         ----------
-        scores, weights : (n,)
+        scores, weights : (n_rows,)
             Weights are positive.
-        sums : (N + 1, w + 1)
-            Overwritten.
-        by_row : (n, w)
-            Values.
-        logs : (p,)
-            Receives the logarithms of the factors of the sums.
-        by_part : (p, w)
-            Receives the sums without these factors.
+        values : (n_rows, w)
+            With ``to_rows`` each row receives the sums of all nodes that contain it,
+            times the factors of its term there.
+        sums : (n_nodes, w + 1)
+            Logarithms of factors, and scaled sums; with ``to_rows`` overwritten.
         """
-        self.check(scores, weights, sums, by_row, logs, by_part)
         cdef const double[::1] z = scores, s = weights
-        cdef const double[:, ::1] values = by_row
-        cdef double[::1] scales = logs
-        cdef double[:, ::1] nodes = sums, out = by_part
-        cdef Py_ssize_t N = len(self.parents), w = out.shape[1], p = 0, i, j, k, t, last
-        cdef double *node
-        cdef double *own
-        if not w:
-            return
-        with nogil:
-            own = &nodes[N, 0]
-            for i in range(1, N):
-                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
-                k = self.parents[i]
-                add(node, nodes[k, 0], &nodes[k, 1], 1.0, w)
-                if t >= 0:
-                    last += self.events[t]
-                    own[0] = -INFINITY
-                for j in range(self.starts[i], self.starts[i + 1]):
-                    k = self.rows[j]
-                    add(own if j < last else node, z[k], &values[k, 0], s[k], w)
-                for j in range(self.parts[t] if t >= 0 else 0):
-                    add(node, own[0], own + 1, 1.0 / self.parts[t], w)
-                    scales[p], out[p, :] = node[0], nodes[i, 1:]
-                    p += 1
-
-    def spread(self, scores, weights, sums, by_row, logs, by_part):
-        """Add the sums of values / exp(logs) over the parts in which a row is at risk.
-
-        They are multiplied by the weight of the row and exp(score), and by the share of
-        a row of an event that is at risk. Parts have values here, and rows receive
-        results; see ``means`` for the parameters.
-        """
-        self.check(scores, weights, sums, by_row, logs, by_part)
-        cdef const double[::1] z = scores, s = weights, scales = logs
-        cdef const double[:, ::1] values = by_part
-        cdef double[:, ::1] nodes = sums, out = by_row
-        cdef Py_ssize_t N = len(self.parents), p = self.n_parts, w = out.shape[1]
-        cdef Py_ssize_t i, j, k, c, t, last
+        cdef double[:, ::1] x = values, y = sums
+        cdef Py_ssize_t w = x.shape[1], n_edges = self.shares.shape[0], i, e, a, b
         cdef double factor
-        cdef double *node
-        cdef double *own
-        if not w:
-            return
+        same_length(self.n_rows, z.shape[0], s.shape[0], x.shape[0])
+        same_length(self.n_nodes, y.shape[0])
+        same_length(w + 1, y.shape[1])
         with nogil:
-            own = &nodes[N, 0]
-            for i in range(N - 1, 0, -1):
-                node, t, last = &nodes[i, 0], i - self.first, self.starts[i]
-                if t >= 0:
-                    last += self.events[t]
-                    nodes[N, :] = nodes[i, :]
-                    for j in range(self.parts[t], 0, -1):
-                        p -= 1
-                        factor = <double>j / self.parts[t]
-                        add(own, -scales[p], &values[p, 0], factor, w)
-                        add(node, -scales[p], &values[p, 0], 1.0, w)
-                for j in range(self.starts[i], self.starts[i + 1]):
-                    k = self.rows[j]
-                    factor = s[k] * exp(z[k] + (own if j < last else node)[0])
-                    for c in range(w):
-                        out[k, c] += factor * (own if j < last else node)[1 + c]
-                add(&nodes[self.parents[i], 0], node[0], node + 1, 1.0, w)
+            if not to_rows:
+                for i in range(self.rows.shape[0]):
+                    a, b = self.rows[i], self.nodes[i]
+                    add(&y[b, 0], z[a], &x[a, 0], s[a], w)
+            for i in range(n_edges):
+                e = n_edges - 1 - i if to_rows else i
+                a, b = self.sources[e], self.targets[e]
+                if to_rows:
+                    a, b = b, a
+                add(&y[b, 0], y[a, 0], &y[a, 0] + 1, self.shares[e], w)
+            if to_rows:
+                for i in range(self.rows.shape[0]):
+                    a, b = self.rows[i], self.nodes[i]
+                    factor = s[a] * exp(z[a] + y[b, 0])
+                    for e in range(w):
+                        x[a, e] += factor * y[b, e + 1]
 
 
 def pair_weight(
@@ -181,8 +119,8 @@ def pair_weight(
 ):
     """Return the sum of factor * weight over pairs of an event and a row at risk then.
 
-    All terms are positive, and none is subtracted, so that the relative rounding error
-    is small.
+    Rows are added to a segment tree one after the other. All terms are positive, and
+    none is subtracted, so that the relative rounding error is small.
 
     Parameters
     ----------

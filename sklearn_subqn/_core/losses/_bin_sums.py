@@ -18,9 +18,9 @@ import numpy as np
 
 from ..kernels import bin_sums as kernel
 from ..lazy import cached_property
-from ..rounding import ROUNDED
+from ..rounding import ROUNDED, running_rounding
 from ._base import Floats, Rows
-from ._curvature import Curvature
+from ._curvature import CoupledCurvature
 from ._pairs import RowPairs
 
 # The width of a bin, in units of the scores.
@@ -81,6 +81,7 @@ class BinSums:
 
     def __init__(self, pairs: RowPairs, scores: Floats) -> None:
         self.pairs, self.scores = pairs, scores
+        self.rounding = running_rounding(len(scores))
         codes, k = pairs.groups.codes, pairs.n_levels
         lowest = np.full(len(pairs.groups), np.inf)
         if len(lowest) == 1:
@@ -200,7 +201,7 @@ class BinSums:
         return BinCurvature(self)
 
 
-class BinCurvature(Curvature):
+class BinCurvature(CoupledCurvature):
     """Second derivatives with scores replaced by the centers of their bins.
 
     Their relative error is at most exp(1/4) - 1, ``error``, since the logarithm of a
@@ -208,14 +209,10 @@ class BinCurvature(Curvature):
     derivatives, they are a graph Laplacian.
     """
 
-    by_rows = False
     error = float(np.expm1(_WIDTH))
 
     def __init__(self, sums: BinSums) -> None:
         self._sums = sums
-
-    def take(self, rows: Rows | slice) -> Curvature:
-        raise TypeError("Rows of pairs are not separable.")
 
     @cached_property
     def _diagonal(self) -> Floats:
@@ -223,10 +220,6 @@ class BinCurvature(Curvature):
 
     def diagonal(self) -> Floats:
         return self._diagonal
-
-    def total(self) -> Floats:
-        """Return zero, since only differences of scores have an effect."""
-        return np.zeros((1, 1))
 
     def _partners(self, v: Floats) -> Floats:
         """Return each row's sum of v over its partners, weighted by pairs."""

@@ -13,11 +13,15 @@ decrease fast enough with time. Each term is the logarithm of a sum of exponenti
 R is a maximum of linear functions of z minus relative entropies. If u is the gradient,
 the Fenchel-Young equality gives R*(u). By convexity R*(c u) <= c R*(u) for c in [0, 1],
 since R*(0) = 0.
+
+Targets have shape (n, 5). Their columns are the entry, after which a row is at risk,
+the time of its event or censoring, whether it is an event, the number of the stratum,
+and an offset, which is added to the score. Only rows of the same stratum are compared.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,22 +29,31 @@ from ..kernels import at_risk as kernel
 from ..lazy import cached_property
 from ..memory import COPY_SIZE
 from ..rounding import EPS, running_rounding
-from ._base import Derivatives, Floats, Rows, norm_by_weights
-from ._curvature import Curvature, crossed_by_columns
-from ._loss import Loss
+from ._base import Floats, Rows
+from ._curvature import CoupledCurvature, crossed_by_columns
+from ._of_sums import OfSums
 
 
-class EventTimes(NamedTuple):
+class EventTimes:
     """The rows at risk at each event time of each stratum.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n, 5)
+    weights : ndarray of shape (n,)
+        Rows of weight zero are left out.
+    ties : {"breslow", "efron"}
 
     Attributes
     ----------
     order : ndarray of shape (m,)
-        The rows that are at risk at some time, sorted by their last time, events first.
-    weights : ndarray of shape (m,)
-        Their weights, in this order.
+        The rows that are at risk at some time, sorted by their last time.
+    weights, offset : ndarray of shape (m,)
+        Their weights and offsets, in this order.
     has_event : ndarray of bool, of shape (m,)
         Which rows have an event, in this order.
+    weights_of_events : ndarray of shape (m,)
+        The weights of these rows, zero for others, in this order.
     last, ends : ndarray of shape (m,)
         Each row is at risk at the times with indices from ``last`` to ``ends - 1``, in
         this order; ``last`` is the latest one.
@@ -50,84 +63,97 @@ class EventTimes(NamedTuple):
         The stratum of each time.
     event_weights : ndarray of shape (g,)
         The sum of the weights of the events at each time.
-    part_weights : ndarray of shape (p,)
-        The weight of the events of a time, divided equally among its parts.
+    parts : ndarray of shape (g,)
+        The number of parts of each time. The events of a time leave in equal shares,
+        one after each part.
     starts : ndarray of shape (g + 1,)
         The first part of each time.
+    part_weights : ndarray of shape (p,)
+        The weight of the events of a time, divided equally among its parts.
     infima : ndarray of shape (p,)
         Logarithms of the sums over events at risk, for scores of zero.
-    parts : ndarray of shape (g,)
-        The number of parts of each time.
     sets : RiskSets
-    n_nodes : int
-        Number of nodes of these sets.
+        The graph of sums over rows at risk.
+    nodes : ndarray of shape (p,)
+        The nodes of the parts.
     """
 
-    order: Rows
-    weights: Floats
-    has_event: Any
-    last: Rows
-    ends: Rows
-    times: Floats
-    strata: Rows
-    event_weights: Floats
-    part_weights: Floats
-    starts: Rows
-    infima: Floats
-    parts: Rows
-    sets: kernel.RiskSets
-    n_nodes: int
+    def __init__(self, targets: Floats, weights: Floats, ties: str) -> None:
+        order = np.lexsort((-targets[:, 1], targets[:, 3]))
+        order = order[weights[order] > 0.0]
+        entry, time, event, strata, offset = targets[order].T
+        has_event = event > 0.0
+        # Times are numbered stratum after stratum, and backward in each.
+        levels = np.unique(-time[has_event])
+        k = len(levels) + 1
+        place, begin = (
+            np.searchsorted(levels, -each) + k * strata.astype(np.intp)
+            for each in (time, entry)
+        )
+        known = np.unique(place[has_event])
+        last, ends = np.searchsorted(known, place), np.searchsorted(known, begin)
+        used = last < ends
+        self.order, self.offset, self.has_event, self.last, self.ends = (
+            each[used] for each in (order, offset, has_event, last, ends)
+        )
+        self.weights = weights[self.order]
+        self.weights_of_events = self.weights * self.has_event
+        self.strata, numbers = np.divmod(known, k)
+        self.times, g = -levels[numbers], len(known)
+        events = np.bincount(self.last[self.has_event], minlength=g)
+        sums = np.bincount(self.last, self.weights_of_events, g)
+        self.event_weights = sums.astype(np.float64)
+        self.parts = parts = events if ties == "efron" else np.ones_like(events)
+        self.starts = np.append(0, np.cumsum(parts))
+        self.part_weights = np.repeat(self.event_weights / parts, parts)
+        places = np.arange(len(self.part_weights)) - np.repeat(self.starts[:-1], parts)
+        self.infima = np.log(self.part_weights * (places + 1))
+        self.nodes, self.sets = self._graph()
 
-    @classmethod
-    def of(cls, loss: Cox, weights: Floats) -> EventTimes:
-        """Return the event times of rows; rows of weight zero are left out."""
-        time, entry, strata = loss.time, loss.entry, loss.strata
-        event = np.asarray(loss.event, dtype=bool) & (weights > 0.0)
-        strata = np.zeros(len(time), dtype=np.intp) if strata is None else strata
-        # Times are numbered stratum after stratum, and backward in each; equal numbers
-        # mean equal times.
-        keys = [time] if entry is None else [time, entry]
-        levels, numbers = np.unique(-np.concatenate(keys), return_inverse=True)
-        n, k = len(time), max(len(levels), 1)
-        place = numbers[:n] + strata * k
-        known = np.unique(place[event])
-        last = np.searchsorted(known, place)
-        ends = latest = np.searchsorted(known, (strata + 1) * k)
-        if entry is not None:
-            ends = np.searchsorted(known, numbers[n:] + strata * k)
-        used = np.flatnonzero((last < ends) & (weights > 0.0))
-        order = used[np.lexsort((~event[used], last[used]))]
-        weights, event = weights[order], event[order]
-        last, ends, latest = last[order], ends[order], latest[order]
-        g, of_times = len(known), known // k
-        events = np.bincount(last[event], minlength=g)
-        parts = events if loss.ties == "efron" else np.ones_like(events)
-        starts = np.append(0, np.cumsum(parts))
-        event_weights = np.asarray(np.bincount(last[event], weights[event], g), float)
-        part_weights = np.repeat(event_weights / parts, parts)
-        numbers = np.arange(len(part_weights)) - np.repeat(starts[:-1], parts) + 1
-        rows, places = np.arange(len(order)), last + 1
-        parents = np.append(0, np.arange(g) * (np.diff(of_times, prepend=-1) == 0))
-        if np.any(ends < latest):
-            rows, places = _intervals(last + g, event, ends + g)
-            parents = np.arange(2 * g) // 2
-        bounds = np.searchsorted(places, np.arange(len(parents) + 1))
-        nodes = rows, bounds, parents, events, parts
-        return cls(
-            order,
-            weights,
-            event,
-            last,
-            ends,
-            -levels[known % k],
-            of_times,
-            event_weights,
-            part_weights,
-            starts,
-            np.log(part_weights * numbers),
-            parts,
-            kernel.RiskSets(len(order), *nodes),
-            len(parents),
+    def _graph(self) -> tuple[Rows, kernel.RiskSets]:
+        """Return the nodes of parts, and the graph of sums over rows at risk.
+
+        Nodes are numbered in this order: inner nodes of the tree, its leaves, which are
+        times, then a node for the events of each time with several parts, and a node
+        for each of these parts. The first part adds a share of the events to the leaf,
+        the others to the part before. If no row enters late, there is no tree: a row
+        belongs to the leaf of its last time, from which edges lead to the next earlier
+        time of the stratum.
+        """
+        g, parts, last = len(self.times), self.parts, self.last
+        ends_of_strata = np.searchsorted(self.strata, self.strata[last], side="right")
+        late = np.any(self.ends < ends_of_strata)
+        first, tied, several = g if late else 1, parts > 1, np.repeat(parts > 1, parts)
+        leaves = first + np.arange(g)
+        # Nodes of the events of each time, or 0, of each part, and of the part before.
+        events = np.where(tied, first + g - 1 + np.cumsum(tied), 0)
+        n = first + g + np.count_nonzero(tied)
+        nodes = np.where(several, n - 1 + np.cumsum(several), np.repeat(leaves, parts))
+        before = nodes - 1
+        before[self.starts[:-1]] = leaves
+        own = events[last] * self.has_event
+        if late:
+            children = np.arange(2, 2 * g)
+            sources = children // 2
+            rows, places = _intervals(leaves[last] + (own > 0), first + self.ends)
+            rows = np.append(np.flatnonzero(own), rows)
+            places = np.append(own[own > 0], places)
+        else:
+            follow = np.diff(self.strata) == 0
+            sources = np.append(events[:-1][follow], leaves[:-1][follow])
+            children = np.tile(leaves[1:][follow], 2)
+            rows, places = np.arange(len(last)), np.where(own > 0, own, leaves[last])
+        # Sources, targets and factors of the edges to leaves, then to parts.
+        shares = np.repeat(events, parts), nodes, np.repeat(1.0 / parts, parts)
+        edges = [
+            (sources, children, np.ones(len(children))),
+            [each[several] for each in shares],
+            [each[several] for each in (before, nodes, np.ones(len(nodes)))],
+        ]
+        n += np.count_nonzero(several)
+        return nodes, kernel.RiskSets(
+            *(len(last), n, rows, places),
+            *map(np.concatenate, zip(*edges, strict=True)),
         )
 
     def means(self, values: Floats) -> Floats:
@@ -137,14 +163,12 @@ class EventTimes(NamedTuple):
         return means
 
 
-def _intervals(begins: Rows, event: Any, ends: Rows) -> tuple[Rows, Rows]:
-    """Return the nodes of a segment tree that form intervals of leaves, and their rows.
+def _intervals(begins: Rows, ends: Rows) -> tuple[Rows, Rows]:
+    """Return rows, and the nodes of a segment tree that have their intervals of leaves.
 
-    Nodes are sorted. The first leaf of a row with an event is a separate node, and
-    comes first.
+    The leaves of row i are ``begins[i], ..., ends[i] - 1``.
     """
-    rows, nodes = [np.flatnonzero(event)], [begins[event]]
-    begins = begins + event
+    rows, nodes = [begins[:0]], [begins[:0]]
     while np.any(begins < ends):
         for sides, before in ((begins, 0), (ends, 1)):
             some = np.flatnonzero((begins < ends) & (sides % 2 == 1))
@@ -152,83 +176,41 @@ def _intervals(begins: Rows, event: Any, ends: Rows) -> tuple[Rows, Rows]:
             nodes.append(sides[some] - before)
             sides[some] += 1 - 2 * before
         begins, ends = begins // 2, ends // 2
-    all_rows, places = np.concatenate(rows), np.concatenate(nodes)
-    order = np.argsort(places, kind="stable")
-    return all_rows[order], places[order]
+    return np.concatenate(rows), np.concatenate(nodes)
 
 
-class Cox(Loss):
-    """Negative logarithm of Cox's partial likelihood for given rows.
+class Cox(OfSums):
+    """Negative logarithm of Cox's partial likelihood.
 
     Parameters
     ----------
-    time : ndarray of shape (n,)
-        Time of the event of a row, or of its censoring.
-    event : ndarray of shape (n,)
-        Whether the row had an event.
     ties : {"breslow", "efron"}
-    entry : ndarray of shape (n,), optional
-        Time after which a row is at risk.
-    strata : ndarray of shape (n,), optional
-        Numbers of the strata; only rows of the same stratum are compared.
-    offset : ndarray of shape (n,), optional
-        Added to the scores.
     """
 
     ranks = True
     analytic = True
     _memos: ClassVar[tuple[str, ...]] = ("_plan", "_last")
 
-    def __init__(
-        self,
-        time: Floats,
-        event: Any,
-        ties: str = "breslow",
-        entry: Floats | None = None,
-        strata: Rows | None = None,
-        offset: Floats | None = None,
-    ) -> None:
-        self.time, self.event, self.ties = time, event, ties
-        self.entry, self.strata, self.offset = entry, strata, offset
-        self._plan: tuple[Floats, EventTimes] | None = None
+    def __init__(self, ties: str = "breslow") -> None:
+        self.ties = ties
+        self._plan: tuple[Floats, Floats, EventTimes] | None = None
         self._last: tuple[Floats, AtRisk] | None = None
 
-    def of_rows(self, rows: Any) -> Cox:
-        """Return the loss of some of the rows, by their numbers."""
-        others: Any = self.entry, self.strata, self.offset
-        some = (None if each is None else each[rows] for each in others)
-        return Cox(self.time[rows], self.event[rows], self.ties, *some)
+    def times(self, targets: Floats, weights: Floats) -> EventTimes:
+        """Return the event times of rows."""
+        # Targets and weights are the same objects in all calls of a fit.
+        plan = self._plan
+        if plan is None or plan[0] is not targets or plan[1] is not weights:
+            times = EventTimes(targets, weights, self.ties)
+            plan = self._plan = targets, weights, times
+        return plan[2]
 
-    def at(self, scores: Floats, weights: Floats) -> AtRisk:
-        """Return the sums at some scores."""
-        times, last = self.times(weights), self._last
+    def sums_at(self, scores: Floats, targets: Floats, weights: Floats) -> AtRisk:
+        """Return the sums at some scores; the last result is remembered."""
+        times, last = self.times(targets, weights), self._last
         if last is None or last[0] is not scores or last[1].times is not times:
-            z = scores if self.offset is None else scores + self.offset
-            last = self._last = scores, AtRisk(times, z)
+            last = self._last = scores, AtRisk(times, scores)
         return last[1]
-
-    def times(self, weights: Floats) -> EventTimes:
-        """Return the event times of rows with these weights."""
-        if self._plan is None or self._plan[0] is not weights:
-            self._plan = weights, EventTimes.of(self, weights)
-        return self._plan[1]
-
-    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        return self.at(scores, weights).value
-
-    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        return self.at(scores, weights).gradient
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
-    ) -> float:
-        """Return <u, z> - R(z), by Fenchel-Young equality, or an upper bound."""
-        sums = self.at(scores, weights)
-        conjugate, size = sums.conjugate
-        if self.offset is not None:
-            conjugate -= float(sums.gradient @ self.offset)
-            size += float(np.abs(sums.gradient) @ np.abs(self.offset))
-        return conjugate + sums.rounding * size
 
     def conjugate_near(
         self,
@@ -247,46 +229,28 @@ class Cox(Loss):
         spread = float(np.ptp(dscores))
         if not spread <= 1.0:
             return np.inf
-        sums = self.at(scores, weights)
+        sums = self.sums_at(scores, targets, weights)
         # Adding a constant has no effect, and smaller numbers have smaller rounding
         # errors.
         step = dscores - dscores.min()
-        product = sums.curvature.apply(step)
+        product = sums.apply(step)
         far = step - (scores - sums.center)
         # The product is a difference of two terms, each at most ``size``.
-        size = spread * float(sums.unsorted(sums.expected) @ np.abs(far))
+        size = spread * float(sums.diagonal() @ np.abs(far))
         height = self.conjugate_at(dual, scores, targets, weights)
         return height + float(product @ far) + 4.0 * sums.rounding * size
 
-    def distance_at(
-        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
-    ) -> float:
-        """Return an upper bound on rounding errors of sums of positive numbers."""
-        sums = self.at(scores, weights)
-        return sums.rounding * norm_by_weights(sums.sizes, weights)
 
-    def derivatives(
-        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
-    ) -> Derivatives:
-        def at(step: float) -> tuple[float, float]:
-            sums = self.at(scores + step * dscores, weights)
-            product = sums.curvature.apply(dscores)
-            return float(sums.gradient @ dscores), max(float(product @ dscores), 0.0)
+class AtRisk(CoupledCurvature):
+    """The sums of the partial likelihood at some scores, and its second derivatives.
 
-        return at
-
-    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> CoxCurvature:
-        return self.at(scores, weights).curvature
-
-
-class AtRisk:
-    """The sums of the partial likelihood at some scores.
+    Second derivatives are a diagonal minus a sum of outer products over all rows.
 
     Parameters
     ----------
     times : EventTimes
     scores : ndarray of shape (n,)
-        Offsets included.
+        Without offsets.
 
     Attributes
     ----------
@@ -296,13 +260,13 @@ class AtRisk:
 
     def __init__(self, times: EventTimes, scores: Floats) -> None:
         self.times, self._n = times, len(scores)
-        z = scores[times.order]
+        z = scores[times.order] + times.offset
         # Only differences within a stratum have an effect, and smaller numbers have
         # smaller rounding errors.
         self.center = float(np.median(z)) if z.size else 0.0
         self.z = z - self.center
         scales, totals = self._sums(np.ones((len(z), 1)))
-        self.logs = scales + np.log(totals[:, 0])
+        self.logs = (scales + np.log(totals))[:, 0]
 
     @cached_property
     def rounding(self) -> float:
@@ -314,14 +278,17 @@ class AtRisk:
     @cached_property
     def value(self) -> float:
         times, W = self.times, self.times.part_weights
-        weights = times.weights[times.has_event]
         # Differences are formed for each event, so that large scores cancel before the
         # sum.
         heights = times.means(self.logs)[times.last] - self.z
-        value = weights @ heights[times.has_event] - W @ times.infima
-        sizes = np.abs(self.logs) + np.abs(times.infima) + 1.0
+        value = times.weights_of_events @ heights - W @ times.infima
         # A value below its rounding error is replaced by the infimum, zero.
-        return 0.0 if value <= EPS * float(W @ sizes) else float(value)
+        return 0.0 if value <= EPS * float(W @ self._log_sizes) else float(value)
+
+    @property
+    def _log_sizes(self) -> Floats:
+        """Bounds of the terms of logarithms, whose arguments are near one."""
+        return np.abs(self.logs) + np.abs(self.times.infima) + 1.0
 
     @cached_property
     def expected(self) -> Floats:
@@ -330,26 +297,30 @@ class AtRisk:
 
     def spread(self, values: Floats) -> Floats:
         """Return s exp(z) times the sums of values of parts / exp(logs), by order."""
+        nodes, times = self._nodes(values), self.times
+        nodes[times.nodes, 0], nodes[times.nodes, 1:] = -self.logs, values
         out = np.zeros((len(self.z), values.shape[1]))
-        self._call(self.times.sets.spread, out, self.logs, values)
+        times.sets.add(self.z, times.weights, out, nodes, to_rows=True)
         return out
 
     def means(self, values: Floats) -> Floats:
         """Return means of values, by order, over the rows at risk in each part."""
-        scales, totals = self._sums(values)
-        return np.exp(scales - self.logs)[:, np.newaxis] * totals
+        scales, totals = self._sums(np.ascontiguousarray(values))
+        totals *= np.exp(scales - self.logs[:, np.newaxis])
+        return totals
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats]:
         """Return logarithms of factors of each part, and sums over rows at risk."""
-        n_parts = len(self.times.infima)
-        scales, out = np.empty(n_parts), np.empty((n_parts, values.shape[1]))
-        self._call(self.times.sets.means, values, scales, out)
-        return scales, out
+        nodes, times = self._nodes(values), self.times
+        times.sets.add(self.z, times.weights, values, nodes)
+        sums = nodes[times.nodes]
+        return sums[:, :1], sums[:, 1:]
 
-    def _call(self, kernel: Any, by_row: Floats, logs: Floats, by_part: Floats) -> None:
-        by_row, by_part = np.ascontiguousarray(by_row), np.ascontiguousarray(by_part)
-        sums = np.empty((self.times.n_nodes + 1, by_row.shape[1] + 1))
-        kernel(self.z, self.times.weights, sums, by_row, logs, by_part)
+    def _nodes(self, values: Floats) -> Floats:
+        """Return sums of no values at all nodes, with their factors."""
+        nodes = np.zeros((self.times.sets.n_nodes, values.shape[1] + 1))
+        nodes[:, 0] = -np.inf
+        return nodes
 
     def unsorted(self, values: Floats) -> Floats:
         """Return values by ``order`` as an array over all rows, zero in others."""
@@ -359,26 +330,25 @@ class AtRisk:
 
     @cached_property
     def gradient(self) -> Floats:
-        return self.unsorted(self.expected - self.times.weights * self.times.has_event)
+        return self.unsorted(self.expected - self.times.weights_of_events)
 
     @cached_property
-    def sizes(self) -> Floats:
+    def slope_sizes(self) -> Floats:
         """Absolute values of the terms of the gradient, of shape (n,)."""
-        return self.unsorted(self.expected + self.times.weights * self.times.has_event)
+        return self.unsorted(self.expected + self.times.weights_of_events)
 
     @cached_property
     def conjugate(self) -> tuple[float, float]:
         """R*(u) for the gradient u, and the sum of the absolute values of its terms."""
-        v, W, infima = self.expected, self.times.part_weights, self.times.infima
-        # Scores are centered, and the arguments of logarithms are near one.
-        shift = abs(self.center) * v.sum()
-        size = v @ np.abs(self.z) + shift
-        size += W @ (np.abs(self.logs) + np.abs(infima) + 1.0)
-        return float(v @ self.z - W @ (self.logs - infima)), float(size)
+        times, v, W = self.times, self.expected, self.times.part_weights
+        u = v - times.weights_of_events
+        conjugate = v @ self.z - W @ (self.logs - times.infima) - u @ times.offset
+        size = v @ np.abs(self.z) + abs(self.center) * v.sum() + W @ self._log_sizes
+        return float(conjugate), float(size + np.abs(u) @ np.abs(times.offset))
 
-    @cached_property
-    def curvature(self) -> CoxCurvature:
-        return CoxCurvature(self)
+    @property
+    def curvature(self) -> AtRisk:
+        return self
 
     def coupled(self, values: Floats) -> Floats:
         """Return the sum of (W / d) q qᵀ over all parts, times values (m, w) by order.
@@ -386,11 +356,6 @@ class AtRisk:
         The vector q holds the rows' shares of the sum of a part.
         """
         return self.spread(self._weighted(self.means(values)))
-
-    def coupled_gram(self, values: Floats) -> Floats:
-        """Return valuesᵀ ``coupled(values)``."""
-        means = self.means(values)
-        return means.T @ self._weighted(means)
 
     def _weighted(self, values: Floats) -> Floats:
         return self.times.part_weights[:, np.newaxis] * values
@@ -408,46 +373,23 @@ class AtRisk:
         means = self.times.means(self.means(values))[self.times.last]
         return np.where(self.times.has_event[:, np.newaxis], values - means, 0.0)
 
-    def derivatives(self, values: Floats) -> Floats:
-        """Return each row's term of the gradient by the coefficients.
-
-        These are the score residuals of Lin and Wei (1989), of shape (m, d) by order.
-        """
-        weights = self.times.weights[:, np.newaxis]
-        return self.curved(values) - weights * self.residuals(values)
-
-
-class CoxCurvature(Curvature):
-    """Second derivatives: a diagonal minus a sum of outer products over all rows."""
-
-    by_rows = False
-
-    def __init__(self, sums: AtRisk) -> None:
-        self._sums = sums
-
-    def take(self, rows: Rows | slice) -> Curvature:
-        raise TypeError("Rows at risk are not separable.")
-
     def diagonal(self) -> Floats:
-        return self._sums.unsorted(self._sums.expected)
-
-    def total(self) -> Floats:
-        """Return zero, since only differences of scores have an effect."""
-        return np.zeros((1, 1))
+        return self.unsorted(self.expected)
 
     def apply(self, dscores: Floats) -> Floats:
-        own = dscores[self._sums.times.order, np.newaxis]
-        return self._sums.unsorted(self._sums.curved(own)[:, 0])
+        own = dscores[self.times.order, np.newaxis]
+        return self.unsorted(self.curved(own)[:, 0])
 
     def crossed(self, design: Any) -> Floats:
         """Return half of Xᵀ (the sum of outer products) X."""
-        sums, d, n = self._sums, design.n_features, design.n_rows
-
-        def coupled(part: Floats) -> Floats:
-            return 0.5 * sums.unsorted(sums.coupled(part[sums.times.order]))
-
+        d, n, order = design.n_features, design.n_rows, self.times.order
         if n * d <= COPY_SIZE:
             part = np.asarray(design.dense_columns(slice(0, d)), dtype=np.float64)
-            return 0.5 * sums.coupled_gram(part[sums.times.order])
+            means = self.means(part[order])
+            return 0.5 * (means.T @ self._weighted(means))
+
+        def coupled(part: Floats) -> Floats:
+            return 0.5 * self.unsorted(self.coupled(part[order]))
+
         width = max(1, COPY_SIZE // max(n, 1))
         return crossed_by_columns(design, np.arange(n), width, coupled)

@@ -122,6 +122,19 @@ class Curvature(ABC):
         raise TypeError(f"{type(self).__name__} is not of this form.")
 
 
+class CoupledCurvature(Curvature):
+    """Second derivatives of functions of differences between scores of rows."""
+
+    by_rows = False
+
+    def take(self, rows: Rows | slice) -> Curvature:
+        raise TypeError(f"{type(self).__name__} couples rows, which are not separable.")
+
+    def total(self) -> Floats:
+        """Return zero, since only differences of scores have an effect."""
+        return np.zeros((1, 1))
+
+
 class DiagonalCurvature(Curvature):
     """Second derivatives with diagonal matrices; h has the shape of the scores."""
 

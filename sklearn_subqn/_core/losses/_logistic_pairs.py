@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Derivatives, Floats
+from ._base import Floats
 from ._bin_sums import BinCurvature, BinSums
-from ._pairwise import OrderedPairs, SmoothPairs
+from ._of_sums import OfSums
+from ._pairwise import OrderedPairs
 
 # Bins store moments of at most 1,000 levels.
 _MOST_LEVELS = 1000
 
 
-class LogisticPairs(SmoothPairs):
+class LogisticPairs(OfSums, OrderedPairs):
     """Logistic loss of all pairs of rows with unequal targets.
 
     As ``OrderedPairs``, with the loss C ln(1 + exp(z_i - z_j)) of a pair (Burges et al.
@@ -45,7 +46,7 @@ class LogisticPairs(SmoothPairs):
     _memos = (*OrderedPairs._memos, "_last_bins")
     _last_bins: BinSums | None = None
 
-    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:
+    def sums_at(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:
         pairs, last = self._pairs(targets, weights), self._last_bins
         if pairs.n_levels > _MOST_LEVELS:
             raise ValueError(
@@ -56,18 +57,3 @@ class LogisticPairs(SmoothPairs):
         if last is None or not (known and np.array_equal(last.scores, scores)):
             last = self._last_bins = BinSums(pairs, scores)
         return last
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> BinCurvature:
-        return self._smooth_sums(scores, targets, weights).curvature
-
-    def derivatives(
-        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
-    ) -> Derivatives:
-        def at(step: float) -> tuple[float, float]:
-            bins = self._smooth_sums(scores + step * dscores, targets, weights)
-            product = bins.curvature.apply(dscores)
-            return float(bins.gradient @ dscores), max(float(product @ dscores), 0.0)
-
-        return at

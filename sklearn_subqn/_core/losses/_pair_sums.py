@@ -9,8 +9,9 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..memory import COPY_SIZE
+from ..rounding import running_rounding
 from ._base import Derivatives, Floats, Rows
-from ._curvature import Curvature, crossed_by_columns
+from ._curvature import CoupledCurvature, crossed_by_columns
 from ._pairs import RowPairs, Sorted, Window
 
 
@@ -27,6 +28,7 @@ class PairSums:
     def __init__(self, pairs: RowPairs, scores: Floats, window: Window) -> None:
         self._pairs, self._window = pairs, window
         self._sorted = pairs.sort(scores)
+        self.rounding = running_rounding(len(scores))
 
     @cached_property
     def _moments(self) -> list[tuple[Floats, Floats]]:
@@ -98,8 +100,9 @@ class PairSums:
         sizes *= self._pairs.factors
         return sizes
 
+    @property
     def curvature(self) -> PairCurvature:
-        """Return second derivatives, zero for pairs exactly on a margin."""
+        """Generalized second derivatives, zero for pairs exactly on a margin."""
         both = np.zeros(len(self._pairs)), np.zeros(len(self._pairs))
         for coef, moments in zip(self._coefs, self._moments, strict=True):
             for total, sums in zip(both, moments, strict=True):
@@ -126,7 +129,7 @@ def derivatives(
     return at
 
 
-class PairCurvature(Curvature):
+class PairCurvature(CoupledCurvature):
     """Second derivatives of a sum over pairs: a Laplacian of the graph of the pairs.
 
     The product with v is a_i v_i - sum_j P_ij v_j for the weights P_ij of pairs and
@@ -140,23 +143,14 @@ class PairCurvature(Curvature):
         Sums of the weights of a row's pairs, as the lower and as the higher one.
     """
 
-    by_rows = False
-
     def __init__(
         self, rows: Sorted, window: Window, sums: tuple[Floats, Floats]
     ) -> None:
         self._rows, self._window, self._sums = rows, window, sums
 
-    def take(self, rows: Rows | slice) -> Curvature:
-        raise TypeError("Rows of pairs are not separable.")
-
     def diagonal(self) -> Floats:
         lower, higher = self._sums
         return lower + higher
-
-    def total(self) -> Floats:
-        """Return zero, since only differences of scores have an effect."""
-        return np.zeros((1, 1))
 
     def apply(self, dscores: Floats) -> Floats:
         product = self.diagonal() * dscores

@@ -6,17 +6,16 @@ z_j), which is at least C if the order is wrong.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..rounding import running_rounding
 from ._arguments import check_choice, checked_costs
 from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._groups import Groups
 from ._loss import WholeLoss
-from ._pair_sums import PairCurvature, PairSums, derivatives
+from ._of_sums import OfSums
+from ._pair_sums import PairSums, derivatives
 from ._pairs import RowPairs, Window
 
 _NO_VALUES = np.empty(0)
@@ -120,68 +119,29 @@ class OrderedPairs(WholeLoss):
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return minus the costs of the violated pairs."""
-        height = float(self._sums(scores, targets, weights).totals(0)[0])
-        return -height * (1.0 - running_rounding(len(scores)))
+        sums = self._sums(scores, targets, weights)
+        return -float(sums.totals(0)[0]) * (1.0 - sums.rounding)
 
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return a bound of rounding errors of u, a difference of sums over pairs."""
-        sizes = self._sizes(scores, targets, weights)
-        return running_rounding(len(scores)) * norm_by_weights(sizes, weights)
-
-    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the sums of the absolute terms of the subgradient, of shape (n,)."""
-        return self._sums(scores, targets, weights).sizes(0)
+        sums = self._sums(scores, targets, weights)
+        return sums.rounding * norm_by_weights(sums.sizes(0), weights)
 
     def narrowed(self, width: float) -> NarrowPairs:
         return NarrowPairs(self, width)
 
 
-class SmoothPairs(OrderedPairs):
-    """A sum over pairs of a smooth function of the difference of their scores."""
-
-    @abstractmethod
-    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
-        """Return an object with value, gradient and conjugate at some scores."""
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        value: float = self._smooth_sums(scores, targets, weights).value
-        return value
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
-        sums = self._smooth_sums(scores, targets, weights)
-        return sums.value, sums.gradient
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
-    ) -> float:
-        """Return <u, z> - R(z), by Fenchel-Young equality, or an upper bound."""
-        conjugate, size = self._smooth_sums(scores, targets, weights).conjugate
-        return float(conjugate + running_rounding(len(scores)) * size)
-
-    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        sizes: Floats = self._smooth_sums(scores, targets, weights).slope_sizes
-        return sizes
-
-
-class WindowedPairs(SmoothPairs):
+class WindowedPairs(OfSums, OrderedPairs):
     """A loss of pairs that is a combination of squared violations of margins.
 
     The dual variables b of pairs are the slopes of this function of m. Each entry of u
     is a signed sum of b times the weights over a row's pairs.
     """
 
-    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
+    def sums_at(self, scores: Floats, targets: Floats, weights: Floats) -> PairSums:
         return self._sums(scores, targets, weights)
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> PairCurvature:
-        """Return generalized second derivatives, zero for pairs on a margin."""
-        return self._sums(scores, targets, weights).curvature()
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -243,8 +203,8 @@ class NarrowPairs(WindowedPairs):
     def proof(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, float]:
-        height, size = self._sums(scores, targets, weights).slopes
-        share = running_rounding(len(scores))
-        return height - share * size, self.distance_at(
+        sums = self._sums(scores, targets, weights)
+        height, size = sums.slopes
+        return height - sums.rounding * size, self.distance_at(
             _NO_VALUES, scores, targets, weights
         )
