@@ -103,7 +103,7 @@ def hazard_errors(
     found = covariances(
         moments, np.diag(penalty), gradient, kind, np.arange(d), 1.0, never
     )
-    check_fitted([found], own.tol)
+    check_fitted([found], [coef], own.tol)
     whole = np.zeros(d)
     spec = Spec(
         *(coef[np.newaxis], np.zeros(1), rows.loss, False, None, (), ()),

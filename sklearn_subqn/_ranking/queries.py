@@ -163,13 +163,13 @@ class Queries:
         least, most = (self._dcg(gains, gains, discounts, x) for x in (lost, -lost))
         worst = gains * discounts.over(at_most + lost, weights)
         best = gains * discounts.over(above - lost, weights)
-        low = self._mean_ratio(self.groups.sums(worst), most, empty)
+        lower = self._mean_ratio(self.groups.sums(worst), most, empty)
         # No ratio exceeds one.
         best = np.minimum(self.groups.sums(best), least)
-        high = self._mean_ratio(best, least, empty)
+        upper = self._mean_ratio(best, least, empty)
         # Two sums, their terms, and the mean of their ratios.
         share = 4.0 * (share + running_rounding(len(discounts.each)))
-        return (1.0 - share) * low, min((1.0 + share) * high, 1.0)
+        return (1.0 - share) * lower, min((1.0 + share) * upper, 1.0)
 
     def _weights_from(self, keys: Any, least: Any) -> Floats:
         """Return for each row the weight of its query's rows with keys >= ``least``."""
