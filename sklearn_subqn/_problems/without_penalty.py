@@ -123,7 +123,8 @@ class FreeFeatures(Reading):
                 advice = "Rounding allows for no better proof: increase tol, or"
             if proofs.rounded or not solution.proven:
                 break
-        warn_of_gap(self._labels[index], proven, settings.tol, advice)
+        if run.warns:
+            warn_of_gap(self._labels[index], proven, settings.tol, advice)
         return proven
 
     def _without_free(self, objective: Objective) -> Objective:

@@ -345,6 +345,20 @@ def test_multinomial_of_separated_classes_proves_nothing():
     assert model.objective_ >= least
 
 
+def test_searches_warn_once_of_all_folds():
+    X, z = data(120)
+    y = np.digitize(z, [-1.0, 1.0])
+    X[:, 0] += 100.0 * (y == 0)
+    search = L1LogisticOWLQNCV(3, penalty_factor=FACTORS, cv=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    said = [str(w.message) for w in caught]
+    assert sum("did not prove tol" in text for text in said) == 2
+    # The fit with the best strength has its own warnings.
+    assert sum("fits on folds did not prove tol" in text for text in said) == 1
+
+
 def test_history_ends_with_what_is_proven():
     X, y = data()
     model = BMRMRegressor(0.1, penalty_factor=FACTORS).fit(X, y)
