@@ -23,7 +23,7 @@ from ._core.losses import (
     RocArea,
     Thresholds,
 )
-from ._core.rounding import ROUNDED
+from ._core.rounding import CLOSE, ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.classification_losses import (
@@ -539,6 +539,16 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 # The solver starts at the optimal thresholds without features.
                 odds = CumulativeLogit.of_classes(levels, weights)
                 loss, base = DualLoss(odds), odds.base
+                # Newton's method fails for thresholds that are even closer.
+                close = np.flatnonzero(-np.diff(base) < 0.1 * CLOSE)
+                if len(close):
+                    rare = str(classes[order[close[0] + 1]])
+                    raise ValueError(
+                        f"The samples of class {rare} have so little of the weight "
+                        f"that the thresholds of {what} beside it would be equal up "
+                        "to rounding: leave them out, give them a weight of zero, or "
+                        "a larger one."
+                    )
             data = self._linear_model(), X, [levels], loss, weights
             opposite = len(order) == 2 and order[0] == 1
             scores = Levels(order, base)

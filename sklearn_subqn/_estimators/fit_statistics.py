@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from .._core.arrays import Floats
-from .._inference import Spec, TargetedRows
+from .._inference import Spec, TargetedRows, theta
 from .._inference.likelihoods import (
     check_losses,
     deviances,
@@ -130,7 +130,8 @@ def statistics_of(model: FittedModel, is_training: bool = True) -> FitStatistics
     several = spec.joint or spec.ordinal
     found, terms = [], degrees_of(model, len(weights))
     if is_training and not spec.levels and not is_penalized(model):
-        check_fitted(terms, model.own.tol)
+        estimates = [theta(spec, i) for i in range(len(terms))]
+        check_fitted(terms, estimates, model.own.tol)
     for i, term in enumerate(terms):
         z, y = (scores if several else scores[:, i]), targets[:, i]
         if spec.levels:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._checks.callers import user_level
 from .._core.arrays import Floats, Mask
+from .._core.rounding import CLOSE
 from .._features.separation import (
     extremes,
     separating,
@@ -35,6 +36,7 @@ from .._inference import (
     block_moments,
     factors_of,
     summed,
+    theta,
 )
 from .._inference.estimates import INTERCEPT
 from .block_methods import is_collection
@@ -107,7 +109,7 @@ def coefficient_errors(
     model = model._replace(spec=spec)
     found = covariances_of(model, moments, kind, options, endless)
     if not spec.levels:
-        check_fitted(found, own.tol)
+        check_fitted(found, [theta(spec, i) for i in range(len(found))], own.tol)
     elif any(each.fixed.any() for each in found):
         raise ValueError(
             "Too few samples lie near the quantile to say how dense residuals are "
@@ -232,18 +234,43 @@ def _sums(block: TargetedRows, name: str, spec: Spec) -> tuple[Any, Floats]:
     return block_moments(block, spec), np.array(ends)
 
 
-def check_fitted(found: list[Covariance], tol: float) -> None:
-    """Warn if a model is far from its optimum, measured in standard errors."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distances = [
-            np.abs(each.newton) / np.sqrt(np.diag(each.covariance)) for each in found
-        ]
-    largest = max(float(np.nanmax(each, initial=0.0)) for each in distances)
-    if largest > _NEAR:
+def check_fitted(found: list[Covariance], estimates: list[Floats], tol: float) -> None:
+    """Warn if a model is far from its optimum, measured in standard errors.
+
+    Parameters
+    ----------
+    found : list of Covariance
+    estimates : list of ndarray of shape (p,)
+        The parameters of each problem.
+    tol : float
+        Tolerance of the fit.
+    """
+    largest, exact = 0.0, False
+    for each, parameters in zip(found, estimates, strict=True):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distances = np.abs(each.newton) / np.sqrt(np.diag(each.covariance))
+            units = np.sqrt(np.diag(each.inverse))
+            step, size = (
+                np.nanmax(np.abs(x[units > 0.0]) / units[units > 0.0], initial=0.0)
+                for x in (each.newton, parameters)
+            )
+        if (distance := float(np.nanmax(distances, initial=0.0))) > largest:
+            largest, exact = distance, bool(step <= CLOSE * size)
+    if largest <= _NEAR:
+        return
+    if exact:
         warnings.warn(
-            f"The model is {largest:.2g} standard errors from its optimum in one of "
-            "its coefficients, so that intervals and tests are off by as much. Fit it "
-            f"to the same data, with a smaller tol, such as {min(1e-8, 1e-2 * tol):g}.",
-            ConvergenceWarning,
+            "The model fits the samples so exactly that standard errors are as small "
+            "as rounding errors of the coefficients: intervals, tests and likelihoods "
+            "have no meaning.",
+            UserWarning,
             stacklevel=user_level(),
         )
+        return
+    warnings.warn(
+        f"The model is {largest:.2g} standard errors from its optimum in one of "
+        "its coefficients, so that intervals and tests are off by as much. Fit it "
+        f"to the same data, with a smaller tol, such as {min(1e-8, 1e-2 * tol):g}.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )

@@ -126,7 +126,9 @@ class LinearEstimator(Estimator):
 
     def _for_fold(self) -> Self:
         """Return a copy for some of the rows, without reports and with one thread."""
-        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        # ``set_params`` reads signatures, a tenth of the time of a small search.
+        model: Any = copy.copy(self)
+        model.callback, model.verbose, model.n_jobs = None, 0, 1
         model.penalty_factor = self._penalty_factors()
         if (bounds := self._bounds()) is not None:
             model.set_params(coef_bounds=bounds)

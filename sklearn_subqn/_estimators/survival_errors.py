@@ -101,7 +101,7 @@ def hazard_errors(
     moments = [_moments(rows, spec, options.groups)]
     fixed = np.zeros((1, d), dtype=bool)
     found = covariances_of(model, moments, kind, options, fixed)
-    check_fitted(found, own.tol)
+    check_fitted(found, [coef], own.tol)
     return assembled(spec, names_of(own, spec, given, options), found, kind, False)
 
 

@@ -58,7 +58,15 @@ def checked_groups(
     names: list[Any]
     if isinstance(given, str):
         if given != CATEGORIES:
-            raise ValueError(f"groups must be 'categories' if a word, got {given!r}.")
+            root = given.rstrip("_")
+            known = [] if axis.labels is None else list(axis.labels)
+            own = [str(x) for x in known if f"{x}_".startswith(f"{root}_")]
+            near = {given: own} if own else CATEGORIES
+            raise ValueError(
+                f"groups must be 'categories', for the dummies of all categories, one "
+                f"label for each of the {n_features} features, lists of features, or "
+                f"a dict of such lists; got {given!r}. Did you mean groups={near!r}?"
+            )
         names, labels = _of_categories(axis, indicators)
     elif given is None:
         names, labels = list(range(n_features)), np.arange(n_features)

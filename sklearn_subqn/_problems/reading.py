@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from .._core.arrays import Floats
 from .._core.objectives.objective import Objective, Point
@@ -15,8 +16,24 @@ from .._solving.solution import Settings, Solution
 #: penalty.
 NO_PENALTY = 1e-10
 
-#: A function that solves a problem with the solver's objective, given settings.
-Run = Callable[..., Solution]
+
+class Run(NamedTuple):
+    """A function that solves a problem with the solver's objective, given settings.
+
+    Attributes
+    ----------
+    function : callable
+    warns : bool
+        Whether to warn of what is not proven. Fits on the folds of a search do not,
+        since the search warns once.
+    """
+
+    function: Callable[..., Solution]
+    warns: bool
+
+    def __call__(self, *given: Any, **options: Any) -> Solution:
+        """Return the solution."""
+        return self.function(*given, **options)
 
 
 class Reading:

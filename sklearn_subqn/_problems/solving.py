@@ -17,7 +17,7 @@ from .._solving.callbacks import FitTask
 from .._solving.report import Report
 from .._solving.solution import Callback, Problem, Settings, Solution, Watch
 from .._solving.solve import solve
-from .reading import Reading
+from .reading import Reading, Run
 
 _Result = TypeVar("_Result")
 
@@ -152,7 +152,7 @@ class Problems(ABC):
         """Solve a problem from its present start; values are in the user's units."""
         if self.reading is None:
             return self.run_once(index, objective, settings, task)
-        run = partial(self.run_once, index, objective, task=task)
+        run = Run(partial(self.run_once, index, objective, task=task), task.warns)
         return self.reading.solve(index, objective, settings, run)
 
     def run_once(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core.arrays import Floats, Mask
+from .._core.losses._loss import offers
 from .._core.objectives.free_columns import is_close, lower_bound
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
@@ -112,15 +113,18 @@ class FreeFeatures(Reading):
             # If a run missed its tolerance, it would miss a smaller one as well.
             if more == 1.0 and not solution.proven:
                 return proven
-            # For losses of several scores, the only known lower bound is their infimum.
-            if objective.design.several_scores or not objective.loss.has_leeway:
+            # Of most losses of several scores, the infimum is the only lower bound.
+            loss, design = objective.loss, objective.design
+            steps = design.in_one_place and offers(loss.oracle, "conjugate_near")
+            if not steps and (design.several_scores or not loss.has_leeway):
                 advice = "Nothing else is known of this loss without a penalty:"
                 break
             if proofs.rounded:
                 advice = "Rounding allows for no better proof: increase tol, or"
             if proofs.rounded or not solution.proven:
                 break
-        warn_of_gap(self._labels[index], proven, settings.tol, advice)
+        if run.warns:
+            warn_of_gap(self._labels[index], proven, settings.tol, advice)
         return proven
 
     def _without_free(self, objective: Objective) -> Objective:

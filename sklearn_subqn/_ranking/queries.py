@@ -21,6 +21,7 @@ from .._core.arrays import Array, Floats, Indices, Mask
 from .._core.lazy import cached_property
 from .._core.losses import Groups, Ndcg
 from .._core.names import Axis, named, places
+from .._core.rounding import running_rounding
 
 # Limit on the total row weight of a query: NDCG stores one discount for each rank.
 _MOST_WEIGHT = 1e7
@@ -143,24 +144,32 @@ class Queries:
 
         Discounts decrease with the rank. The best rank of a row is next to all rows of
         its query that are certainly above, and the worst rank next to all rows that may
-        be above.
+        be above. Rounding errors of ranks move rows down for lower bounds, and up for
+        upper bounds; all other numbers are sums and products of positive numbers.
         """
         gains, discounts = self._gains(y, k)
+        share = running_rounding(len(y))
+        # Sums of whole numbers are exact.
+        parts = self.row_weights % 1.0
+        lost = 4.0 * share * float(self.row_weights.sum()) if parts.any() else 0.0
+        if not lost < 0.5:
+            return 0.0, 1.0
         _, places = np.unique(np.concatenate([low, high]), return_inverse=True)
         # The keys sort rows by query, and by score within a query.
         keys = places.reshape(2, -1) + self.groups.codes * (places.max() + 1)
         weights = self.row_weights
         above = self._weights_from(keys[0], keys[1] + 1)
         at_most = self._weights_from(keys[1], keys[0]) - weights
-        ideal = self._dcg(gains, gains, discounts)
-        bounds = []
-        for before in (at_most, above):
-            ranks = np.arange(len(discounts))
-            sums = (np.interp(x, ranks, discounts) for x in (before + weights, before))
-            after, begun = sums
-            found = self.groups.sums(gains * (after - begun))
-            bounds.append(self._mean_ratio(np.minimum(found, ideal), ideal, empty))
-        return bounds[0], bounds[1]
+        least, most = (self._dcg(gains, gains, discounts, x) for x in (lost, -lost))
+        worst = gains * discounts.over(at_most + lost, weights)
+        best = gains * discounts.over(above - lost, weights)
+        lower = self._mean_ratio(self.groups.sums(worst), most, empty)
+        # No ratio exceeds one.
+        best = np.minimum(self.groups.sums(best), least)
+        upper = self._mean_ratio(best, least, empty)
+        # Two sums, their terms, and the mean of their ratios.
+        share = 4.0 * (share + running_rounding(len(discounts.each)))
+        return (1.0 - share) * lower, min((1.0 + share) * upper, 1.0)
 
     def _weights_from(self, keys: Any, least: Any) -> Floats:
         """Return for each row the weight of its query's rows with keys >= ``least``."""
@@ -170,8 +179,8 @@ class Queries:
         firsts = np.searchsorted(keys[order], least)
         return np.asarray(sums[lasts] - sums[firsts])
 
-    def _gains(self, y: Floats, k: int | None) -> tuple[Floats, Floats]:
-        """Return the gains of rows, and the cumulative discounts of all ranks."""
+    def _gains(self, y: Floats, k: int | None) -> tuple[Floats, _Discounts]:
+        """Return the gains of rows, and the discounts of all ranks."""
         measure = Ndcg(self.groups, k=k)
         largest = float(self.groups.sums(self.row_weights).max())
         if largest > _MOST_WEIGHT:
@@ -179,9 +188,10 @@ class Queries:
                 "score takes sample_weight as numbers of rows, which may sum to "
                 f"{_MOST_WEIGHT:g} for a query; got {largest:g}."
             )
-        places = np.arange(int(np.ceil(largest)) + 1)
-        discounts = np.append(0.0, np.cumsum(measure.discounts(places)))
-        return measure.gains(y), discounts
+        each = measure.discounts(np.arange(int(np.ceil(largest)) + 2))
+        each[-1] = 0.0
+        sums = np.append(0.0, np.cumsum(each))
+        return measure.gains(y), _Discounts(each, sums)
 
     def _mean_ratio(self, found: Floats, ideal: Floats, empty: str) -> float:
         """Return the weighted mean of found / ideal over the queries."""
@@ -198,27 +208,53 @@ class Queries:
                 )
         return float(np.average(ratio, weights=weights))
 
-    def _dcg(self, keys: Floats, gains: Floats, discounts: Floats) -> Floats:
+    def _dcg(
+        self, keys: Floats, gains: Floats, discounts: _Discounts, lost: float = 0.0
+    ) -> Floats:
         """Return the DCG of each query for rows in descending order of keys.
 
-        ``discounts`` are cumulative; rows with equal keys share their discounts
-        equally.
+        Rows with equal keys share their discounts equally. Ranks increase by ``lost``.
         """
         groups, order = self.groups, self.groups.sort(-keys)
         keys, weights = keys[order], self.row_weights[order]
-        ranks = np.cumsum(weights)
-        before = np.append(0.0, ranks)[groups.starts[:-1]]
-        ranks -= before[groups.codes[order]]
+        sums = np.append(0.0, np.cumsum(weights))
         runs = np.flatnonzero((keys != np.roll(keys, 1)) | (groups.places == 0))
-        lasts = np.append(runs[1:], len(keys)) - 1
         queries = groups.codes[order[runs]]
-        reached = np.interp(ranks[lasts], np.arange(len(discounts)), discounts)
-        begun = np.where(groups.places[runs] == 0, 0.0, np.roll(reached, 1))
-        means = np.add.reduceat(weights * gains[order], runs)
-        means /= np.add.reduceat(weights, runs)
-        sums = np.zeros(len(groups))
-        np.add.at(sums, queries, (reached - begun) * means)
-        return sums
+        before = sums[runs] - sums[groups.starts[queries]]
+        widths = np.add.reduceat(weights, runs)
+        means = np.add.reduceat(weights * gains[order], runs) / widths
+        terms = means * discounts.over(before + lost, widths)
+        return np.bincount(queries, terms, len(groups)).astype(np.float64, copy=False)
+
+
+class _Discounts(NamedTuple):
+    """Discounts of ranks, the last of which is zero.
+
+    Attributes
+    ----------
+    each : ndarray of shape (m,)
+    sums : ndarray of shape (m + 1,)
+        The sums of the first ones.
+    """
+
+    each: Floats
+    sums: Floats
+
+    def over(self, before: Floats, widths: Floats) -> Floats:
+        """Return the sums of discounts of rows that begin at ranks ``before``.
+
+        No number is a small difference of large ones, so that relative errors are
+        rounding errors, for weights of any size.
+        """
+        end = len(self.each) - 1
+        before = np.clip(before, 0.0, end)
+        first = before.astype(np.intp)
+        part = np.minimum(widths, first + 1 - before)
+        whole = np.floor(widths - part)
+        last = np.minimum(first + 1 + whole.astype(np.intp), end)
+        inner = self.sums[last] - self.sums[np.minimum(first + 1, end)]
+        rest = widths - part - whole
+        return part * self.each[first] + inner + rest * self.each[last]
 
 
 class HeldOutNdcg(NamedTuple):

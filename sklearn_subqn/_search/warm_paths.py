@@ -108,7 +108,7 @@ class WarmPaths(LinearEstimator):
         model = super()._for_fold()
         if self._is_automatic() and self._has_scales():
             # The scales are computed once, from all samples.
-            model.set_params(alphas=[1.0], penalty_factor=self.penalty_factor_)
+            model.alphas, model.penalty_factor = [1.0], self.penalty_factor_
         return model
 
     def _grid(self, problems: LinearProblems) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,6 +122,17 @@ def test_dummies_of_categories_are_groups():
     np.testing.assert_allclose(model.penalty_factor_, expected)
     with pytest.raises(ValueError, match="needs names of the features"):
         fitted(X.to_numpy(), y, groups="categories")
+    # The proposal for a single category is one that is accepted.
+    match = "lists of features, or a dict of such lists; got 'my_color'"
+    with pytest.raises(ValueError, match=match) as refusal:
+        fitted(X, y, groups="my_color")
+    proposed = str(refusal.value).partition("groups=")[2].removesuffix("?")
+    names = ["my_color_b", "my_color_g", "my_color_r"]
+    assert ast.literal_eval(proposed) == {"my_color": names}
+    only = fitted(X, y, groups=ast.literal_eval(proposed))
+    np.testing.assert_allclose(only.penalty_factor_, np.sqrt([3, 3, 3, 1, 1, 1, 1]))
+    with pytest.raises(ValueError, match="mean groups='categories'"):
+        fitted(X, y, groups="category")
 
 
 def test_rows_of_coefficients_of_several_targets_are_groups(data):

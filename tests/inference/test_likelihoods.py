@@ -304,7 +304,25 @@ def test_losses_without_a_likelihood():
             fit_statistics(model.fit(X, y), X, y)
 
 
-@pytest.mark.filterwarnings("ignore:The model is .* standard errors from its optimum")
+@pytest.mark.parametrize("size", [1.0, 1e6])
+@pytest.mark.parametrize("loss", ["squared_error", "gamma"])
+def test_exact_data_are_said_to_be_exact(loss, size):
+    """Not that the model is a dozen rounding errors away from its optimum."""
+    z = X @ np.linspace(-0.5, 0.5, X.shape[1]) + 1.0
+    y = size * (np.exp(z) if loss == "gamma" else z)
+    model = BMRMRegressor(0, loss=loss).fit(X, y)
+    for function in (fit_statistics, standard_errors):
+        with pytest.warns(UserWarning, match="so exactly that standard errors are"):
+            function(model, X, y)
+    # Noise of a millionth of the targets is no rounding error.
+    y = y * (1.0 + 1e-6 * np.random.default_rng(0).normal(size=len(y)))
+    model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_statistics(model, X, y)
+
+
+@pytest.mark.filterwarnings("ignore:The model fits the samples so exactly")
 def test_null_models_that_fit_all_samples():
     """Then the standard errors are rounding errors."""
     y = np.ones(N)

@@ -112,6 +112,23 @@ def test_balanced_duals():
     assert loss.imbalance(level, np.zeros(K - 1), *args) == 0.0
 
 
+@pytest.mark.parametrize("rare", [(0,), (3,), (0, 1), (2, 3)])
+def test_balanced_duals_where_classes_at_the_ends_are_rare(rare):
+    """Thresholds beside them are far from their optima, at hardly any cost."""
+    _, targets, weights = data(200)
+    weights[np.isin(targets, rare)] *= 1e-14
+    weights /= weights.sum()
+    loss, scores = CumulativeLogit.of_classes(targets, weights), np.zeros((200, K - 1))
+    best = loss.conjugate(loss.subgradient(scores, targets, weights), targets, weights)
+    for shift in (-1.0, 1.0):
+        scores[:] = 0.0
+        scores[:, 0 if 0 in rare else K - 2] += shift
+        u = loss.subgradient(scores, targets, weights)
+        level = loss.balance(u, targets, weights)
+        assert np.all(np.abs(level.sum(axis=0)) <= 1e-14 * np.abs(level).sum(axis=0))
+        assert_allclose(loss.conjugate(level, targets, weights), best, rtol=1e-10)
+
+
 def test_base_is_the_model_without_features():
     _, targets, weights = data()
     loss = CumulativeLogit.of_classes(targets, weights)

@@ -538,3 +538,19 @@ def test_slopes_of_many_labels(falling):
         passed = piecewise.kinks < step
         slope = piecewise.slope + piecewise.slope_jumps[passed].sum()
         assert slope == pytest.approx(expected, abs=1e-12)
+
+
+def test_multinomial_conjugate_near_a_gradient():
+    """No scores prove R* there to be larger, and a maximizer comes close."""
+    rng, oracle = np.random.default_rng(6), MULTINOMIAL_LOSS.oracle
+    y, s = rng.integers(0, 3, 12).astype(float), rng.dirichlet(np.ones(12))
+    for size, step in ((1.0, 0.5), (1.0, 1e-3), (30.0, 0.1), (30.0, 1e-6)):
+        z, p = size * rng.normal(size=(12, 3)), 7.0 + step * rng.random((12, 3))
+        u, curvature = oracle.subgradient(z, y, s), oracle.curvature(z, y, s)
+        height = oracle.conjugate_near(u, z, p, y, s)
+        exact = oracle.conjugate(u - curvature.apply(p), y, s)
+        bend = np.vdot(p, curvature.apply(p))
+        charge = 1e-12 * (1.0 + size)
+        assert exact <= height + charge
+        assert height - exact <= bend + charge
+        assert oracle.conjugate_near(u, z, 3.0 * p / step, y, s) == np.inf

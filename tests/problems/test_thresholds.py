@@ -64,6 +64,33 @@ def test_optimum_is_that_of_scipy(loss, alpha):
     assert_allclose(model.coef_, np.outer(np.arange(4), model.coef_[1]))
 
 
+@pytest.mark.parametrize("rare", [(0,), (3,), (0, 1)])
+@pytest.mark.parametrize("weight", [1e-12, 1e-50])
+def test_rare_classes_at_an_end_hardly_change_the_objective(rare, weight):
+    X, y, s = grades()
+    few = np.isin(y, rare)
+    s[few] *= weight
+    model = BMRMClassifier(1e-2, loss=LOGIT, tol=1e-6).fit(X, y, s)
+    others = BMRMClassifier(1e-2, loss=LOGIT, tol=1e-9).fit(X[~few], y[~few], s[~few])
+    added = s[few].sum() / s.sum() * (1.0 - np.log(weight)) * 10.0
+    assert model.objective_ >= others.objective_ - others.dual_gap_ - added
+    assert model.objective_ <= others.objective_ * (1.0 + 1e-6) + added
+    assert model.objective_ - model.dual_gap_ <= others.objective_ + added
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1e-13, 1e-300])
+def test_rare_classes_between_others_are_fitted_or_named(weight):
+    X, y, s = grades()
+    s[y == 2] *= weight
+    model = BMRMClassifier(1e-2, loss=LOGIT, tol=1e-6)
+    if weight == 1e-9:
+        assert model.fit(X, y, s).dual_gap_ <= 1e-6 * model.objective_
+        return
+    with pytest.raises(ValueError, match=r"class 2 have so little.* equal up to round"):
+        model.fit(X, y, s)
+
+
 @each_loss
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
 def test_sparse_penalties(loss, penalty):

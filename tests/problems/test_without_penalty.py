@@ -13,7 +13,7 @@ from _door import (
     Risk,
     lower_bound,
 )
-from scipy import optimize, sparse
+from scipy import optimize, sparse, special
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,6 +23,7 @@ from sklearn_subqn import (
     BMRMRanker,
     BMRMRegressor,
     BMRMRegressorCV,
+    CoxRegression,
     L1LogisticOWLQN,
     L1LogisticOWLQNCV,
     MulticlassHingeClassifier,
@@ -224,13 +225,138 @@ def test_only_infima_are_proven_of_joint_losses():
     models = [
         (MulticlassHingeClassifier(0), y),
         (MultilabelHingeClassifier(0), np.eye(3, dtype=int)[y]),
-        (L1LogisticOWLQN(0), y),
+        (BMRMClassifier(0, loss="ordinal_all_threshold"), y),
     ]
     for model, targets in models:
         with pytest.warns(ConvergenceWarning, match="Nothing else is known"):
             model.fit(X, targets)
         assert model.dual_gap_ == pytest.approx(model.objective_)
-        assert model.objective_ < 0.9 * type(model)(10.0).fit(X, targets).objective_
+        penalized = clone(model).set_params(alpha=10.0).fit(X, targets)
+        assert model.objective_ < 0.9 * penalized.objective_
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("units", [1.0, [1e-4, 1.0, 1e3, 1.0, 1.0]])
+def test_multinomial_without_penalty(tol, fit_intercept, units):
+    """Also with equal columns, in any unit, and with weights."""
+    X, z = data(120)
+    X[:, 4] = X[:, 3]
+    y, s = np.digitize(z, [-1.0, 2.0]), np.arange(120) % 3.0
+    A = np.hstack([X, np.ones((120, 1))]) if fit_intercept else X
+
+    def risk(w):
+        scores = A @ w.reshape(-1, 3)
+        logs = scores - special.logsumexp(scores, axis=1, keepdims=True)
+        u = (np.exp(logs) - np.eye(3)[y]) * (s / s.sum())[:, np.newaxis]
+        return -(s @ logs[np.arange(120), y]) / s.sum(), (A.T @ u).ravel()
+
+    start = np.zeros(3 * A.shape[1])
+    best = optimize.minimize(risk, start, jac=True, options={"gtol": 1e-9}).fun
+    for model in (
+        BMRMClassifier(0, loss="multinomial", fit_intercept=fit_intercept, tol=tol),
+        L1LogisticOWLQN(0, fit_intercept=fit_intercept, tol=tol),
+    ):
+        model.fit(X * units, y, s)
+        assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-13)
+        assert model.objective_ >= best * (1.0 - 1e-13)
+        assert 0.0 < model.dual_gap_ <= tol * model.objective_
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+def test_multinomial_and_cox_with_some_features_without_penalty(penalty):
+    X, z = data(120)
+    y, n_free = np.digitize(z, [-1.0, 2.0]), 0
+    l1 = {"l2": 0.0, "l1": 1.0, "elasticnet": 0.5}[penalty]
+    f = FACTORS if penalty == "l2" else FACTORS**2
+    time, event = np.exp(-z), np.arange(120) % 3 > 0
+
+    def softmax(w):
+        scores = X @ w[:15].reshape(5, 3) + w[15:]
+        logs = scores - special.logsumexp(scores, axis=1, keepdims=True)
+        u = (np.exp(logs) - np.eye(3)[y]) / 120
+        return -logs[np.arange(120), y].mean(), np.append(X.T @ u, u.sum(axis=0))
+
+    def cox(w):
+        scores, at_risk = X @ w, time >= time[event][:, np.newaxis]
+        logs = special.logsumexp(np.where(at_risk, scores, -np.inf), axis=1)
+        P = np.exp(np.where(at_risk, scores, -np.inf) - logs[:, np.newaxis])
+        value = (logs.sum() - scores[event].sum()) / 120
+        return value, X.T @ (P.sum(axis=0) - event) / 120
+
+    models = (
+        (BMRMClassifier(ALPHA, loss="multinomial"), softmax, 3, y),
+        (CoxRegression(ALPHA, ties="breslow"), cox, 1, (time, event)),
+    )
+    for model, risk, k, targets in models:
+        squares, norms = np.repeat((1 - l1) * f, k), np.repeat(l1 * FACTORS, k)
+        m, n_free = 5 * k, 3 * (k > 1)
+
+        def objective(x, risk=risk, m=m, squares=squares, norms=norms):
+            w = np.append(x[:m] - x[m : 2 * m], x[2 * m :])
+            value, g = risk(w)
+            value += ALPHA * (squares @ w[:m] ** 2 / 2 + norms @ (x[:m] + x[m : 2 * m]))
+            slopes, norm = g[:m] + ALPHA * squares * w[:m], ALPHA * norms
+            return value, np.concatenate([slopes + norm, norm - slopes, g[m:]])
+
+        found = optimize.minimize(
+            objective,
+            np.zeros(2 * m + n_free),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * (2 * m) + [(None, None)] * n_free,
+            options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-10},
+        )
+        for tol in (1e-2, 1e-5 if penalty == "l1" else 1e-7):
+            model.set_params(penalty=penalty, penalty_factor=FACTORS, tol=tol)
+            model.fit(X, targets)
+            assert model.objective_ - model.dual_gap_ <= found.fun * (1.0 + 1e-13)
+            assert model.objective_ >= found.fun * (1.0 - 1e-7)
+            assert 0.0 < model.dual_gap_ <= tol * model.objective_
+
+
+def test_scaled_dual_points_prove_nothing_of_sums_over_free_columns():
+    """At zero, an L1 norm scales the dual point, and a free column is not settled."""
+    X, z = data()
+    y = np.where(z > 0.0, 1.0, -1.0)
+    design = Design(X, fit_intercept=False)
+    risk = Risk(design, BINARY_LOSSES["squared_hinge"], y, np.full(60, 1 / 60))
+    free = FACTORS == 0.0
+    point = Objective(risk, ElasticNet(5, 1.0), 1.0).origin()
+    alpha = 0.99 * np.abs(point.risk_gradient[:5][~free]).max()
+    penalty = PartlyFree(ElasticNet(5, 1.0), free)
+    point = Objective(risk, penalty, alpha).origin()
+    slopes = np.where(free, point.risk_gradient[:5], 0.0)
+    lower = point.objective.at(point.w - 0.1 * slopes)
+    assert point.lower_bound <= lower.value < 0.96 * point.value
+
+
+def test_multinomial_of_separated_classes_proves_nothing():
+    """One class is apart, so that coefficients grow and no optimum exists."""
+    X, z = data()
+    X[z > 1.0, 0] += 100.0
+    y = np.digitize(z, [-1.0, 1.0])
+    model = BMRMClassifier(0, loss="multinomial")
+    with pytest.warns(ConvergenceWarning, match=r"did not prove|no optimal"):
+        model.fit(X, y)
+    apart = BMRMClassifier(0).fit(X[y < 2], y[y < 2])
+    least = np.mean(y < 2) * (apart.objective_ - apart.dual_gap_)
+    assert model.objective_ - model.dual_gap_ <= np.mean(y < 2) * apart.objective_
+    assert model.objective_ >= least
+
+
+def test_searches_warn_once_of_all_folds():
+    X, z = data(120)
+    y = np.digitize(z, [-1.0, 1.0])
+    X[:, 0] += 100.0 * (y == 0)
+    search = L1LogisticOWLQNCV(3, penalty_factor=FACTORS, cv=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, y)
+    said = [str(w.message) for w in caught]
+    assert sum("did not prove tol" in text for text in said) == 2
+    # The fit with the best strength has its own warnings.
+    assert sum("fits on folds did not prove tol" in text for text in said) == 1
 
 
 def test_history_ends_with_what_is_proven():

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from _door import PLANS, without_compiled_loop
+from _door import (
+    BINARY_LOSSES,
+    L2,
+    PLANS,
+    Design,
+    Objective,
+    Risk,
+    without_compiled_loop,
+)
 from _followed import followed
 from scipy import sparse
 from sklearn.datasets import make_classification
@@ -15,6 +23,8 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn._core.driver import Options, Start, Stopping
+from sklearn_subqn._core.solvers.facts import WORDS, Facts
 from sklearn_subqn._problems.features import ALL_COLUMNS, Rows
 from sklearn_subqn.linear_model import HuberRegressor
 
@@ -363,20 +373,33 @@ def test_rows_that_are_skipped_tell_numbers_with_limits(capsys):
     """The lines also say which parts of the conditions are false."""
     model = SubLBFGSLinearSVC(1e-3, verbose=2)
     line = told(model, classes(300, 40), "larger alphas", capsys)
-    assert "(text: no, several: no, n rows = 300 < 4100, curvature = " in line
-    assert line.endswith(" <= 20000, kinked slope: no).")
+    words = "(X is not like text, rows have one score, rows = 300 < 4100, curvature = "
+    assert words in line
+    assert line.endswith(" <= 20000, the loss is not one whose slope alone has kinks).")
     line = told(model, classes(300, 40), "span of the rows", capsys)
-    assert line.endswith("(n features = 40 < 600, n rows = 300 <= 2000, several: no).")
+    numbers = "(features = 40 < 600, rows = 300 <= 2000, rows have one score)."
+    assert line.endswith(numbers)
     line = told(model, classes(300, 700), "span of the rows", capsys)
-    assert "(n features = 700 >= 600, n rows = 300 <= 2000, " in line
+    assert "(features = 700 >= 600, rows = 300 <= 2000, " in line
 
 
 def test_conditions_that_are_true_tell_numbers_only(capsys):
     SubLBFGSLinearSVC(1e-3, verbose=2).fit(*classes(300, 40))
     lines = capsys.readouterr().out.splitlines()
     taken = next(line for line in lines if "taken: one compiled loop. " in line)
-    assert "(n params = 41 <= 300)." in taken
-    assert ": no" not in taken
+    assert "(parameters of a score = 41 <= 300)." in taken
+    assert all(" = " in part for part in taken.rpartition("(")[2].split(", "))
+
+
+def test_every_fact_has_words():
+    X, y = classes(60, 3)
+    signs = np.where(y, 1.0, -1.0)
+    risk = Risk(Design(X), BINARY_LOSSES["log_loss"], signs, np.full(60, 1 / 60))
+    objective = Objective(risk, L2(3), 0.1)
+    facts = Facts(objective, Start(np.zeros(4)), Options(stopping=Stopping(1e-3)))
+    names = [name for name in dir(facts) if name[0] != "_"]
+    known = {name for name in names if isinstance(getattr(facts, name), int | float)}
+    assert known == set(WORDS)
 
 
 def test_every_condition_has_a_sentence_of_its_own():

@@ -133,13 +133,28 @@ class CumulativeLogit(ConjugateWithSize, Loss):
         return float(1.0 - _factors(dual).min()) if sums.any() else 0.0
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Multiply the rows of each class by a factor, so that column sums vanish.
+        """Shrink entries or rows, column by column, so that column sums vanish.
 
         Only two neighboring classes have entries in a column: positive ones of the
-        lower class and negative ones of the higher class. Their sums determine the
-        ratio of two successive factors, the largest of which is one.
+        lower class and negative ones of the higher class. The entries with the larger
+        sum shrink. If that leaves the domain, which contains zero, all entries of their
+        rows shrink, and those of all lower classes, whose columns are balanced.
         """
-        return dual * _factors(dual)[targets.astype(int), np.newaxis]
+        low, q = _beside(dual, targets)
+        p, y = -low, targets.astype(int)
+        for k in range(dual.shape[1]):
+            up, down = q[y == k].sum(), p[y == k + 1].sum()
+            larger = max(up, down)
+            share = min(up, down) / larger if larger else 0.0
+            rows, part, other = (y == k, q, p) if up > down else (y == k + 1, p, q)
+            shrunk = share * part[rows]
+            if np.all(np.abs(other[rows] - shrunk) <= (1.0 + ROUNDED) * weights[rows]):
+                part[rows] = shrunk
+                continue
+            rows = y <= k if up > down else rows
+            p[rows] *= share
+            q[rows] *= share
+        return _spread(-p, q, targets, dual.shape[1])
 
 
 class CumulativeCurvature(Curvature):

@@ -60,7 +60,11 @@ class Ndcg(RankingLoss):
         self._gain = gain
 
     def gains(self, targets: Floats) -> Floats:
-        return np.exp2(targets) - 1.0 if self._gain == "exponential" else targets
+        if self._gain == "linear":
+            return targets
+        # The difference from one is accurate for small relevances, too.
+        small = np.expm1(np.log(2.0) * targets)
+        return np.where(targets < 1.0, small, np.exp2(targets) - 1.0)
 
     def discounts(self, places: Rows) -> Floats:
         discounts = 1.0 / np.log2(places + 2.0)

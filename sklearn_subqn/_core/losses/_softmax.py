@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import softmax as kernel
-from ..rounding import ROUNDED
+from ..rounding import ROUNDED, rounding
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Mask, RowForm, Rows
 from ._curvature import Curvature
@@ -59,6 +59,31 @@ class Softmax(ConjugateWithSize, FlowOracle):
         """
         total, change = kernel.conjugate(*map(_plain, (dual, targets, weights)))
         return total, change
+
+    def conjugate_near(
+        self,
+        dual: Floats,
+        scores: Floats,
+        dscores: Floats,
+        targets: Floats,
+        weights: Floats,
+    ) -> float:
+        """Return R*(u) - <R'' dz, z> + <dz, R'' dz>, an upper bound of R*(u - R'' dz).
+
+        As for ``Cox``, if no two entries of a row of dz differ by more than one.
+        """
+        spread = np.ptp(dscores, axis=1, keepdims=True)
+        if not spread.max() <= 1.0:
+            return np.inf
+        # Adding a constant to the scores of a row has no effect.
+        step = dscores - dscores.min(axis=1, keepdims=True)
+        far = step - (scores - scores.max(axis=1, keepdims=True))
+        curvature = self.curvature(scores, targets, weights)
+        height, size = self.conjugate_and_size(dual, targets, weights)
+        # The product is a difference of two terms of this size.
+        size += 4.0 * float(np.vdot(spread * curvature.centered(), np.abs(far)))
+        product = float(np.vdot(curvature.apply(step), far))
+        return height + product + rounding(dual.size) * size
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the row sums and of negative probabilities."""

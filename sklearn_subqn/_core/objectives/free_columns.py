@@ -27,6 +27,7 @@ from ..rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, TINY, rounding
 from ..rows.design import Design
 from .bounds import MOST_IMBALANCED
 from .objective import Cut, Dual, Point
+from .risk_hessian import RiskHessian
 from .risk_of_parts import RiskOfParts
 
 # A dual variable at an end of its interval can move in one direction only. All rows of
@@ -70,10 +71,13 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
         In the domain of R*.
     """
     risk, best = point.objective.risk, point.objective.least
-    if risk.design.several_scores:
-        return best
-    if not risk.loss.has_leeway:
-        return max(best, point.lower_bound, _bound_of_step(point))
+    if risk.design.several_scores or not risk.loss.has_leeway:
+        if not risk.design.in_one_place:
+            return best
+        best = max(best, point.lower_bound)
+        if not offers(risk.loss.oracle, "conjugate_near"):
+            return best
+        return max(best, _bound_of_step(point, _LimitedColumns(point, enough).held))
     if isinstance(risk, RiskOfParts):
         duals, scores = list(map(risk.collected, duals)), risk.collected(point.scores)
         risk = risk.together
@@ -102,27 +106,43 @@ def lower_bound(point: Point, duals: list[Floats], enough: float) -> float:
     return best
 
 
-def _bound_of_step(point: Point) -> float:
+def _bound_of_step(point: Point, held: Mask) -> float:
     """Return the lower bound at the dual point after a step of Newton's method.
 
-    For objectives without a penalty: u - R'' X p has column sums zero for the step p,
-    and the loss has an upper bound of R* there.
+    For losses with an upper bound of R* there: u - R'' X p has sums of zero over the
+    held columns and the intercepts, for the step p of their coefficients.
     """
-    o, n = point.objective, point.objective.n_params
-    oracle = o.risk.loss.oracle
-    free = isinstance(o.regularizer, PartlyFree) and not o.regularizer.limits().any()
-    if not offers(oracle, "conjugate_near") or not free or n * n > 2 * COPY_SIZE:
+    o, u, curvature = point.objective, point.dual, point.curvature
+    k = o.design.n_outputs or 1
+    whole = held.reshape(-1, k).all(axis=1)
+    held = np.repeat(whole, k)
+    features = np.flatnonzero(whole)
+    design = o.design.of_features(features, fit_intercept=o.n_free > 0)
+    n = design.n_params
+    if not 0 < n * n <= 2 * COPY_SIZE:
         return -np.inf
-    gradient, hessian = o.risk.adjoint(point.dual), o.risk.hessian(point.curvature)
-    values, vectors = lapack.eigh(hessian.matrix())
+    gradient, hessian = design.adjoint(u), RiskHessian(design, curvature)
+    # Adding a constant to the scores of a row has no effect on some losses of several
+    # scores: their first score is fixed.
+    fixed = (np.arange(n) % k == 0) & (k > 1 and o.loss.invariant)
+    matrix = hessian.matrix()[np.ix_(~fixed, ~fixed)]
+    units = np.sqrt(np.diag(matrix))
+    units[units == 0.0] = 1.0
+    values, own = lapack.eigh(matrix / np.multiply.outer(units, units))
+    vectors = np.zeros((n, len(values)))
+    vectors[~fixed] = own / units[:, np.newaxis]
     used = values > ROUNDED * values.max(initial=0.0)
+    others, vectors, values = vectors[:, ~used], vectors[:, used], values[used]
+    sizes = o.risk.column_sizes[np.append(held, np.ones(o.n_free, dtype=bool))]
     # Long steps along a direction of small curvature may reduce the risk, unless they
-    # do not change any score.
-    for v in vectors.T[~used]:
-        most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ o.column_sizes)
-        if np.ptp(o.design.forward(v)) > most:
+    # do not change any score, or all scores alike of a loss that compares rows.
+    for v in others.T:
+        v = v - vectors @ (vectors.T @ hessian.apply(v) / values)
+        most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ sizes)
+        changes = design.forward(v)
+        changes -= changes.min(axis=0) if o.loss.ranks else 0.0
+        if np.any(np.abs(changes) > most):
             return -np.inf
-    values, vectors = values[used], vectors[:, used]
     # If features are nearly equal, small eigenvalues may be rounding errors of the
     # matrix. A product with the Hessian, computed from the scores, detects such errors.
     roots = np.sqrt(values)
@@ -133,19 +153,27 @@ def _bound_of_step(point: Point) -> float:
     p = inverse @ gradient
     p += inverse @ (gradient - hessian.apply(p))
     data = o.risk.targets, o.risk.weights
-    change = o.design.forward(p)
-    height = oracle.conjugate_near(point.dual, point.scores, change, *data)
+    change = design.forward(p)
+    height = o.loss.oracle.conjugate_near(u, point.scores, change, *data)
     # Another step removes the rounding errors of column sums. The bound is lowered by
     # twice the linear and the quadratic term that this step adds to R*.
-    error = oracle.distance_at(point.dual, point.scores, *data)
-    error += rounding(len(change)) * o.risk.dual_norm(point.dual)
-    lost = error * o.column_sizes
+    error = o.loss.oracle.distance_at(u, point.scores, *data) + o.risk.distance(u)
+    error += rounding(len(change)) * o.risk.dual_norm(u)
     rest = np.abs(gradient - hessian.apply(p))
-    if np.any(rest > _MOST_ROUNDED * lost):
+    if np.any(rest > _MOST_ROUNDED * error * sizes) or not np.isfinite(height):
         return -np.inf
-    rest += lost
-    moved = np.abs(point.w - 2.0 * p) + np.abs(inverse) @ rest
-    return -height - 2.0 * float(rest @ moved)
+    rest += error * sizes
+    moves = np.abs(inverse) @ rest
+    slopes = design.adjoint(curvature.apply(point.scores - 2.0 * change))
+    height += 2.0 * float(rest @ (np.abs(inverse @ slopes) + moves))
+    # The norm of the change of u by this step, since the diagonal of R'' is at least as
+    # large as R'' itself.
+    bends = curvature.diagonal().reshape(len(u), -1).sum(axis=1)
+    bend = np.divide(bends, o.weights, out=np.zeros(len(u)), where=bends > 0.0).max()
+    error += float(np.sqrt(bend * (moves @ rest)))
+    cut = o.cut(Dual(u - curvature.apply(change), None, -height, error, None, 0.0))
+    cut.normal[np.flatnonzero(held)] = 0.0
+    return o.dual_value(cut)
 
 
 def is_close(point: Point, bound: float) -> bool:

@@ -62,9 +62,11 @@ class PartlyFree(Regularizer):
         return np.maximum(*values)
 
     def scaling(self, v: Floats) -> float:
-        return self._penalty.scaling(self._without(v))
+        return self.scaling_within(v, np.zeros(self.n_penalized))
 
     def scaling_within(self, v: Floats, radius: Floats) -> float:
+        if self.support_within(v, radius)[self.free].any():
+            return 0.0
         others = self._without(v), self._without(radius)
         return self._penalty.scaling_within(*others)
 

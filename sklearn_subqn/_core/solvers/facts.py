@@ -39,6 +39,41 @@ _SHORTER = 0.9
 # A dual point whose best factor is below this number is a poor start.
 _FAR = 1e-2
 
+#: How a fit says that a fact is false, and what it calls the numbers.
+WORDS = {
+    "l2": "the penalty is no squared norm",
+    "l1": "the penalty has no L1 norm",
+    "groups": "the penalty has no norms of groups",
+    "norms": "the penalty has no L1 norm and no norms of groups",
+    "quadratic": "the penalty is no quadratic form",
+    "box": "coefficients have no bounds",
+    "several": "rows have one score",
+    "smooth": "the loss is not smooth",
+    "kinked_slope": "the loss is not one whose slope alone has kinks",
+    "kinks": "the loss has no kinks with a smooth envelope",
+    "pairs": "the loss does not compare rows",
+    "narrows": "no smooth losses of pairs approximate the loss",
+    "hinge": "the loss has no margin",
+    "from_zero": "the start is not zero",
+    "poor_start": "the start is good",
+    "in_one_place": "rows are in several places",
+    "as_loops_read": "compiled loops would copy X",
+    "dense": "X is sparse",
+    "wide": "there are many rows for each feature",
+    "text": "X is not like text",
+    "columnwise": "the loss has no second derivatives for single columns",
+    "separable": "rows share constraints of the dual",
+    "forms_hessian": "the matrix of second derivatives is not formed",
+    "warm": "the start is far from the solution",
+    "n_rows": "rows",
+    "n_features": "features",
+    "n_params": "parameters of a score",
+    "row_size": "entries of a row",
+    "curvature": "curvature",
+    "curved_rows": "rows with curvature for each parameter",
+    "alpha_share": "alpha as a share of the smallest that makes coefficients zero",
+}
+
 
 class Facts:
     """A problem with its shape, its scales and the types of loss and penalty.

@@ -21,7 +21,7 @@ from ..kernels import small as kernel
 from ..objectives.objective import Objective
 from . import plan_conditions
 from .alm import alm
-from .facts import Facts
+from .facts import WORDS, Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
     MOST_LARGER,
@@ -183,20 +183,20 @@ class _Watched:
         self._facts, self.lines = facts, list[str]()
 
     def __getattr__(self, name: str) -> Any:
-        value, words = getattr(self._facts, name), name.replace("_", " ")
+        value = getattr(self._facts, name)
         if value is False:
-            self.lines.append(f"{words}: no")
+            self.lines.append(WORDS[name])
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = _Compared(value)
-            value.name, value.lines = words, self.lines
+            value.name, value.lines = WORDS[name], self.lines
         return value
 
 
 def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
     """Return a line for each row up to the first that applies, with the reason.
 
-    The reasons are false properties and compared numbers, such as "text: no" and
-    "curvature = 0.25 <= 1000".
+    The reasons are false properties and compared numbers, such as "X is not like text"
+    and "curvature = 0.25 <= 1000".
     """
     lines: list[str] = []
     for plan in rows:
@@ -213,7 +213,8 @@ def _with_numbers(condition: Condition, facts: Facts) -> str:
     """Return the sentence of a condition, with the facts and limits it compares."""
     text, watched = sentence(condition), _Watched(facts)
     if condition(cast(Facts, watched)):
-        watched.lines = [line for line in watched.lines if not line.endswith(": no")]
+        said = WORDS.values()
+        watched.lines = [line for line in watched.lines if line not in said]
     if condition in plan_conditions.SENTENCES or not watched.lines:
         return text
     return f"{text.removesuffix('.')} ({', '.join(dict.fromkeys(watched.lines))})."
