@@ -36,7 +36,7 @@ _MOST_STEPS = 4
 
 # The search begins at this multiple for features in their own units, whose best
 # multiples are larger. docs/constants.md has the figures.
-_OWN_UNITS = _STEP
+_OWN_UNITS = 10.0**0.5
 
 # A choice is accepted if it reduces the mean loss by a hundredth, and by a standard
 # error of the difference. docs/constants.md has the figures.
