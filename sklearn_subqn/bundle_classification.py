@@ -479,7 +479,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self._has_offset = offset is not None
         start = self._choose_strength(X, y, weighed)
         problems = self._problems(X, y, weights, classes, categories, offset)
-        problems.start_from(start)
+        if start:
+            problems.start_from(start)
         return problems
 
     def _problems(

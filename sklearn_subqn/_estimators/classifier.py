@@ -258,7 +258,8 @@ class LinearClassifier(ScoringClassifier):
         weighed = check_weights(sample_weight, y, self.class_weight)
         start = self._choose_strength(X, y, weighed)
         problems = self._problems(X, y, weighed.shares, weighed.classes)
-        problems.start_from(start)
+        if start:
+            problems.start_from(start)
         return problems
 
     def _choose_strength(self, X: Any, y: Any, weighed: Weighed) -> dict[str, Any]:
