@@ -34,8 +34,8 @@ _SHARE = 10
 _STEP = 10.0**0.5
 _MOST_STEPS = 4
 
-# The search begins at this multiple for features in their own units, whose best
-# multiples are larger. docs/constants.md has the figures.
+# The search begins at this multiple for losses with kinks and features in their own
+# units, whose best multiples are larger. docs/constants.md has the figures.
 _OWN_UNITS = 10.0**0.5
 
 # A choice is accepted if it reduces the mean loss by a hundredth, and by a standard
@@ -140,8 +140,11 @@ def choose(
     model.tol = max(float(model.tol), _TOL)
     previous: dict[str, Any] = {}
 
-    def fits(*, scaled: bool) -> Callable[[float], Tried]:
-        """Return a function that fits a multiple, starting at the previous solution."""
+    def fits(*, scaled: bool) -> tuple[Callable[[float], Tried], bool]:
+        """Return a function that fits a multiple, and whether the loss is smooth.
+
+        Fits start at the previous solution.
+        """
         model._choice = Choice(scaled=scaled)
         problems = model._problems(*rows)
         problems.start_from(previous)
@@ -155,16 +158,12 @@ def choose(
             solution = problems.attributes()
             vars(model).update(solution)
             previous.update(solution, _duals=[each.dual for each in problems.starts])
-            near = objective.loss.smooth and len(train) > X.shape[1]
-            found = Tried(
-                Choice(multiple, scaled),
-                _losses(model, *data),
-                solution if near else {},
-            )
+            losses = _losses(model, *data)
+            found = Tried(Choice(multiple, scaled), losses, solution)
             tried.append((*found.choice, float(of_held @ found.losses)))
             return found
 
-        return fitted
+        return fitted, problems.objective(0, float(rule[0])).loss.smooth
 
     def best(found: Tried, fitted: Callable[[float], Tried]) -> Tried:
         """Return the best multiple, in a search that starts at a choice."""
@@ -180,17 +179,19 @@ def choose(
         return found
 
     in_own_units = sparse.issparse(X) and estimator._has_scales()
-    fitted = fits(scaled=not in_own_units)
-    found = best(fitted(_OWN_UNITS if in_own_units else 1.0), fitted)
+    fitted, smooth = fits(scaled=not in_own_units)
+    stronger = in_own_units and not smooth
+    found = best(fitted(_OWN_UNITS if stronger else 1.0), fitted)
     if in_own_units:
-        fitted = fits(scaled=True)
+        fitted, _ = fits(scaled=True)
         new = fitted(found.choice.multiple)
         if of_held @ (found.losses - new.losses) > 0.0:
             found = best(new, fitted)
     # The best L1 strength is proportional to 1 / n, the rule's to 1 / sqrt(n).
     multiple, scaled = found.choice
     choice = Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled)
-    return choice, tried, found.solution
+    near = smooth and len(train) > X.shape[1]
+    return choice, tried, found.solution if near else {}
 
 
 def _losses(model: Any, X: Any, y: Array) -> Floats:
