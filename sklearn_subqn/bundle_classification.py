@@ -477,8 +477,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         offset = self._checked_offset(offset, len(y), classes)
         # The fits on samples of the rows cannot take offsets.
         self._has_offset = offset is not None
-        self._choose_strength(X, y, weighed)
-        return self._problems(X, y, weights, classes, categories, offset)
+        start = self._choose_strength(X, y, weighed)
+        problems = self._problems(X, y, weights, classes, categories, offset)
+        if start:
+            problems.start_from(start)
+        return problems
 
     def _problems(
         self,

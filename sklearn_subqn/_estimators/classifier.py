@@ -256,22 +256,28 @@ class LinearClassifier(ScoringClassifier):
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._checked(X, y)
         weighed = check_weights(sample_weight, y, self.class_weight)
-        self._choose_strength(X, y, weighed)
-        return self._problems(X, y, weighed.shares, weighed.classes)
+        start = self._choose_strength(X, y, weighed)
+        problems = self._problems(X, y, weighed.shares, weighed.classes)
+        if start:
+            problems.start_from(start)
+        return problems
 
-    def _choose_strength(self, X: Any, y: Any, weighed: Weighed) -> None:
+    def _choose_strength(self, X: Any, y: Any, weighed: Weighed) -> dict[str, Any]:
         """Choose the strength on held-out rows, if ``alpha`` is automatic.
 
-        This applies to losses that are sums over rows with one class each.
+        This applies to losses that are sums over rows with one class each. The
+        attributes of a model near the optimum are returned, if there is one.
         """
         self._choice, self._total = Choice(), weighed.total
         forget(self, "auto_scores_")
         if not isinstance(getattr(self, "alpha", None), str):
-            return
+            return {}
         self.auto_scores_: list[tuple[float, bool, float]] = []
-        if self._is_chosen():
-            rows = X, y, weighed.shares, weighed.classes
-            self._choice, self.auto_scores_ = choose(self, *rows, self._total)
+        if not self._is_chosen():
+            return {}
+        rows = X, y, weighed.shares, weighed.classes
+        self._choice, self.auto_scores_, start = choose(self, *rows, self._total)
+        return start
 
     def _of_chosen(self) -> Any:
         if not isinstance(getattr(self, "alpha", None), str):

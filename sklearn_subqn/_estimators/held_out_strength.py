@@ -3,13 +3,14 @@
 The best strength depends on how well the features predict, and cannot be computed from
 the shape of the data. Models with multiples of the strength by rule are therefore
 fitted to two thirds of a sample of the rows, and evaluated on the last third. Each fit
-starts at the previous solution. Sparse features are tried with scales and in their own
-units. A strength is preferred to another strength if its mean loss is smaller by a
-hundredth, and by a standard error.
+starts at the previous solution. Sparse features keep their own units, unless the best
+strength predicts better with scales. A choice is preferred to another choice if its
+mean loss is smaller by a hundredth, and by a standard error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,12 @@ _SHARE = 10
 _STEP = 10.0**0.5
 _MOST_STEPS = 4
 
-# A step is accepted if it reduces the mean loss by a hundredth, and by a standard error
-# of the difference. docs/constants.md has the figures.
+# The search begins at this multiple for losses with kinks and features in their own
+# units, whose best multiples are larger. docs/constants.md has the figures.
+_OWN_UNITS = 10.0**0.5
+
+# A choice is accepted if it reduces the mean loss by a hundredth, and by a standard
+# error of the difference. docs/constants.md has the figures.
 _GAIN = 0.01
 
 # This relative gap is small compared with the differences of held-out losses between
@@ -59,10 +64,11 @@ class Choice(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A choice, and the loss of each held-out row."""
+    """A choice, the loss of each held-out row, and the fitted attributes."""
 
     choice: Choice
     losses: Floats
+    solution: dict[str, Any]
 
 
 @ignoring_errors
@@ -73,8 +79,12 @@ def choose(
     weights: Floats,
     classes: Array,
     total: float,
-) -> tuple[Choice, list[tuple[float, bool, float]]]:
-    """Return the best choice, and all choices tried with their mean loss.
+) -> tuple[Choice, list[tuple[float, bool, float]], dict[str, Any]]:
+    """Return the best choice, all choices tried with their mean loss, and a start.
+
+    The start has the attributes of the best model, if it is near the optimum for all
+    rows: the loss is smooth, and the sample has more rows than features. It is empty
+    otherwise.
 
     Parameters
     ----------
@@ -96,7 +106,7 @@ def choose(
     entries = np.diff(X.indptr)[used].sum() if sparse.issparse(X) else n * X.shape[1]
     # The rule has no strength if the sum of the weights is out of range.
     if (n < _LEAST_ROWS and entries < _LEAST_ENTRIES) or not 1.0 <= total <= 1e100:
-        return Choice(), []
+        return Choice(), [], {}
     size = min(n, max(_SAMPLE, n // _SHARE))
     order = np.random.default_rng(0).permutation(used)
     held, train = np.sort(order[: size // 3]), np.sort(order[size // 3 : size])
@@ -107,7 +117,7 @@ def choose(
         others = others[np.unique(y[others], return_index=True)[1]]
         train, held = np.union1d(train, others), np.setdiff1d(held, others)
     if not len(held):
-        return Choice(), []
+        return Choice(), [], {}
     of_held = weights[held] / weights[held].sum()
     share = float(weights[train].sum())
     rows = X[train], y[train], weights[train] / share, classes
@@ -124,13 +134,20 @@ def choose(
         least = _GAIN * float(of_held @ old.losses) + 0.2 / len(held)
         return bool(mean > max(error, least, float((of_held * gain).max())))
 
-    def best(start: Choice) -> Tried:
-        """Return the best multiple, in a search that starts at a choice."""
-        model = estimator._for_fold()
-        # Every ``solver`` gives the same choice.
-        model.set_params(solver="auto", solver_options=None)
-        model.tol, model._choice = max(float(model.tol), _TOL), start
+    model = estimator._for_fold()
+    # Every ``solver`` gives the same choice.
+    model.set_params(solver="auto", solver_options=None)
+    model.tol = max(float(model.tol), _TOL)
+    previous: dict[str, Any] = {}
+
+    def fits(*, scaled: bool) -> tuple[Callable[[float], Tried], bool]:
+        """Return a function that fits a multiple, and whether the loss is smooth.
+
+        Fits start at the previous solution.
+        """
+        model._choice = Choice(scaled=scaled)
         problems = model._problems(*rows)
+        problems.start_from(previous)
         rule, silent = problems.strengths(total * share), FitTask.silent()
 
         def fitted(multiple: float) -> Tried:
@@ -138,12 +155,18 @@ def choose(
                 # Unpenalized features need no proof in this search.
                 objective = problems.objective(index, float(alpha))
                 problems.run_once(index, objective, problems.settings, silent)
-            vars(model).update(problems.attributes())
-            found = Tried(Choice(multiple, start.scaled), _losses(model, *data))
+            solution = problems.attributes()
+            vars(model).update(solution)
+            previous.update(solution, _duals=[each.dual for each in problems.starts])
+            losses = _losses(model, *data)
+            found = Tried(Choice(multiple, scaled), losses, solution)
             tried.append((*found.choice, float(of_held @ found.losses)))
             return found
 
-        found = fitted(start.multiple)
+        return fitted, problems.objective(0, float(rule[0])).loss.smooth
+
+    def best(found: Tried, fitted: Callable[[float], Tried]) -> Tried:
+        """Return the best multiple, in a search that starts at a choice."""
         for step in (1.0 / _STEP, _STEP):
             before = found
             for _ in range(_MOST_STEPS):
@@ -155,14 +178,20 @@ def choose(
                 break
         return found
 
-    found = best(Choice())
-    if sparse.issparse(X) and estimator._has_scales():
-        plain = best(Choice(found.choice.multiple, scaled=False))
-        gain = of_held @ (found.losses - plain.losses)
-        found = plain if gain > 0.0 else found
+    in_own_units = sparse.issparse(X) and estimator._has_scales()
+    fitted, smooth = fits(scaled=not in_own_units)
+    stronger = in_own_units and not smooth
+    found = best(fitted(_OWN_UNITS if stronger else 1.0), fitted)
+    if in_own_units:
+        fitted, _ = fits(scaled=True)
+        new = fitted(found.choice.multiple)
+        if of_held @ (found.losses - new.losses) > 0.0:
+            found = best(new, fitted)
     # The best L1 strength is proportional to 1 / n, the rule's to 1 / sqrt(n).
     multiple, scaled = found.choice
-    return Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled), tried
+    choice = Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled)
+    near = smooth and len(train) > X.shape[1]
+    return choice, tried, found.solution if near else {}
 
 
 def _losses(model: Any, X: Any, y: Array) -> Floats:

@@ -149,6 +149,61 @@ def test_gaps_are_those_of_the_strength_that_was_chosen(kind, model, monkeypatch
     np.testing.assert_allclose(gaps, model.dual_gap_, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [SubLBFGSLinearSVC(), MulticlassHingeClassifier(), L1LogisticOWLQN(l1_ratio=0.0)],
+    ids=repr,
+)
+@pytest.mark.parametrize("unit", [1.0, 1e5])
+def test_sparse_features_keep_their_units_unless_scales_predict_better(model, unit):
+    X, y = clicks(2)
+    numbers = unit * (y + np.random.default_rng(0).normal(size=(2, len(y)))).T
+    X = sparse.hstack([X, sparse.csr_matrix(numbers)], format="csr")
+    X, y, A, b = halves(X, y)
+    model = clone(model).fit(X, y)
+    first, *others = model.auto_scores_
+    assert not first[1]
+    assert any(scaled for _, scaled, _ in others)
+    least = {
+        units: min(loss for _, scaled, loss in model.auto_scores_ if scaled == units)
+        for units in (True, False)
+    }
+    chosen = bool(np.ptp(model.penalty_factor_))
+    assert chosen == (least[True] < least[False])
+    # Both the numbers and the categories are of use, in any unit of the numbers.
+    expected = clone(model).fit(X.toarray(), y)
+    assert model.score(A, b) > expected.score(A, b) - 0.02
+
+
+def test_a_choice_does_not_depend_on_an_earlier_fit():
+    X, y = table(3)
+    model = L1LogisticOWLQN(l1_ratio=0.0).fit(X[:, ::-1] + 1.0, y[::-1])
+    model.fit(X, y)
+    again = L1LogisticOWLQN(l1_ratio=0.0).fit(X, y)
+    assert model.auto_scores_ == again.auto_scores_
+    assert np.array_equal(model.coef_, again.coef_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        L1LogisticOWLQN(l1_ratio=0.0),
+        L1LogisticOWLQN(),
+        BMRMClassifier(loss="squared_hinge"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", [table, image])
+def test_fits_from_the_best_model_of_the_sample_are_proven(model, kind):
+    X, y = kind(3)
+    found = clone(model).set_params(tol=1e-6).fit(X, y)
+    assert np.all(found.dual_gap_ <= 1e-6 * np.abs(found.objective_))
+    cold = clone(found)
+    cold.set_params(alpha=found.alpha_, penalty_factor=found.penalty_factor_)
+    cold.fit(X, y)
+    np.testing.assert_allclose(cold.objective_, found.objective_, rtol=2e-6)
+
+
 @pytest.mark.parametrize("rare", range(6))
 def test_samples_have_a_row_of_each_class(rare):
     X, y = table(3, n=300)
