@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -304,13 +304,15 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     ) -> FoldPath:
         """Fit the path on one training part and score it on the test part."""
         model = self._for_fold()
-        problems = model._ranking(X[train], y[train], queries.take(train))
-        held_out, X_test, y_test = queries.take(test), X[test], y[test]
+        fits = model._fits(
+            model._ranking(X[train], y[train], queries.take(train)), alphas
+        )
+        held_out, X_test = queries.take(test), cache(lambda: X[test])
         return model._path(
-            problems,
+            fits,
             alphas,
             lambda: held_out.ndcg(
-                model._scores(X_test), y_test, self.k, self.empty_queries
+                model._scores(X_test()), y[test], self.k, self.empty_queries
             ),
             report,
         )

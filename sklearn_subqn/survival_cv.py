@@ -276,7 +276,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
             of_fitted = float(share.sum()) * problems.loss.oracle.value(*data)
             return of_fitted - of_all.value(scores, None, weights)
 
-        return model._path(problems, alphas, score, report)
+        return model._path(model._fits(problems, alphas), alphas, score, report)
 
     def _training_part(
         self, X: Any, loss: Cox, weights: Floats, train: Indices
