@@ -13,7 +13,6 @@ from .._checks import check_start
 from .._core import lapack
 from .._core.arrays import Floats
 from .._core.losses import DualLoss, with_shield
-from .._core.memory import COPY_SIZE
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import (
@@ -312,8 +311,8 @@ class LinearProblems(Problems):
 
     @staticmethod
     def _divided(X: Any, sizes: Floats) -> Any:
-        """Return X in other units; large dense data are not copied."""
-        if sparse.issparse(X) or X.size <= COPY_SIZE:
+        """Return X in other units; dense data are not copied."""
+        if sparse.issparse(X):
             return divided(X, sizes)
         return SomeRows(X, range(len(X)), sizes=sizes)
 
