@@ -332,10 +332,11 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
                 return Paths(problems, alphas, paths)
         return super()._searched(problems, folds, fold_path, report, note)
 
-    def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
+    def _scores_of(self, found: list[dict[str, Any]], score: Any) -> list[float]:
         X, y = score.data
-        if self._scored_by() is not None or score.model() is not self or np.ndim(y) > 1:
-            return []
+        others = self._scored_by() is not None or score.model() is not self
+        if len(found) < 2 or others or np.ndim(y) > 1:
+            return super()._scores_of(found, score)
         coefs = np.array([each["coef_"] for each in found])
         intercepts = np.array([each["intercept_"] for each in found])
         scores: list[float] = []
@@ -344,7 +345,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             predicted = safe_sparse_dot(X, coefs[i : i + step].T, dense_output=True)
             predicted += intercepts[i : i + step]
             if not np.isfinite(predicted).all():
-                return []
+                return super()._scores_of(found, score)
             weights = score.keywords.get("sample_weight")
             scores += [self._score_of(each, y, weights) for each in predicted.T]
         return scores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -288,8 +289,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self, rows: Any, train: Indices, test: Indices, problems: LinearProblems
     ) -> Callable[[], float]:
         X, y, queries = rows
-        held_out, X, y = queries.take(test), X[test], y[test]
-        return lambda: held_out.ndcg(self._scores(X), y, self.k, self.empty_queries)
+        held_out, X_test = queries.take(test), cache(lambda: X[test])
+        return lambda: held_out.ndcg(
+            self._scores(X_test()), y[test], self.k, self.empty_queries
+        )
 
     def _bounded(self, rows: Any, test: Indices) -> tuple[Any, HeldOutNdcg]:
         X, y, queries = rows

@@ -13,7 +13,7 @@ from .._checks import check_start
 from .._core import lapack
 from .._core.arrays import Floats
 from .._core.losses import DualLoss, with_shield
-from .._core.memory import COPY_SIZE
+from .._core.memory import BLOCK_SIZE, COPY_SIZE
 from .._core.objectives.objective import Objective
 from .._core.objectives.risk import Risk
 from .._core.regularizers import (
@@ -310,12 +310,25 @@ class LinearProblems(Problems):
             return regularizer.with_side(1.0 * (low == 0.0) - (high == 0.0))
         return Bounded(model.l1_share if penalized else 0.0, low, high)
 
-    @staticmethod
-    def _divided(X: Any, sizes: Floats) -> Any:
-        """Return X in other units; large dense data are not copied."""
-        if sparse.issparse(X) or X.size <= COPY_SIZE:
+    def _divided(self, X: Any, sizes: Floats) -> Any:
+        """Return X in other units; dense data are not copied if they are large.
+
+        Tall data of squared errors are not copied either, if the solution depends on
+        their Gram matrix, which takes one pass and no more numbers than a column.
+        """
+        model, (n, d) = self._model, X.shape
+        by_gram = (
+            self.loss.quadratic
+            and d * d <= n
+            and X.size > BLOCK_SIZE
+            and (model.has_squares or model.l1_share > 0.0)
+            and model.free is None
+            and model.bounds is None
+            and model.settings.solver == "auto"
+        )
+        if sparse.issparse(X) or (X.size <= COPY_SIZE and not by_gram):
             return divided(X, sizes)
-        return SomeRows(X, range(len(X)), sizes=sizes)
+        return SomeRows(X, range(n), sizes=sizes)
 
     def _map(
         self, X: Any, intercept: bool, n_scores: int | None, scores: RowMap | None

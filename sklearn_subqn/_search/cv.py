@@ -251,11 +251,12 @@ class SearchCV(WarmPaths):
         try:
             some = rows.some(test, model.n_features_in_)
             score_weights = None if rows.weights is None else rows.weights[test]
-            data = some, rows.y[test], score_weights
+            data = (lambda: (some, rows.y[test])), score_weights
             offset = None if rows.offset is None else rows.offset[test]
             knowing = partial(model._knowing, (None, offset))
             score = FoldScore(scorer, knowing, *data, self.error_score)
-            path = model._path(opened.problems, alphas, score, report)
+            fits = model._fits(opened.problems, alphas)
+            path = model._path(fits, alphas, score, report)
         finally:
             opened.close()
         return path._replace(failures=score.failures)
@@ -345,12 +346,13 @@ class SearchCV(WarmPaths):
         model = self._for_fold()
         weights = weights / weights.sum()
         known = self._of_rows(others, train)
-        problems = model._problems(X[train], y[train], weights, *known)
+        fits = model._fits(model._problems(X[train], y[train], weights, *known), alphas)
         known = self._of_rows(others, test)
-        data = X[test], y[test], None if score_weights is None else score_weights[test]
         knowing = partial(model._knowing, known)
+        score_weights = None if score_weights is None else score_weights[test]
+        data = (lambda: (X[test], y[test])), score_weights
         score = FoldScore(scorer, knowing, *data, self.error_score)
-        path = model._path(problems, alphas, score, report)
+        path = model._path(fits, alphas, score, report)
         return path._replace(failures=score.failures)
 
 

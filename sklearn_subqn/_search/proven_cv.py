@@ -137,7 +137,10 @@ def search_folds(
         model = estimator._for_fold()
         of_fold = model._training(rows, train)
         score = model._score(rows, train, test, of_fold)
-        found: FoldPath = model._path(of_fold, alphas, score, report)
+        fits = model._fits(of_fold, alphas)
+        # The path frees the training rows before the held-out rows are copied.
+        del of_fold
+        found: FoldPath = model._path(fits, alphas, score, report)
         return found
 
     def proven(train: Indices, test: Indices) -> ProvenFold:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._checks.callers import user_level
 from .._core.arrays import Array, Floats, Indices
+from .._core.lazy import cached_property
 
 # A search warns if smaller alphas may raise the mean score by a hundredth of its range
 # over the grid. docs/constants.md has the figures.
@@ -65,14 +66,15 @@ class FoldScore:
     scorer : callable
     model : callable
         Returns the model with its present coefficients.
-    X, y : collections of rows, ndarray
+    held_out : callable
+        Returns X and y of the test rows.
     weights : ndarray or None
     error_score : float or str
 
     Attributes
     ----------
     data : tuple
-        X and y.
+        X and y of the test rows, which are copied when first asked for.
     keywords : dict
         The weights, if the scorer takes them.
     failures : list of Exception
@@ -83,17 +85,20 @@ class FoldScore:
         self,
         scorer: Callable[..., float],
         model: Callable[[], Any],
-        X: Any,
-        y: Any,
+        held_out: Callable[[], tuple[Any, Any]],
         weights: Floats | None,
         error_score: Any,
     ) -> None:
-        self._scorer, self.model, self.data = scorer, model, (X, y)
+        self._scorer, self.model, self._held_out = scorer, model, held_out
         self.keywords = {}
         if weights is not None and not refuses_weights(scorer):
             self.keywords["sample_weight"] = weights
         self._error_score = error_score
         self.failures: list[Exception] = []
+
+    @cached_property
+    def data(self) -> tuple[Any, Any]:
+        return self._held_out()
 
     def __call__(self) -> Any:
         """Return the score, or ``error_score`` if the scorer fails."""

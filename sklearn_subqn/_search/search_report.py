@@ -104,10 +104,16 @@ class FoldReport:
     search : SearchReport
     fold : int
     task : FoldTask
+
+    Attributes
+    ----------
+    listens : bool
+        Whether anything is printed or called for a fit.
     """
 
     def __init__(self, search: SearchReport, fold: int, task: Any) -> None:
         self._search, self._fold, self._task = search, fold, task
+        self.listens = search.listens
 
     def begin(self) -> None:
         """Begin the fold, in the thread of its fits."""

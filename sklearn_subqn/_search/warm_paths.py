@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -176,38 +176,58 @@ class WarmPaths(LinearEstimator):
 
     def _path(
         self,
-        problems: LinearProblems,
+        fits: Iterable[list[_Fit]],
         alphas: Floats,
         score: Callable[[], Any],
         report: FoldReport,
     ) -> FoldPath:
-        """Solve a fold's problems for each alpha; ``score`` evaluates the model."""
-        # A fold may have fewer classes, and so a different loss.
-        self._check_support(problems)
+        """Return the path of a fold; ``score`` evaluates the model.
+
+        Parameters
+        ----------
+        fits : iterable of list of _Fit
+            Fits in the order of ``alphas``; the fits of a list are scored together.
+        alphas : ndarray of shape (n_alphas,)
+        score : callable
+        report : FoldReport
+        """
         path = FoldPath([], [], [], [], [])
         report.begin()
-        minimized = _minimized_squares(problems, alphas, self.tol)
-        scores = self._scores_together([found for found, _ in minimized], score)
-        for i, alpha in enumerate(map(float, alphas)):
-            if i < len(minimized):
-                attributes, fit = minimized[i]
-            else:
-                fit, attributes = _solved(problems, alpha), problems.attributes()
-            for name, value in attributes.items():
-                setattr(self, name, value)
-            path.scores.append(scores[i] if i < len(scores) else checked_score(score()))
-            path.gaps.append(fit.gap)
-            path.proven.append(fit.proven)
-            path.n_iters.append(fit.n_iter)
-            if not self.refit:
-                path.coefficients.append((self.coef_, self.intercept_))
-            report.fitted(alpha, path.scores[-1], path.gaps[-1])
+        if not report.listens:
+            # The training rows are freed before the test rows are copied.
+            fits = list(fits)
+        rest = iter(alphas.tolist())
+        for some in fits:
+            scores = self._scores_of([fit.attributes for fit in some], score)
+            for fit, alpha, value in zip(some, rest, scores, strict=False):
+                path.scores.append(value)
+                path.gaps.append(fit.gap)
+                path.proven.append(fit.proven)
+                path.n_iters.append(fit.n_iter)
+                if not self.refit:
+                    found = fit.attributes
+                    path.coefficients.append((found["coef_"], found["intercept_"]))
+                report.fitted(alpha, value, fit.gap)
         report.end()
         return path
 
-    def _scores_together(self, found: list[dict[str, Any]], score: Any) -> list[float]:
-        """Return the scores of several models by one product, or an empty list."""
-        return []
+    def _fits(self, problems: LinearProblems, alphas: Floats) -> Iterator[list[_Fit]]:
+        """Yield the fits of a fold's problems for each alpha, in descending order."""
+        # A fold may have fewer classes, and so a different loss.
+        self._check_support(problems)
+        minimized = _minimized_squares(problems, alphas, self.tol)
+        yield minimized
+        for alpha in alphas[len(minimized) :].tolist():
+            yield [_solved(problems, alpha)]
+
+    def _scores_of(self, found: list[dict[str, Any]], score: Any) -> list[float]:
+        """Return the scores of models with the given attributes."""
+        scores = []
+        for attributes in found:
+            for name, value in attributes.items():
+                setattr(self, name, value)
+            scores.append(checked_score(score()))
+        return scores
 
     def _search_task(
         self,
@@ -281,17 +301,19 @@ class WarmPaths(LinearEstimator):
 
 
 class _Fit(NamedTuple):
-    """The largest relative gap and number of iterations of the problems of a model."""
+    """A fitted model: the largest gap and number of iterations of its problems."""
 
+    attributes: dict[str, Any]
     gap: float
     proven: bool
     n_iter: int
 
 
 def _solved(problems: LinearProblems, alpha: float) -> _Fit:
-    """Solve the problems for alpha; return the largest gap and number of iterations."""
+    """Return the fit of the problems for alpha."""
     solutions = problems.solve(alpha, FitTask.silent())
     return _Fit(
+        problems.attributes(),
         max(solution.relative_gap for solution in solutions),
         all(solution.proven for solution in solutions),
         max(solution.n_iter for solution in solutions),
@@ -318,8 +340,8 @@ def plain_objectives(
 @partial(with_one_blas_thread, all="ignore")
 def _minimized_squares(
     problems: LinearProblems, alphas: Floats, tol: float
-) -> list[tuple[dict[str, Any], _Fit]]:
-    """Return attributes and fits for the first alphas; the last one sets the starts.
+) -> list[_Fit]:
+    """Return the fits for the first alphas; the last one sets the starts.
 
     Squared errors are minimized with the Gram matrix, up to the first alpha at which
     the gap exceeds ``tol`` or too many features are nonzero.
@@ -341,7 +363,7 @@ def _minimized_squares(
         if not all(gap <= tol for gap in gaps):
             break
         problems.starts = [Start(w[i]) for w, _ in found]
-        minimized.append((problems.attributes(), _Fit(float(max(gaps)), True, 1)))
+        minimized.append(_Fit(problems.attributes(), float(max(gaps)), True, 1))
     return minimized
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from _door import Design
 from scipy import sparse
 
 from sklearn_subqn import (
+    BMRMRegressorCV,
     L1LogisticOWLQN,
+    L1LogisticOWLQNCV,
     MulticlassHingeClassifier,
     OnlineLBFGSClassifier,
 )
@@ -68,3 +71,17 @@ def test_rows_without_a_penalty_on_all_features_are_released_at_once():
         assert n_designs() == before
     finally:
         gc.enable()
+
+
+def test_folds_release_training_rows_before_test_rows_are_copied():
+    """Log losses hold the training rows; squared errors divide no copy by scales."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 100))
+    y = X[:, 0] + rng.normal(size=len(X))
+    for search, targets, most in (
+        (L1LogisticOWLQNCV([1e-2, 1e-3], l1_ratio=0.0, cv=2), y > 0.0, 0.75),
+        (BMRMRegressorCV(10, penalty="l1", cv=2), y, 0.85),
+    ):
+        # Modules that the first fit loads do not count.
+        search.fit(X[:100], targets[:100])
+        assert peak_of(partial(search.fit, X, targets)) <= most * X.nbytes

@@ -235,17 +235,19 @@ def minimize(
         rows.loss.kind = BOX
     if rows.loss.kind == BOX and o.least_ridge + width <= 0.0:
         raise ValueError("losses with kinks need a width")
-    cdef Py_ssize_t size = 6 * n + q * (2 * q + 15 + GRAM_ROWS + 2 * MEMORY)
+    # Steps with an L1 norm need a copy of the Hessian.
+    cdef Py_ssize_t room = q * (q + 3 if l1 > 0.0 else 1)
+    cdef Py_ssize_t size = 5 * n + room + q * (q + 12 + GRAM_ROWS + 2 * MEMORY)
     cdef double* workspace = <double*> allocate(size * sizeof(double))
     rows.X = &X[0, 0] if d else NULL
     rows.y, rows.s = &targets[0], &weights[0]
     rows.n, rows.d, rows.q, rows.center = n, d, q, &center[0]
     rows.z, rows.slope = workspace, workspace + n
-    rows.bend, rows.u = workspace + 2 * n, workspace + 3 * n
-    o.dz, o.residuals, o.g = workspace + 4 * n, workspace + 5 * n, workspace + 6 * n
+    rows.bend, rows.u = workspace + 2 * n, &dual[0]
+    o.dz, o.residuals, o.g = workspace + 3 * n, workspace + 4 * n, workspace + 5 * n
     o.p, o.least = o.g + q, o.g + 2 * q
     o.H, o.workspace = o.g + 3 * q, o.g + (3 + q) * q
-    o.block = o.workspace + q * (q + 3)
+    o.block = o.workspace + room
     o.mean = o.block + q * GRAM_ROWS
     o.square, o.pairs.dw = o.mean + q, o.mean + 2 * q
     o.pairs.m, o.pairs.n, o.pairs.dg = q, 0, o.pairs.dw + MEMORY * q
@@ -280,8 +282,6 @@ def minimize(
                 for i in range(n):
                     rows.center[i] = variable(rows, i)
                 rows.loss.width = max(FACTOR * rows.loss.width, narrowest)
-            for i in range(n):
-                dual[i] = rows.s[i] * rows.slope[i]
     finally:
         free(workspace)
     return bool(done), rows.loss.width

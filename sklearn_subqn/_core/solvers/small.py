@@ -130,10 +130,11 @@ def _loop(
     loss = o.loss.oracle.looped
     assert loss is not None, "one of the table of plans"
     n = o.design.n_rows
-    targets, offsets = o.targets, np.zeros(n)
+    # A smooth loss does not use the center.
+    width, targets, center = 0.0, o.targets, np.zeros(n)
+    offsets = center
     if targets.ndim == 2:
         targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
-    width, center = 0.0, np.zeros(n)
     if not o.loss.smooth:
         width = first_width(o) * o.risk.score_scale(first.scores)
         center = o.risk.center(first.dual if dual is None else dual)
