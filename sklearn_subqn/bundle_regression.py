@@ -30,7 +30,7 @@ from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
-from ._estimators.offsets import remember_offset, warn_of_missing_offset
+from ._estimators.offsets import warn_of_missing_offset
 from ._estimators.predictions import variance_power
 from ._estimators.regression_losses import (
     EPSILON,
@@ -366,7 +366,6 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        remember_offset(self, X, offset)
         return self
 
     @blockwise

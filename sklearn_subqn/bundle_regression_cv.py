@@ -279,7 +279,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         else:
             folds = self._splitter(None).split(X, y, named)
         others = None, self._checked_offset(offset, len(y))
-        remember_offset(self, X, offset)
+        remember_offset(self, offset)
         self._search(X, y, weights, others, scorer, folds, data)
         return self
 

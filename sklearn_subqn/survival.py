@@ -23,7 +23,7 @@ from ._core.names import check_same_rows
 from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.concordance import Concordance
-from ._estimators.offsets import remember_offset, warn_of_missing_offset
+from ._estimators.offsets import warn_of_missing_offset
 from ._estimators.survival_errors import ProportionalityTest, proportionality
 from ._estimators.survival_targets import survival_targets
 from ._problems import LinearProblems
@@ -241,7 +241,6 @@ class CoxRegression(BundleEstimator):
         self._fit(
             X, y, sample_weight, strata=strata, offset=offset, coef_init=coef_init
         )
-        remember_offset(self, X, offset)
         return self
 
     @blockwise

@@ -217,7 +217,7 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         folds = list(self._splitter().split(np.zeros((len(event), 1)), event, groups))
         problems = self._problems(*rows)
         search_folds(self, problems, rows, folds, (X, y, sample_weight))
-        remember_offset(self, X, offset)
+        remember_offset(self, offset)
         return self
 
     def _splitter(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import dask
 import numpy as np
 
+from .._checks import check_offset
 from .._solving.deviances import deviance_explained, mean_deviances
 
 # If a package is missing, this import says what to install.
@@ -39,21 +40,25 @@ def mapped(estimator: Any, method: str, X: Any, *offset: Any) -> Any:
     meta = np.empty((0, *like.shape[1:]), like.dtype)
     if not hasattr(X, "columns") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    offset = tuple(
-        rows_of.aligned("offset", rows_of.joined("offset", each), X)
-        if np.ndim(each)
-        else each
-        for each in offset
-    )
+    offset = tuple(_beside(X, each) for each in offset)
     if hasattr(X, "columns"):
         return X.map_partitions(block, *offset, meta=meta)
-    # Blocks of two axes are matched by their numbers.
-    offset = tuple(each[:, np.newaxis] if np.ndim(each) else each for each in offset)
     if like.ndim == 1:
         args = (block, *offset)
         return X.map_blocks(*args, dtype=like.dtype, drop_axis=1, meta=meta)
     chunks = X.chunks[0], (like.shape[1],)
     return X.map_blocks(block, *offset, dtype=like.dtype, chunks=chunks, meta=meta)
+
+
+def _beside(X: Any, offset: Any) -> Any:
+    """Return offsets in the blocks of X, of two axes for an array; or the number."""
+    if not np.ndim(offset):
+        return offset
+    offset = rows_of.aligned("offset", rows_of.joined("offset", offset), X)
+    rows_of.blocks_by_name(["X", "offset"], [X, offset])
+    if hasattr(X, "columns"):
+        return offset
+    return getattr(offset, "values", offset)[:, np.newaxis]
 
 
 def score(
@@ -87,7 +92,7 @@ def score(
         correct, weight = total(_correct)
         return float(correct / weight)
     if offset is not None:
-        largest = max(computed(dask.delayed(_largest)(each[-1]) for each in blocks))
+        largest = max(computed(dask.delayed(_largest)(*each) for each in blocks))
         change = dask.delayed(_without_offset, nout=2)
         blocks = [(X, *change(model, *own, largest), 0.0) for X, *own in blocks]
     sums = total(_sums)
@@ -139,8 +144,8 @@ def _weights(X: Any, sample_weight: Any) -> Any:
     return np.asarray(sample_weight, dtype=np.float64).ravel()
 
 
-def _largest(offset: Any) -> float:
-    return float(np.max(offset, initial=-np.inf))
+def _largest(X: Any, y: Any, sample_weight: Any, offset: Any) -> float:
+    return float(check_offset(offset, X.shape[0]).max(initial=-np.inf))
 
 
 def _without_offset(model: Any, y: Any, *given: Any) -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils import metaestimators
 from sklearn.utils.validation import check_is_fitted
 
 from .._blocks.row_blocks import ChosenRows, RowBlocks
+from .offsets import warn_of_missing_offset
 from .predictions import variance_power
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -61,14 +62,17 @@ def blockwise(method: _Method) -> _Method:
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(X, ChosenRows) and not is_collection(X):
             return method(self, X, *args, **kwargs)
-        offset = [each for each in (*args, *kwargs.values()) if each is not None]
+        given = inspect.signature(method).bind(self, X, *args, **kwargs).arguments
         check_is_fitted(self)
+        # Workers do not show their warnings.
+        offset = warn_of_missing_offset(self, given.get("offset"))
+        offsets = [] if offset is None else [offset]
         if isinstance(X, (RowBlocks, ChosenRows)):
-            return X._mapped(method, self, *offset)
+            return X._mapped(method, self, *offsets)
         # Needs Dask.
         from .._blocks.dask_predictions import mapped
 
-        return mapped(self, method.__name__, X, *offset)
+        return mapped(self, method.__name__, X, *offsets)
 
     return cast(_Method, of_any)
 
@@ -96,6 +100,7 @@ def scored(method: _Method) -> _Method:
         from .._blocks.dask_predictions import score
 
         check_is_fitted(self)
+        offset = warn_of_missing_offset(self, offset)
         power = variance_power(self) or 0.0 if is_regressor(self) else None
         return score(self, X, y, weights, power, offset)
 

@@ -25,6 +25,7 @@ from .._solving.solution import Callback, Settings, Solution
 from .._solving.warnings import warn_of_constants
 from .block_methods import is_collection, refusal
 from .doc_link import PAGES, name_of_page
+from .offsets import remember_offset
 
 # Parameters that are options of solvers, where an estimator has them.
 _OPTIONS = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
@@ -172,6 +173,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 by_row = {name: others.get(name) for name in names}
                 check_same_rows(X, y=y, sample_weight=sample_weight, **by_row)
             problems = self._encode(X, y, sample_weight, **others)
+            if "offset" in others:
+                remember_offset(self, others["offset"])
         try:
             self._check_support(problems)
             if previous:

@@ -16,7 +16,7 @@ from .block_methods import available_if, blockwise, scored
 from .classification_losses import SMOOTH
 from .classifier import LinearClassifier, has_probabilities
 from .estimator import loss_name
-from .offsets import remember_offset, warn_of_missing_offset
+from .offsets import warn_of_missing_offset
 
 
 class OffsetClassifier(LinearClassifier):
@@ -79,7 +79,6 @@ class OffsetClassifier(LinearClassifier):
             If the optimum does not use the features; the message says what to change.
         """
         self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
-        remember_offset(self, X, offset)
         return self
 
     @blockwise

@@ -9,18 +9,15 @@ import numpy as np
 
 from .._checks.callers import user_level
 from ..exceptions import MissingOffsetWarning
-from .block_methods import is_collection
 
 
-def remember_offset(model: Any, X: Any, offset: Any) -> None:
-    """Record whether a model was fitted with an offset, unless X is in blocks."""
-    if not is_collection(X):
-        given = offset is not None
-        model._fitted_with_offset = given and bool(np.asarray(offset).any())
+def remember_offset(model: Any, offset: Any) -> None:
+    """Record whether a model was fitted with an offset."""
+    model._fitted_with_offset = offset is not None and bool(np.asarray(offset).any())
 
 
-def warn_of_missing_offset(model: Any, offset: Any) -> None:
-    """Warn if a model that was fitted with an offset is used without one."""
+def warn_of_missing_offset(model: Any, offset: Any) -> Any:
+    """Return the offset; warn and return 0 if only the fit had one."""
     if offset is None and getattr(model, "_fitted_with_offset", False):
         name = type(model).__name__
         warnings.warn(
@@ -32,3 +29,5 @@ def warn_of_missing_offset(model: Any, offset: Any) -> None:
             MissingOffsetWarning,
             stacklevel=user_level(),
         )
+        return 0.0
+    return offset

@@ -46,6 +46,7 @@ from sklearn_subqn import (
 from sklearn_subqn._blocks.blocks import Collection
 from sklearn_subqn._blocks.run_there import Abandoned, RunHere
 from sklearn_subqn._core.places import places
+from sklearn_subqn.exceptions import MissingOffsetWarning
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -688,6 +689,10 @@ def test_offsets_and_free_features_on_workers(client, monkeypatch, tmp_path, is_
         assert model.score(*given, offsets) == pytest.approx(
             model.score(X, y, weights, offset)
         )
+        with pytest.warns(MissingOffsetWarning):
+            model.score(*given)
+        with pytest.warns(MissingOffsetWarning):
+            model.predict(rows)
         model.fit(rows, offset=offset)
     assert_allclose(model.objective_, whole.objective_, rtol=1e-7)
     assert model.dual_gap_ <= allowed

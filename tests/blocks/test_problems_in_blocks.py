@@ -18,6 +18,7 @@ from sklearn_subqn import (
     RowBlocks,
     dual_gap,
 )
+from sklearn_subqn.exceptions import MissingOffsetWarning
 from sklearn_subqn.inference import fit_statistics
 
 N, D, TOL = 180, 8, 1e-6
@@ -205,6 +206,52 @@ def test_offsets_that_are_refused():
         BMRMClassifier(0.1).fit(rows, y, offset=offset[1:])
     with pytest.raises(ValueError, match="offset must be finite"):
         BMRMRegressor(0.1).fit(rows, y, offset=np.where(offset > 1.0, np.inf, offset))
+
+
+def test_frames_of_dask_with_offsets_in_series():
+    X, y, weights, offset = data("poisson")
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = BMRMRegressor(0.1, loss="poisson").fit(frame, y, weights, offset=offset)
+    dd = pytest.importorskip("dask.dataframe")
+    *given, offsets = (
+        dd.from_pandas(each, npartitions=3)
+        for each in (frame, *map(pd.Series, (y, weights, offset)))
+    )
+    expected = model.score(frame, y, weights, offset)
+    assert model.score(*given, offsets) == pytest.approx(expected)
+    expected = model.predict(frame, offset)
+    assert_allclose(model.predict(given[0], offsets).compute(), expected)
+    dX, model = given[0].to_dask_array(), model.fit(X, y, weights, offset=offset)
+    assert_allclose(model.predict(dX, offsets).compute(), model.predict(X, offset))
+    with pytest.raises(
+        ValueError, match="same blocks of rows; X has 3 blocks, and off"
+    ):
+        model.predict(dX, offsets.repartition(npartitions=2))
+    with pytest.raises(ValueError, match="offset must be an array of numbers"):
+        model.score(dX, *given[1:], "offset")
+
+
+def test_missing_offsets_are_warned_of_once():
+    X, y, _, offset = data("poisson")
+    da = pytest.importorskip("dask.array")
+    model = BMRMRegressor(0.1, loss="poisson").fit(X, y, offset=offset)
+    rows, dX = RowBlocks(X, y, block_size=50), da.from_array(X, chunks=(50, D))
+    for use in (
+        lambda: model.predict(rows),
+        lambda: model.score(rows),
+        lambda: model.predict(dX).compute(),
+        lambda: model.score(dX, y),
+    ):
+        with pytest.warns(MissingOffsetWarning) as found:
+            use()
+        assert [each.filename for each in found] == [__file__]
+
+
+def test_names_of_arguments_are_checked():
+    X, y, _, offset = data("poisson")
+    model = BMRMRegressor(0.1, loss="poisson").fit(X, y)
+    with pytest.raises(TypeError, match="exposure"):
+        model.predict(RowBlocks(X), exposure=offset)
 
 
 @pytest.mark.parametrize("kind", ["group, positive", "group, free", "L2, free"])
