@@ -46,7 +46,7 @@ class RowBlock:
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n, d)
     y : array-like of shape (n,) or (n, n_targets)
-    weights, offset : array-like of shape (n,) or None
+    weights, offset : array-like of shape (n,), a number, or None
     """
 
     def __init__(self, X: Any, y: Any, weights: Any, offset: Any = None) -> None:
@@ -68,23 +68,24 @@ class RowBlock:
         """Release the rows after the problems have been made."""
         self._X = None
 
-    def checked(self, estimator: Any, weight: float, offset: float | None) -> Summary:
-        """Validate the rows and return their summary, given numbers for all rows."""
+    def checked(self, estimator: Any) -> Summary:
+        """Validate the rows and return their summary."""
         X = self.rows()
         n = X.shape[0]
         for name, given in (("y", self._y), ("sample_weight", self._weights)):
-            if given is not None and len(given) != n:
+            if np.ndim(given) and len(given) != n:
                 raise ValueError(
                     f"Blocks of X and {name} must have the same numbers of rows; a "
                     f"block of X has {n}, and that of {name} {len(given)}."
                 )
-        weights = weight if self._weights is None else np.ravel(self._weights)
+        weights = self._weights
+        weights = np.ravel(weights) if np.ndim(weights) else weights
         X, self._y = estimator._checked(X, self._y)
         self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
-        given, largest = offset if self._offset is None else self._offset, None
-        if given is not None:
-            own = check_offset(given, n)
+        largest = None
+        if self._offset is not None:
+            own = check_offset(self._offset, n)
             largest = float(np.abs(own).max(initial=0.0))
             self._y, self._offset = estimator._less_offset(self._y, own)
         y, labels = self._y, estimator._labels_in(self._y)
@@ -221,10 +222,6 @@ class Collection:
     source : Source
     names : ndarray or None
         Names of the columns of y.
-    weight : float
-        Weight of the rows in blocks without weights.
-    offset : float or None
-        Offset of the rows in blocks without offsets.
 
     Attributes
     ----------
@@ -243,15 +240,8 @@ class Collection:
     _labels: Any
     _factors: Any
 
-    def __init__(
-        self,
-        estimator: Any,
-        source: Source,
-        names: Any,
-        weight: float,
-        offset: float | None = None,
-    ) -> None:
-        self._source, self._names, self._numbers = source, names, (weight, offset)
+    def __init__(self, estimator: Any, source: Source, names: Any) -> None:
+        self._source, self._names = source, names
         try:
             self._makers: Any = copy_for_blocks(estimator)
             self._copy = self._makers
@@ -265,7 +255,7 @@ class Collection:
         self._session = self._source.open()
 
     def _prepare(self, estimator: Any) -> None:
-        summaries = self._blocks.results("checked", self._copy, *self._numbers)
+        summaries = self._blocks.results("checked", self._copy)
         known = {summary.n_features for summary in summaries}
         if known != {estimator.n_features_in_}:
             raise ValueError(
@@ -373,7 +363,7 @@ class Collection:
             problems = self.problems
             problems.starts = [Start(start.w) for start in problems.starts]
             self._open()
-            self._blocks.each("checked", self._copy, *self._numbers)
+            self._blocks.each("checked", self._copy)
             self._weigh()
             self._encode()
 

@@ -10,6 +10,7 @@ import dask
 import distributed
 import numpy as np
 from dask.dataframe.dispatch import concat
+from dask.delayed import Delayed
 from scipy import sparse
 
 from .._core.places.places import Here, Place, PlaceLost, Session
@@ -47,8 +48,8 @@ class PlaceOfBlocks(Place):
     Parameters
     ----------
     *given : list
-        X, y, weights and offsets, one entry for each block, which may be None for the
-        last two.
+        X, y, weights and offsets, one entry for each block, which may be a number or
+        None for the last two.
     is_all : bool
         Whether these are all blocks; they are then concatenated.
     """
@@ -68,7 +69,7 @@ def _fit_together(blocks: list[Any]) -> bool:
         if X.ndim == 2
     }
     return len(kinds) == 1 and all(
-        each is None or len(each) == X.shape[0]
+        not np.ndim(each) or len(each) == X.shape[0]
         for X, *others in blocks
         for each in others
     )
@@ -77,7 +78,7 @@ def _fit_together(blocks: list[Any]) -> bool:
 def _together(X: Any, *others: Any) -> tuple[Any, ...]:
     """Return the rows of several blocks, concatenated."""
     return rows_together(X), *(
-        None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
+        np.concatenate(list(map(np.asarray, each))) if np.ndim(each[0]) else each[0]
         for each in others
     )
 
@@ -104,7 +105,7 @@ class BlocksOnWorkers:
     ----------
     blocks : tuple of list
         Blocks of X, y, weights and perhaps offsets, one entry for each block; the last
-        two may be None.
+        two may be numbers or None.
     collections : list
         The collections of the blocks, kept while the blocks are needed.
     client : distributed.Client or None
@@ -184,7 +185,7 @@ class BlocksOnWorkers:
         n, futures = len(self._blocks[0]), self._computed()
         computed = iter(futures)
         blocks = [
-            [None if each is None else next(computed) for each in some]
+            [next(computed) if isinstance(each, Delayed) else each for each in some]
             for some in self._blocks
         ]
         where = self._client.who_has(futures[:n])
@@ -235,7 +236,7 @@ class BlocksOnWorkers:
         check_scheduler(self._client)
         before = list(self._futures)
         self._futures[:] = self._client.compute(
-            [each for some in self._blocks for each in some if each is not None]
+            [x for some in self._blocks for x in some if isinstance(x, Delayed)]
         )
         # Tracebacks of errors may keep references to the lost futures.
         for future in before:

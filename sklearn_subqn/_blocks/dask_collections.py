@@ -25,7 +25,7 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
-from .._checks import as_sample_weights, exact_names
+from .._checks import exact_names
 from .._core.arrays import Floats
 from .._core.names import column_names
 from .._core.places.places import Place
@@ -60,12 +60,10 @@ def opened(
     if queries:
         return _with_queries(estimator, X, y, sample_weight, **queries)
     with ExitStack() as stack:
-        client, number, given, names = _given(estimator, stack, X, y, sample_weight)
-        offset = joined("offset", offset)
-        if offset is not None and np.ndim(offset):
-            given["offset"], offset = aligned("offset", offset, given["X"]), None
+        rows = {"sample_weight": sample_weight, "offset": offset}
+        client, given, names = _given(estimator, stack, X, y, **rows)
         source = _source(client, given, stack)
-    return Collection(estimator, source, names, number, offset)
+    return Collection(estimator, source, names)
 
 
 def _with_queries(
@@ -84,23 +82,22 @@ def _with_queries(
         ``group`` and ``query_weight``, in memory.
     """
     with ExitStack() as stack:
-        client, number, given, _ = _given(estimator, stack, X, y, sample_weight)
+        client, given, _ = _given(estimator, stack, X, y)
         X = given.pop("X")
-        qid = joined("qid", qid)
-        if hasattr(qid, "__dask_graph__"):
-            given["qid"] = aligned("qid", qid, X)
+        rows = {"sample_weight": sample_weight, "qid": qid}
+        for name, each in rows.items():
+            rows[name] = joined(name, each)
+            if hasattr(rows[name], "__dask_graph__"):
+                given[name] = aligned(name, rows[name], X)
         blocks = list(map(blocks_of, given.values()))
         flat = computed([block for each in blocks for block in each])
         n = len(blocks[0])
         parts = [flat[i : i + n] for i in range(0, len(flat), n)]
-        rows = {
+        rows |= {
             name: np.concatenate(list(map(np.asarray, each)))
             for name, each in zip(given, parts, strict=True)
         }
-        weights = rows.get("sample_weight", number)
-        ranking = estimator._ranking_of(
-            rows["y"], weights, rows.get("qid", qid), **others
-        )
+        ranking = estimator._ranking_of(rows.pop("y"), *rows.values(), **others)
         sizes = list(map(len, parts[0]))
         wanted = sizes_between_queries(ranking[1].codes, sizes)
         of_x = _cut_anew(blocks_of(X), sizes, wanted)
@@ -108,7 +105,7 @@ def _with_queries(
             of_x = list(client.persist(of_x))
         ends = np.cumsum([0, *wanted]).tolist()
         numbers = [dask.delayed(np.arange)(a, b) for a, b in pairwise(ends)]
-        cut = _in_same_blocks(["X", "y"], [of_x, numbers])
+        cut = _in_same_blocks({"X": of_x, "y": numbers})
         source = BlocksOnWorkers(cut, of_x, client, stack.pop_all())
     return QueriesInBlocks(estimator, source, *ranking)
 
@@ -156,26 +153,23 @@ def _as_series(numbers: Any) -> Any:
 
 
 def _given(
-    estimator: Any, stack: ExitStack, X: Any, y: Any, sample_weight: Any
-) -> tuple[Any, float, dict[str, Any], Any]:
-    """Return the client, the default weight, the collections, and the names of y."""
+    estimator: Any, stack: ExitStack, X: Any, y: Any, **rows: Any
+) -> tuple[Any, dict[str, Any], Any]:
+    """Return the client, the collections and the names of y."""
     client = current_client()
     stack.enter_context(waiting_for(client))
     X, y = joined("X", X), joined("y", y)
-    sample_weight = joined("sample_weight", sample_weight)
     estimator._check_X(row_like(X), reset=True)
-    names = column_names(y)
-    each = sample_weight is not None and np.ndim(sample_weight) > 0
-    number = 1.0 if each or sample_weight is None else float(sample_weight)
-    return client, number, collections_of(X, y, sample_weight if each else None), names
+    return client, collections_of(X, y, **rows), column_names(y)
 
 
 def _source(client: Any, given: dict[str, Any], stack: ExitStack) -> BlocksOnWorkers:
     """Return the source of the collections' blocks, with the resources to close."""
-    collections = list(given.values())
+    collections = [each for each in given.values() if np.ndim(each)]
     if client is not None:
         collections = list(client.persist(collections))
-    blocks = blocks_by_name(list(given), collections)
+    names = (name for name, each in given.items() if np.ndim(each))
+    blocks = blocks_by_name(given | dict(zip(names, collections, strict=True)))
     return BlocksOnWorkers(blocks, collections, client, stack.pop_all())
 
 
@@ -191,11 +185,11 @@ class SplitCollection(SplitRows):
         client = current_client()
         with waiting_for(client):
             X, y = joined("X", X), joined("y", y)
-            given = list(collections_of(X, y, None).values())
+            given = list(collections_of(X, y).values())
             X, y = dask.persist(*given) if client is None else client.persist(given)
             self._blocks = blocks_of(X)
             parts = list(map(np.asarray, computed(blocks_of(y))))
-            blocks_by_name(["X", "y"], [X, y])
+            blocks_by_name({"X": X, "y": y})
             self._numbers = list(map(len, parts))
             rows = {"sample_weight": sample_weight, "offset": offset}
             for name, given in rows.items():
@@ -204,10 +198,7 @@ class SplitCollection(SplitRows):
                     parts_of = computed(blocks_of(aligned(name, each, X)))
                     each = np.concatenate(list(map(np.asarray, parts_of)))
                 rows[name] = each
-            weights, offset = rows.values()
-            if weights is not None:
-                weights = as_sample_weights(weights, sum(self._numbers))
-        super().__init__(X, y, np.concatenate(parts), weights, offset)
+        super().__init__(X, y, np.concatenate(parts), *rows.values())
 
     def close(self) -> None:
         # Other objects of the search may still have references to the futures.
@@ -267,7 +258,7 @@ def sequences_opened(X: Any, y: Any, sample_weight: Any, kind: type[Place]) -> S
             every = list(client.persist(every))
         ends = np.cumsum([0, *map(len, parts)]).tolist()
         own = [every[first:end] for first, end in pairwise(ends)]
-        blocks = _in_same_blocks(list(given), own)[:3]
+        blocks = _in_same_blocks(dict(zip(given, own, strict=True)))[:3]
         return BlocksOnWorkers(blocks, every, client, stack.pop_all(), kind)
 
 
@@ -289,23 +280,27 @@ def _lists(name: str, x: Any) -> list[Any]:
     return [dask.delayed(list)(part) for part in parts]
 
 
-def blocks_by_name(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:
-    """Return the blocks of X, y and weights."""
-    return _in_same_blocks(names, list(map(blocks_of, collections)))
+def blocks_by_name(given: dict[str, Any]) -> tuple[list[Any], ...]:
+    """Return the blocks of X, y, weights and offsets, which may be numbers."""
+    return _in_same_blocks(
+        {k: blocks_of(x) if np.ndim(x) else x for k, x in given.items()}
+    )
 
 
-def _in_same_blocks(names: list[str], blocks: list[list[Any]]) -> tuple[list[Any], ...]:
+def _in_same_blocks(blocks: dict[str, Any]) -> tuple[list[Any], ...]:
     """Return the blocks of X, y, weights and offsets; raise if their numbers differ."""
-    n = len(blocks[0])
-    for name, each in zip(names, blocks, strict=True):
-        if len(each) != n:
+    n = len(blocks["X"])
+    found = []
+    for name in ("X", "y", "sample_weight", "offset"):
+        each = blocks.get(name)
+        # A number is the same in all blocks.
+        found.append(each if isinstance(each, list) else [each] * n)
+        if len(found[-1]) != n:
             raise ValueError(
                 f"X and {name} must have the same blocks of rows; X has {n} blocks, "
-                f"and {name} {len(each)}."
+                f"and {name} {len(found[-1])}."
             )
-    known = dict(zip(names, blocks, strict=True))
-    kinds = "X", "y", "sample_weight", "offset"
-    return tuple(known.get(name, [None] * n) for name in kinds)
+    return tuple(found)
 
 
 def joined(name: str, x: Any) -> Any:
@@ -336,15 +331,19 @@ def _no_rows(block: Any) -> Any:
     return block[:0] if hasattr(block, "shape") else np.asarray(block)[:0]
 
 
-def collections_of(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-    """Return the collections by name, with the same blocks of complete rows."""
+def collections_of(X: Any, y: Any, **rows: Any) -> dict[str, Any]:
+    """Return the collections by name, with the same blocks of complete rows.
+
+    Weights and offsets may be numbers.
+    """
     if isinstance(X, dask.array.Array) and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     given = {"X": X, "y": aligned("y", y, X)}
     if isinstance(given["y"], dask.array.Array) and given["y"].ndim > 1:
         given["y"] = given["y"].rechunk({1: -1})
-    if sample_weight is not None:
-        given["sample_weight"] = aligned("sample_weight", sample_weight, X)
+    for name, each in rows.items():
+        each = joined(name, each)
+        given[name] = aligned(name, each, X) if np.ndim(each) else each
     return given
 
 

@@ -55,7 +55,7 @@ def _beside(X: Any, offset: Any) -> Any:
     if not np.ndim(offset):
         return offset
     offset = rows_of.aligned("offset", rows_of.joined("offset", offset), X)
-    rows_of.blocks_by_name(["X", "offset"], [X, offset])
+    rows_of.blocks_by_name({"X": X, "offset": offset})
     if hasattr(X, "columns"):
         return offset
     return getattr(offset, "values", offset)[:, np.newaxis]
@@ -128,19 +128,14 @@ def _rows_of_blocks(
 ) -> list[tuple[Any, ...]]:
     """Return the delayed rows, targets, weights and offsets of each block."""
     X, y = rows_of.joined("X", X), rows_of.joined("y", y)
-    given = rows_of.collections_of(X, y, rows_of.joined("sample_weight", sample_weight))
-    offset = rows_of.joined("offset", offset)
-    if offset is not None and np.ndim(offset):
-        given["offset"], offset = rows_of.aligned("offset", offset, given["X"]), None
-    *blocks, offsets = rows_of.blocks_by_name(list(given), list(given.values()))
-    if offset is not None:
-        offsets = [offset] * len(offsets)
-    return list(zip(*blocks, offsets, strict=True))
+    rows = {"sample_weight": sample_weight, "offset": offset}
+    blocks = rows_of.blocks_by_name(rows_of.collections_of(X, y, **rows))
+    return list(zip(*blocks, strict=True))
 
 
 def _weights(X: Any, sample_weight: Any) -> Any:
-    if sample_weight is None:
-        return np.ones(X.shape[0])
+    if not np.ndim(sample_weight):
+        return np.full(X.shape[0], 1.0 if sample_weight is None else sample_weight)
     return np.asarray(sample_weight, dtype=np.float64).ravel()
 
 

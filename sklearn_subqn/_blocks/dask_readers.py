@@ -26,8 +26,8 @@ class PlaceOfReaders(Place):
     Parameters
     ----------
     given : tuple of list
-        Readers, targets, weights and offsets; targets and weights are None for blocks
-        that return their own.
+        Readers, targets, weights and offsets; weights and offsets may be numbers.
+        Targets and weights are None for blocks that return their own.
     names : list or None
         Column names of data frames.
     """
@@ -40,11 +40,12 @@ class PlaceOfReaders(Place):
             if reader.n_rows is None:
                 read()
             targets = reader.y if of_y is None else of_y
-            others = reader.sample_weight if of_weights is None else of_weights
+            own = reader.sample_weight
+            weights = of_weights if own is None else own
             if targets is None:
                 raise ValueError(WITHOUT_TARGETS)
             if reader.n_rows:
-                blocks.append(ReadBlock(read, shelf, targets, others, *offset))
+                blocks.append(ReadBlock(read, shelf, targets, weights, *offset))
         super().__init__(blocks)
 
     def __del__(self) -> None:

@@ -11,8 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .._checks import as_sample_weights, check_offset
 from .._core.arrays import Floats, Indices
 from .blocks import Collection
@@ -40,8 +38,9 @@ class SplitRows(ABC):
 
     def __init__(self, X: Any, y: Any, targets: Any, weights: Any, offset: Any) -> None:
         self._X, self._given = X, y
-        self.y, self.weights = targets, weights
-        self.offset = None if offset is None else check_offset(offset, len(targets))
+        self.y, n = targets, len(targets)
+        self.weights = None if weights is None else as_sample_weights(weights, n)
+        self.offset = None if offset is None else check_offset(offset, n)
 
     def opened(self, estimator: Any, weights: Floats) -> Collection:
         """Return the rows for a fit of an estimator, with the given weights."""
@@ -90,15 +89,11 @@ class SplitRowBlocks(SplitRows):
     """
 
     def __init__(self, X: RowBlocks, y: Any, sample_weight: Any, offset: Any) -> None:
-        number = sample_weight is not None and np.ndim(sample_weight) == 0
         targets = X._all("y", y)
         if targets is None:
             raise ValueError(WITHOUT_TARGETS)
-        weights = X._all("sample_weight", None if number else sample_weight)
-        if weights is None and number:
-            weights = as_sample_weights(sample_weight, len(targets))
-        if offset is not None and np.ndim(offset):
-            offset = X._all("offset", offset)
+        weights = X._all("sample_weight", sample_weight)
+        offset = X._all("offset", offset)
         X = X._without_targets()
         super().__init__(X, targets, targets, weights, offset)
 

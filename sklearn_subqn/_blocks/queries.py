@@ -87,7 +87,7 @@ class QueriesInBlocks(Collection):
 
     def __init__(self, estimator: Any, source: Source, y: Floats, queries: Any) -> None:
         self._y, self._queries, self._loss_of = y, queries, estimator._loss
-        super().__init__(estimator, source, None, 1.0)
+        super().__init__(estimator, source, None)
 
     def _stand_in(self, estimator: Any, summaries: list[Summary]) -> Floats:
         self._labels = None

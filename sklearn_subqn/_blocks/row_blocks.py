@@ -211,13 +211,9 @@ class RowBlocks:
         if queries:
             blocks, rank = self._with_queries(estimator, y, sample_weight, **queries)
             return blocks, lambda source: QueriesInBlocks(estimator, source, *rank)
-        *blocks, number = self._checked(estimator, y, sample_weight)
-        single = offset is not None and np.ndim(offset) == 0
-        blocks.append(self._own("offset", None if single else offset, "fit"))
-        numbers = number, offset if single else None
-        return tuple(blocks), lambda source: Collection(
-            estimator, source, None, *numbers
-        )
+        blocks = self._checked(estimator, y, sample_weight)
+        blocks += (self._own("offset", offset, "fit"),)
+        return blocks, lambda source: Collection(estimator, source, None)
 
     def _source(self, readers: Any, *others: Any) -> _InThisProcess:
         """Return the non-empty blocks, which this process reads."""
@@ -238,15 +234,12 @@ class RowBlocks:
         The targets of the blocks are row numbers, since all scores are compared in one
         place.
         """
-        *_, number = self._checked(estimator, y, sample_weight)
-        one = sample_weight is not None and np.ndim(sample_weight) == 0
-        targets = self._own("y", y)
-        weights = self._own("sample_weight", None if one else sample_weight)
-        if any(each is None for each in targets):
+        self._checked(estimator, y, sample_weight)
+        targets = self._all("y", y)
+        if targets is None:
             raise ValueError(WITHOUT_TARGETS)
-        given = number if any(w is None for w in weights) else np.concatenate(weights)
-        qid = self._all("qid", qid)
-        ranking = estimator._ranking_of(np.concatenate(targets), given, qid, **others)
+        weights, qid = self._all("sample_weight", sample_weight), self._all("qid", qid)
+        ranking = estimator._ranking_of(targets, weights, qid, **others)
         codes, readers, first = ranking[1].codes, [], 0
         for of_source in self._readers:
             n = sum(reader.n_rows or 0 for reader in of_source)
@@ -258,15 +251,13 @@ class RowBlocks:
         return blocks, ranking
 
     def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
-        """Return readers, targets, weights and the default weight for a fit.
+        """Return readers, targets and weights for a fit.
 
         If workers call the functions, their targets and weights are not known here.
         """
-        one = sample_weight is not None and np.ndim(sample_weight) == 0
-        number = float(sample_weight) if one else 1.0
-        given = None if one else sample_weight
-        own = [self._own("y", y, "fit"), self._own("sample_weight", given, "fit")]
-        if self._client is None and any(each is None for each in own[0]):
+        targets = self._own("y", y, "fit")
+        weights = self._own("sample_weight", sample_weight, "fit")
+        if self._client is None and any(each is None for each in targets):
             raise ValueError(WITHOUT_TARGETS)
         readers = list(self._each())
         if self._client is None:
@@ -277,11 +268,12 @@ class RowBlocks:
             raise ValueError(_WITHOUT_ROWS)
         self._names = list(first.columns) if hasattr(first, "columns") else None
         estimator._check_X(first, reset=True)
-        return readers, *own, number
+        return readers, targets, weights
 
     def _mapped(self, method: Callable[..., Any], estimator: Any, *offset: Any) -> Any:
         """Return the results of an estimator's method for the rows of all blocks."""
-        blocks = list(zip(self._each(), *map(self._offsets, offset), strict=True))
+        own = (self._own("offset", each) for each in offset)
+        blocks = list(zip(self._each(), *own, strict=True))
         if self._client is None:
             read = ((self._read(reader), *own) for reader, *own in blocks)
             results = [method(estimator, X, *own) for X, *own in read if X.shape[0]]
@@ -306,12 +298,6 @@ class RowBlocks:
         call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
         return list(self._called(_applied_to_some, some, **call))
 
-    def _offsets(self, offset: Any) -> list[Any]:
-        """Return the offsets of each block, or the number for all."""
-        if offset is not None and np.ndim(offset) == 0:
-            return [offset] * len(list(self._each()))
-        return self._own("offset", offset)
-
     def _with_targets(
         self, y: Any, sample_weight: Any, offset: Any, function: Callable[..., Any]
     ) -> list[Any]:
@@ -320,17 +306,17 @@ class RowBlocks:
         targets = self._own("y", y), self._own("sample_weight", sample_weight)
         if any(each is None for each in targets[0]):
             raise ValueError(WITHOUT_TARGETS)
-        blocks = list(zip(readers, *targets, self._offsets(offset), strict=True))
+        blocks = list(zip(readers, *targets, self._own("offset", offset), strict=True))
         if self._client is None:
             return [function(self._read(reader), *rest) for reader, *rest in blocks]
         return list(self._called(partial(_called_with, function), blocks))
 
     def _all(self, name: str, given: Any) -> Any:
-        """Return targets or weights of all rows in one array, or None."""
+        """Return row data of all rows in one array, a number, or None."""
         own = self._own(name, given)
         if any(each is None for each in own):
             return None
-        return np.concatenate(own)
+        return own[0] if own and not np.ndim(own[0]) else np.concatenate(own)
 
     def _without_targets(self) -> RowBlocks:
         """Return the same rows without targets and weights."""
@@ -372,25 +358,30 @@ class RowBlocks:
             return gathered(self._client, calls)
 
     def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
-        """Return targets or weights of each block, None if there are none."""
+        """Return row data of each block: an array, the number for all rows, or None."""
         known = {"y": self._y, "sample_weight": self._weights, "qid": self._qid}
-        own = known.get(name)
+        own, readers = known.get(name), list(self._each())
+        given = _numbers(given, len(self._readers))
+        one = name in ("sample_weight", "offset") and getattr(given, "ndim", 1) == 0
         if use == "fit" and self._client is not None and own is None and given is None:
-            return [None] * len(list(self._each()))
-        self._look()
-        returned = [getattr(reader, name, None) for reader in self._each()]
+            return [None] * len(readers)
+        if not one:
+            self._look()
+        returned = [getattr(reader, name, None) for reader in readers]
         has_own = own is not None or any(each is not None for each in returned)
         if has_own and given is not None:
             raise ValueError(f"The blocks have {name} of their own; leave it out.")
+        if one:
+            return [float(given)] * len(readers)
         if own is None and given is None:
             return returned
-        own = _numbers(given, len(self._readers)) if own is None else own
+        own = given if own is None else own
         parts: list[Any] = []
         if isinstance(own, list):
             for readers, numbers in zip(self._readers, own, strict=True):
                 parts += _split(name, numbers, readers)
             return parts
-        return _split(name, own, list(self._each()))
+        return _split(name, own, readers)
 
 
 class Reader:

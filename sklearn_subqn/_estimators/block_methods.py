@@ -88,6 +88,7 @@ def scored(method: _Method) -> _Method:
         weights, offset = given.get("sample_weight"), given.get("offset")
         if isinstance(X, RowBlocks):
             y, weights = X._all("y", y), X._all("sample_weight", weights)
+            offset = X._all("offset", offset)
             X = X._without_targets()
         if y is None:
             raise ValueError(

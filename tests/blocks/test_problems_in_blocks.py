@@ -247,6 +247,35 @@ def test_missing_offsets_are_warned_of_once():
         assert [each.filename for each in found] == [__file__]
 
 
+def test_forms_of_row_data(tmp_path):
+    """Numbers, files and lists with an array for each source, as y may be."""
+    X, y, weights, offset = data("poisson")
+    np.save(tmp_path / "offset.npy", offset)
+    parts = slice(0, 60), slice(60, N)
+    of_sources = ([each[part] for part in parts] for each in (X, y, weights, offset))
+    sources, *others, offsets = of_sources
+    model = BMRMRegressor(0.1, loss="poisson")
+    whole = clone(model).fit(X, y, weights, offset=offset)
+    for given in (tmp_path / "offset.npy", offsets):
+        model.fit(RowBlocks(sources), *others, offset=given)
+        assert_allclose(model.objective_, whole.objective_, rtol=1e-12)
+        rows = RowBlocks(sources, *others)
+        assert_allclose(model.predict(rows, given), model.predict(X, offset))
+        expected = pytest.approx(model.score(X, y, weights, offset))
+        assert model.score(rows, offset=given) == expected
+    da = pytest.importorskip("dask.array")
+    dX = da.from_array(X, chunks=(50, D))
+    for rows in (RowBlocks(sources), dX):
+        model.fit(rows, y, 2.0, offset=0.5)
+        assert_allclose(model.objective_, whole.fit(X, y, offset=0.5).objective_)
+        expected = pytest.approx(model.score(X, y, offset=0.5))
+        assert model.score(rows, y, 2.0, 0.5) == expected
+        search = BMRMRegressorCV([0.1, 0.2], cv=3, loss="poisson")
+        assert search.fit(rows, y, 2.0, offset=0.5).alpha_ in (0.1, 0.2)
+    with pytest.raises(ValueError, match="blocks have sample_weight of their own"):
+        model.fit(RowBlocks(X, y, weights), sample_weight=2.0)
+
+
 def test_names_of_arguments_are_checked():
     X, y, _, offset = data("poisson")
     model = BMRMRegressor(0.1, loss="poisson").fit(X, y)
