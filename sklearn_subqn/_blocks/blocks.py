@@ -83,10 +83,10 @@ class RowBlock:
         X, self._y = estimator._checked(X, self._y)
         self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
-        largest = None
+        is_moved = None
         if self._offset is not None:
             own = check_offset(self._offset, n)
-            largest = float(np.abs(own).max(initial=0.0))
+            is_moved = bool(own.any())
             self._y, self._offset = estimator._less_offset(self._y, own)
         y, labels = self._y, estimator._labels_in(self._y)
         if labels is not None:
@@ -97,7 +97,7 @@ class RowBlock:
             mean = weights @ y / (total or 1.0)
             sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
         n, d = X.shape
-        others = labels, sums, estimator._indicators, largest
+        others = labels, sums, estimator._indicators, is_moved
         return Summary(n, d, X.dtype, sparse.issparse(X), *others)
 
     def targets(self) -> Any:
@@ -127,19 +127,12 @@ class RowBlock:
         return relative_sums(self.rows(), columns, about, self._weights)
 
     def problems(
-        self,
-        estimator: Any,
-        shift: Shift | None,
-        sums: Floats | None,
-        names: Any,
-        others: dict[str, Any],
+        self, estimator: Any, shift: Shift | None, sums: Floats | None, names: Any
     ) -> LinearProblems:
         """Return the problems with these rows, and release the rows."""
         rows = RowsOfBlock(self.rows(), shift, sums)
         args = rows, self._y, self._weights, names
-        if "offset" in others:
-            own = 0.0 if self._offset is None else self._offset
-            others = {"offset": check_offset(own, len(self._y))}
+        others = {} if self._offset is None else {"offset": self._offset}
         problems: LinearProblems = estimator._problems(*args, **others)
         rows.X = self._y = self._weights = self._offset = None
         self.release(problems, shift)
@@ -273,11 +266,11 @@ class Collection:
             model._choose_scales(is_sparse=is_sparse)
             model._indicators = indicators
         shares = self._stand_in(estimator, summaries)
-        offsets = [each.offset for each in summaries if each.offset is not None]
-        estimator._fitted_with_offset, self._others = any(offsets), {}
-        if offsets:
+        estimator._fitted_with_offset = any(each.is_moved for each in summaries)
+        others = {}
+        if summaries[0].is_moved is not None:
             offset = estimator._checked_offset(0.0, len(self.y), self._names)
-            self._others = {"offset": offset}
+            others["offset"] = offset
         self._weigh()
         self._measure(estimator)
         d = estimator.n_features_in_
@@ -285,7 +278,7 @@ class Collection:
             np.zeros((len(self.y), d), self._dtype), self._shift, self._sums
         )
         self.problems: LinearProblems = estimator._problems(
-            rows, self.y, shares, self._names, **self._others
+            rows, self.y, shares, self._names, **others
         )
         self._encode()
         self.problems.elsewhere = self
@@ -319,7 +312,7 @@ class Collection:
         self._blocks.each("weigh", self._dtype, self._labels, self._factors)
 
     def _encode(self) -> None:
-        args = self._makers, self._shift, self._sums, self._names, self._others
+        args = self._makers, self._shift, self._sums, self._names
         self._encoded = self._blocks.of(self._blocks.each("problems", *args))
 
     def _measure(self, estimator: Any) -> None:

@@ -11,7 +11,7 @@ from .._checks import check_offset
 from .._solving.deviances import deviance_explained, mean_deviances
 
 # If a package is missing, this import says what to install.
-from . import dask_collections as rows_of
+from . import dask_collections
 from .blocks import without_callbacks
 from .dask_client import computed
 
@@ -27,9 +27,9 @@ def mapped(estimator: Any, method: str, X: Any, *offset: Any) -> Any:
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     *offset : as y of ``opened``, or a number
     """
-    X = rows_of.joined("X", X)
+    X = dask_collections.joined("X", X)
     copied = without_callbacks(estimator)
-    like = getattr(copied, method)(rows_of.row_like(X), *(0.0 for _ in offset))
+    like = getattr(copied, method)(dask_collections.row_like(X), *(0.0 for _ in offset))
 
     def block(rows: Any, *own: Any) -> Any:
         if not rows.shape[0]:
@@ -54,8 +54,10 @@ def _beside(X: Any, offset: Any) -> Any:
     """Return offsets in the blocks of X, of two axes for an array; or the number."""
     if not np.ndim(offset):
         return offset
-    offset = rows_of.aligned("offset", rows_of.joined("offset", offset), X)
-    rows_of.blocks_by_name({"X": X, "offset": offset})
+    offset = dask_collections.aligned(
+        "offset", dask_collections.joined("offset", offset), X
+    )
+    dask_collections.blocks_by_name({"X": X, "offset": offset})
     if hasattr(X, "columns"):
         return offset
     return getattr(offset, "values", offset)[:, np.newaxis]
@@ -127,9 +129,11 @@ def _rows_of_blocks(
     X: Any, y: Any, sample_weight: Any, offset: Any
 ) -> list[tuple[Any, ...]]:
     """Return the delayed rows, targets, weights and offsets of each block."""
-    X, y = rows_of.joined("X", X), rows_of.joined("y", y)
+    X, y = dask_collections.joined("X", X), dask_collections.joined("y", y)
     rows = {"sample_weight": sample_weight, "offset": offset}
-    blocks = rows_of.blocks_by_name(rows_of.collections_of(X, y, **rows))
+    blocks = dask_collections.blocks_by_name(
+        dask_collections.collections_of(X, y, **rows)
+    )
     return list(zip(*blocks, strict=True))
 
 

@@ -372,7 +372,7 @@ class RowBlocks:
         if has_own and given is not None:
             raise ValueError(f"The blocks have {name} of their own; leave it out.")
         if one:
-            return [float(given)] * len(readers)
+            return [given.item()] * len(readers)
         if own is None and given is None:
             return returned
         own = given if own is None else own

@@ -27,8 +27,8 @@ class Summary(NamedTuple):
         the weighted sum of squared deviations from it.
     indicators : ndarray of bool, of shape (n_features,), or None
         Which features are zeros and ones; None where this is not needed.
-    offset : float or None
-        The largest absolute offset; None without offsets.
+    is_moved : bool or None
+        Whether there are offsets other than zero; None if no offsets are given.
     """
 
     n_rows: int
@@ -38,7 +38,7 @@ class Summary(NamedTuple):
     labels: Array | None
     sums: Floats
     indicators: Mask | None
-    offset: float | None
+    is_moved: bool | None
 
 
 def counts(summaries: list[Summary]) -> tuple[Array, Floats]:
