@@ -414,7 +414,6 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     verbose: int = 0
 
     def _check_collection(self) -> None:
-        super()._check_collection()
         sums = *BINARY_LOSSES, "multinomial"
         if not isinstance(self.loss, str) or self.loss not in sums:
             known = ", ".join(map(repr, sums))

@@ -509,7 +509,6 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return rule_of_numbers(loss, target, weights, has_name=True)
 
     def _check_collection(self) -> None:
-        super()._check_collection()
         if not isinstance(self.loss, str) or self._fits_several_quantiles():
             raise ValueError(
                 "Data in blocks need a loss by name, and a single quantile; got "

@@ -278,7 +278,6 @@ class BaseRanker(BundleEstimator):
         return loss
 
     def _check_collection(self) -> None:
-        super()._check_collection()
         if not isinstance(self.loss, str):
             raise ValueError(
                 f"Data in blocks need a loss by name, got {loss_name(self.loss)}."
