@@ -102,12 +102,16 @@ def test_hashes_depend_on_each_byte_and_on_the_length():
     assert len(set(hashes.tolist())) == 9
 
 
-def test_sums_have_no_rounding_errors():
+@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("decades", [0, 30])
+def test_sums_have_no_rounding_errors(decades, n_groups):
+    """One number many times has rounding errors of one sign, which add up."""
     rng = np.random.default_rng(0)
-    groups = rng.integers(3, size=1000)
-    x = rng.normal(size=1000) * 10.0 ** rng.integers(-12, 12, size=1000)
-    found = EqualRows(groups, np.arange(3)).sums(x)
-    exact = [math.fsum(x[groups == group]) for group in range(3)]
+    groups = rng.integers(n_groups, size=100_000)
+    x = 10.0 ** -rng.uniform(0, decades, size=len(groups))
+    x /= x.sum()
+    found = EqualRows(groups, np.arange(n_groups)).sums(x)
+    exact = [math.fsum(x[groups == group]) for group in range(n_groups)]
     np.testing.assert_allclose(found, exact, rtol=1e-15)
 
 
