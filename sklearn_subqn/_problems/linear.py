@@ -108,7 +108,7 @@ class LinearProblems(Problems):
     loss : DualLoss
     regularizer : Regularizer
     rows : Rows
-        The given rows, or the distinct ones if at least half of them are repeated.
+        The given rows, or the distinct ones if most of them are repeated.
     targets : list of ndarray
     columns : ndarray of int or slice
         The features that are part of the problems.

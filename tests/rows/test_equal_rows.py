@@ -1,6 +1,7 @@
 """Groups of equal rows, compared with a search by dictionaries of bytes."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn._core.kernels import equal_rows as kernel
+from sklearn_subqn._core.rows import equal_rows
 from sklearn_subqn._core.rows.equal_rows import EqualRows
 
 N = 6000
@@ -102,13 +104,50 @@ def test_hashes_depend_on_each_byte_and_on_the_length():
     assert len(set(hashes.tolist())) == 9
 
 
-def test_sums_have_no_rounding_errors():
+@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("decades", [0, 30])
+def test_sums_have_no_rounding_errors(decades, n_groups):
+    """One number many times has rounding errors of one sign, which add up."""
     rng = np.random.default_rng(0)
-    groups = rng.integers(3, size=1000)
-    x = rng.normal(size=1000) * 10.0 ** rng.integers(-12, 12, size=1000)
-    found = EqualRows(groups, np.arange(3)).sums(x)
-    exact = [math.fsum(x[groups == group]) for group in range(3)]
+    groups = rng.integers(n_groups, size=100_000)
+    x = 10.0 ** -rng.uniform(0, decades, size=len(groups))
+    x /= x.sum()
+    found = EqualRows(groups, np.arange(n_groups)).sums(x)
+    exact = [math.fsum(x[groups == group]) for group in range(n_groups)]
     np.testing.assert_allclose(found, exact, rtol=1e-15)
+
+
+@pytest.mark.parametrize("times", [3, 10])
+@pytest.mark.parametrize("order", ["neighbors", "equal distances", "random"])
+def test_equal_rows_are_found_in_any_order(order, times):
+    rows = np.repeat(np.arange(N // times), times)
+    if order == "equal distances":
+        rows = np.tile(np.arange(N // times), times)
+    elif order == "random":
+        rows = np.random.default_rng(1).permutation(rows)
+    X = np.random.default_rng(0).normal(size=(N // times, 5))[rows]
+    assert len(EqualRows.of(X, []).first) == N // times
+
+
+def test_distinct_rows_are_not_all_compared_after_equal_first_columns(monkeypatch):
+    numbers = np.random.default_rng(0).normal(size=N)
+    X = np.column_stack([np.zeros((N, 10)), numbers])
+    compared, hashes = [], equal_rows._hashes
+    monkeypatch.setattr(
+        equal_rows, "_hashes", lambda X, y: compared.append(len(X)) or hashes(X, y)
+    )
+    assert EqualRows.of(X, []) is None
+    assert max(compared) < N
+
+
+def test_columns_are_not_copied():
+    X = np.asfortranarray(np.tile(data("rows", np.float64), (20, 40)))
+    tracemalloc.start()
+    found = EqualRows.of(X, [])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.first) <= 4**4
+    assert peak < 0.25 * X.nbytes
 
 
 def test_rows_outside_of_the_data_are_an_error():

@@ -1,4 +1,4 @@
-"""Groups of equal rows, and sums over groups."""
+"""Groups of equal rows."""
 
 from .rows cimport allocate, index, same_length
 from .standard cimport free, memcmp, memcpy, memset
@@ -120,29 +120,6 @@ def are_equal(
                 equal = False
                 break
     return equal
-
-
-def add_by_groups(
-    const Py_ssize_t[::1] groups, const double[::1] x, double[::1] sums
-):
-    """Add the entries of x to the sums of their groups, without rounding errors.
-
-    Each sum is a double with its compensation (Neumaier 1974), rounded at the end.
-    """
-    cdef Py_ssize_t n = groups.shape[0], k = sums.shape[0], i
-    cdef double total, part
-    same_length(n, x.shape[0])
-    cdef double* rests = <double*> allocate((k + 1) * sizeof(double))
-    with nogil:
-        memset(rests, 0, k * sizeof(double))
-        for i in range(n):
-            total = sums[groups[i]] + x[i]
-            part = total - sums[groups[i]]
-            rests[groups[i]] += (sums[groups[i]] - (total - part)) + (x[i] - part)
-            sums[groups[i]] = total
-        for i in range(k):
-            sums[i] += rests[i]
-    free(rests)
 
 
 cdef int _check(
