@@ -423,7 +423,8 @@ class CoxRegression(BundleEstimator):
         Raises
         ------
         ValueError
-            If data or options are invalid, or an event has time zero with "log".
+            If data or options are invalid, all events have the same time, or one has
+            time zero with "log".
         """
         check_option("transform", transform, ("rank", "identity", "log"))
         check_is_fitted(self)

@@ -168,6 +168,8 @@ def proportionality(
     if transform == "log" and not at.all():
         raise ValueError('transform="log" needs positive times of all events.')
     scale = {"identity": np.array, "log": np.log, "rank": stats.rankdata}[transform]
+    if not np.ptp(at):
+        raise ValueError("The test needs events at two times or more.")
     g, weights = scale(at), rows.weights[times.order][times.has_event]
     g = g - weights @ g / weights.sum()
     covariance = lapack.pinv(rows.hessian, hermitian=True)

@@ -391,6 +391,7 @@ def test_what_is_refused():
         ((-TIME, EVENT), "negative"),
         ((TIME, TIME, EVENT), "before time"),
         ((TIME[:-1], EVENT[:-1]), "inconsistent"),
+        ((np.ma.masked_equal(TIME, TIME[0]), EVENT), "masked"),
     ):
         with pytest.raises(ValueError, match=message):
             CoxRegression().fit(X, y)
@@ -537,6 +538,8 @@ def test_effects_that_fade_are_found():
     time[0] = 0.0
     with pytest.raises(ValueError, match="positive times"):
         model.proportionality_test(x, y, transform="log")
+    with pytest.raises(ValueError, match="two times"):
+        model.proportionality_test(x, (np.ones(len(x)), y[1]))
 
 
 def log_likelihood(coef, rows, **given):
@@ -598,3 +601,5 @@ def test_proven_searches_of_concordance(late):
         assert least[i] - 1e-12 <= score <= most[i] + 1e-12
     with pytest.raises(ValueError, match="scoring='concordance'"):
         search.set_params(scoring="likelihood").fit(X, y)
+    with pytest.raises(ValueError, match="gives no folds"):
+        search.set_params(scoring="concordance", cv=[]).fit(X, y)
