@@ -133,8 +133,9 @@ class CoxRegression(BundleEstimator):
     The bound takes the gradient as the dual point, at which Fenchel's and Young's
     equality gives the conjugate of a sum of logarithms of sums of exponentials;
     convexity bounds the conjugate at its multiples. Without a penalty a step of
-    Newton's method leads from there to a dual point that proves a bound. One sweep over
-    sorted times gives the value and the gradient.
+    Newton's method leads from there to a dual point that proves a bound. The value and
+    the gradient of n sorted samples take a time of O(n), and O(n log n) if samples are
+    observed from an entry on.
 
     References
     ----------
