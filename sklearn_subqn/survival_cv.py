@@ -263,5 +263,5 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         held, targets, weights = (each[test] for each in rows)
         if not sparse.issparse(held):
             # The concordance depends only on differences of scores.
-            held = held - held.mean(axis=0)
+            held = held - held.mean(axis=0, dtype=np.float64)
         return held, Concordance(targets, weights)

@@ -642,3 +642,16 @@ def test_proven_searches_of_concordance(late):
         search.set_params(scoring="likelihood").fit(X, y)
     with pytest.raises(ValueError, match="gives no folds"):
         search.set_params(scoring="concordance", cv=[]).fit(X, y)
+
+
+def test_proven_searches_in_single_precision_tell_near_rows_apart():
+    # Rows near one differ by less than the rounding of their distances from the mean.
+    rng = np.random.default_rng(0)
+    x = (1.0 + rng.permutation(60) * 2.0**-23)[:, np.newaxis]
+    x[:20] = -3000.0
+    y, rows = (rng.permutation(60) + 1.0, np.ones(60)), np.arange(60)
+    params = {"scoring": "concordance", "search_tol": 1.0}
+    params["cv"] = [(rows, rows[k::2]) for k in range(2)]
+    search = CoxRegressionCV((1.0, 1.01), **params)
+    scores = [search.fit(x.astype(t), y).best_score_ for t in (np.float32, float)]
+    assert scores[0] == scores[1]
