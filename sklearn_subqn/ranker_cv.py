@@ -20,10 +20,7 @@ from ._core.names import check_same_rows
 from ._problems import LinearProblems
 from ._ranking.base_ranker import BaseRanker, checked_relevance
 from ._ranking.queries import HeldOutNdcg, Queries
-from ._search.proven_cv import (
-    check_interval,
-    search_folds,
-)
+from ._search.proven_cv import check_interval, search_folds
 from ._search.warm_paths import WarmPaths
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Callback

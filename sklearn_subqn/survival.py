@@ -133,8 +133,9 @@ class CoxRegression(BundleEstimator):
     The bound takes the gradient as the dual point, at which Fenchel's and Young's
     equality gives the conjugate of a sum of logarithms of sums of exponentials;
     convexity bounds the conjugate at its multiples. Without a penalty a step of
-    Newton's method leads from there to a dual point that proves a bound. One sweep over
-    sorted times gives the value and the gradient.
+    Newton's method leads from there to a dual point that proves a bound. The value and
+    the gradient of n sorted samples take a time of O(n), and O(n log n) if samples are
+    observed from an entry on.
 
     References
     ----------
@@ -422,7 +423,8 @@ class CoxRegression(BundleEstimator):
         Raises
         ------
         ValueError
-            If data or options are invalid, or an event has time zero with "log".
+            If data or options are invalid, all events have the same time, or one has
+            time zero with "log".
         """
         check_option("transform", transform, ("rank", "identity", "log"))
         check_is_fitted(self)

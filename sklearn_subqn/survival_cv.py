@@ -248,14 +248,14 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         if self.scoring == "concordance":
             held_out = Concordance(targets[test], weights[test])
             return lambda: held_out(np.asarray(self._scores(X)[test], dtype=np.float64))
-        of_train: Any = problems.loss.oracle
-        of_all, total = Cox(self.ties), float(weights[train].sum())
+        train_loss: Any = problems.loss.oracle
+        whole_loss, total = Cox(self.ties), float(weights[train].sum())
         data = problems.targets[0], problems.weights
 
         def added() -> float:
             scores = np.asarray(self._scores(X), dtype=np.float64)
-            fitted = total * of_train.value(scores[train], *data)
-            return fitted - of_all.value(scores, targets, weights)
+            fitted = total * train_loss.value(scores[train], *data)
+            return fitted - whole_loss.value(scores, targets, weights)
 
         return added
 
@@ -263,5 +263,5 @@ class CoxRegressionCV(WarmPaths, CoxRegression):
         held, targets, weights = (each[test] for each in rows)
         if not sparse.issparse(held):
             # The concordance depends only on differences of scores.
-            held = held - held.mean(axis=0)
+            held = held - held.mean(axis=0, dtype=np.float64)
         return held, Concordance(targets, weights)

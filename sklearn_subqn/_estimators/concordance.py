@@ -7,7 +7,7 @@ import numpy as np
 from .._core.arrays import Array, Floats
 from .._core.kernels import at_risk as kernel
 from .._core.losses import AtRisk, EventTimes
-from .._core.rounding import EPS, ROUNDED, TINY, running_rounding
+from .._core.rounding import EPS, TINY, running_rounding
 
 
 class Concordance:
@@ -31,13 +31,13 @@ class Concordance:
         self._times = times = EventTimes(targets, weights, "breslow")
         self._offset, factors = targets[:, -1], times.weights_of_events
         if uno:
-            kept = _uncensored(targets, weights)[times.order]
-            if not kept[times.has_event].all():
+            squares = _uncensored(targets, weights)[times.order] ** 2
+            if not squares[times.has_event].all():
                 raise ValueError(
                     "Uno's weights are infinite: an event follows a time at which all "
                     "samples under observation are censored."
                 )
-            factors = factors / np.where(times.has_event, kept, 1.0) ** 2
+            factors = factors / np.where(times.has_event, squares, 1.0)
         # At the same time, events are not at risk, and censored rows are.
         begins = times.last + times.has_event
         self._rows = begins, times.ends, times.weights, factors
@@ -89,10 +89,18 @@ def _uncensored(targets: Floats, weights: Floats) -> Floats:
     ranks = np.unique([entry, time], return_inverse=True)[1].reshape(2, -1)
     # At the same time, events precede censoring, and rows enter last.
     entry, time = 2.0 * ranks[0] + 1.0, 2.0 * ranks[1] + (1.0 - event)
-    none = np.zeros(len(time))
-    censored = np.column_stack([entry, time, 1.0 - event, none, none])
-    times = EventTimes(censored, weights, "breslow")
-    kept = 1.0 - times.event_weights / np.exp(AtRisk(times, none).logs)
-    kept[kept <= ROUNDED] = 0.0
+    # A censored row is split in two: one leaves just before, the other is at risk at
+    # the time of censoring only. The share of the rows that stay is then a ratio of
+    # sums. One minus the share of the censored rows would cancel.
+    ends = np.flatnonzero(event == 0.0)
+    n, rows = len(time), np.append(np.arange(len(time)), ends)
+    is_end = np.arange(len(rows)) >= n
+    before = time[rows] - (event[rows] == 0.0)
+    starts, stops = np.where(is_end, [before, time[rows]], [entry[rows], before])
+    none = np.zeros(len(rows))
+    censored = np.column_stack([starts, stops, is_end, none, none])
+    times = EventTimes(censored, weights[rows], "breslow")
+    stays = np.where(is_end[times.order, np.newaxis], 0.0, 1.0)
+    kept = AtRisk(times, none).means(stays)[:, 0]
     places = np.searchsorted(-times.times, -time, side="right")
     return np.append(np.cumprod(kept[::-1])[::-1], 1.0)[places]

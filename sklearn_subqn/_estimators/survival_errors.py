@@ -37,7 +37,7 @@ class _Rows(NamedTuple):
     ----------
     sums : AtRisk
     X : ndarray of shape (m, d)
-        Centered rows, by ``sums.times.order``.
+        Centered rows, in the order of ``sums.times.order``.
     weights : ndarray of shape (n,)
         Sample weights as given.
     """
@@ -108,14 +108,14 @@ def hazard_errors(
 def _moments(rows: _Rows, spec: Spec, groups: Any) -> RowMoments:
     """Return the moments of the score residuals of rows (Lin and Wei 1989)."""
     sums, times, used = rows.sums, rows.sums.times, rows.weights > 0.0
-    scores = sums.curved(rows.X) / times.weights[:, np.newaxis]
-    scores = sums.unsorted(scores - sums.residuals(rows.X))[used]
-    n = len(scores)
-    # Each row's derivative by the coefficients is its score residual, as if this were
-    # the row, with a slope of one.
+    expected = sums.curved(rows.X) / times.weights[:, np.newaxis]
+    score_residuals = sums.unsorted(expected - sums.residuals(rows.X))[used]
+    n = len(score_residuals)
+    # The derivative of a row's loss by the coefficients is its score residual, as if
+    # the row were this residual, and the loss had a slope of one.
     terms = RowTerms(np.ones((n, 1)), np.zeros((n, 1, 1)), np.zeros(n))
     gram = SecondMoments(rows.X, fit_intercept=False).gram(rows.weights[times.order])
-    design = SecondMoments(scores, fit_intercept=False)
+    design = SecondMoments(score_residuals, fit_intercept=False)
     given = rows.weights[used], clusters_of(groups, used), spec
     moments = moments_of(terms, design, gram, *given)
     return moments._replace(hessian=rows.hessian)
@@ -168,6 +168,8 @@ def proportionality(
     if transform == "log" and not at.all():
         raise ValueError('transform="log" needs positive times of all events.')
     scale = {"identity": np.array, "log": np.log, "rank": stats.rankdata}[transform]
+    if not np.ptp(at):
+        raise ValueError("The test needs events at two times or more.")
     g, weights = scale(at), rows.weights[times.order][times.has_event]
     g = g - weights @ g / weights.sum()
     covariance = lapack.pinv(rows.hessian, hermitian=True)

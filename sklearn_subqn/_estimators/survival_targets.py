@@ -50,6 +50,7 @@ def survival_targets(
         raise ValueError(
             "CoxRegression requires y to be passed, but the target y is None."
         )
+    check_unmasked("y", y)
     columns = _columns(y)
     check_consistent_length(np.empty(n), *columns)
     entry = np.full(n, -np.inf)
@@ -82,9 +83,7 @@ def _columns(y: Any) -> list[Any]:
     names = getattr(y, "columns", None)
     if names is not None and len(names) in (2, 3):
         return [as_numpy(y[name]) for name in names]
-    y = as_numpy(y)
-    check_unmasked("y", y)
-    y = np.asarray(y)
+    y = np.asarray(as_numpy(y))
     if y.dtype.names is not None:
         event = [name for name in y.dtype.names if y.dtype[name].kind == "b"]
         times = [name for name in y.dtype.names if name not in event]

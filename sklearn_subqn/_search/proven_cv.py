@@ -120,9 +120,9 @@ def search_folds(
     Parameters
     ----------
     estimator : WarmPaths
-        It has three methods of a model for a fold. ``_training`` returns the problems
-        of the training rows, ``_score`` a function that scores the model after a fit,
-        and ``_bounded`` the held-out rows and their score with bounds.
+        For a fold, ``_training`` returns the problems of the training rows, ``_score``
+        a function that scores the model after a fit, and ``_bounded`` the held-out rows
+        and their score with bounds.
     problems : LinearProblems
         The problems of all rows.
     rows : tuple

@@ -237,6 +237,11 @@ class WarmPaths(LinearEstimator):
         data: tuple[Any, Any, Any],
     ) -> tuple[FitTask, SearchReport]:
         """Begin the task of a search, and the report of its fits on folds."""
+        if not len(folds):
+            raise ValueError(
+                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
+                "once; a list of them can be used again."
+            )
         n_alphas = np.size(self.alphas) if np.ndim(self.alphas) else int(self.alphas)
         n_folds = n_paths * len(folds)
         n_tasks = n_folds + (len(problems) if self.refit else 0)
@@ -250,11 +255,6 @@ class WarmPaths(LinearEstimator):
         chosen path; ``task`` is the task of the whole fit.
         """
         n_folds = len(searched[0].folds)
-        if not n_folds:
-            raise ValueError(
-                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
-                "once; a list of them can be used again."
-            )
         alphas = np.array([paths.alphas for paths in searched])
         scores, gaps, proven = (
             np.array([[getattr(fold, name) for fold in p.folds] for p in searched])

@@ -344,6 +344,45 @@ def test_concordance_of_extreme_weights_is_nearly_exact(seed):
     assert abs(Fraction(score) / exact - 1) < 40 * np.finfo(float).eps
 
 
+def exact_uno(scores, y, weights):
+    """Return the concordance with Uno's weights in exact arithmetic."""
+    entry, time, event = y
+    s = np.array([Fraction(weight) for weight in weights])
+    right, pairs = Fraction(0), Fraction(0)
+    for i in np.flatnonzero(event):
+        kept = Fraction(1)
+        for c in np.unique(time[~event & (time < time[i])]):
+            stay, leave = (
+                s[(entry < c) & rows].sum() for rows in (time > c, (time == c) & ~event)
+            )
+            kept *= stay / (stay + leave)
+        later = (time > time[i]) | ((time == time[i]) & ~event)
+        for j in np.flatnonzero(later & (entry < time[i])):
+            pair = s[i] * s[j] / kept**2
+            pairs += pair
+            more, as_much = int(scores[i] > scores[j]), int(scores[i] >= scores[j])
+            right += pair * Fraction(more + as_much, 2)
+    return right / pairs
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_uno_weights_of_extreme_weights_are_nearly_exact(late):
+    rng = np.random.default_rng(13)
+    n = 12
+    for _ in range(20):
+        time, event = rng.integers(1, 9, n).astype(float), rng.random(n) < 0.5
+        # The last one is under observation all the time.
+        time[-1], event[:2] = 9.0, [True, False]
+        weights = 10.0 ** rng.uniform(-15.0, 15.0, size=n)
+        entry = time - rng.integers(1, 9, n) if late else np.full(n, -1.0)
+        entry[-1] = -1.0
+        x, y = rng.integers(0, 4, n).astype(float), (entry, time, event)
+        model = CoxRegression(1.0).fit(x[:, np.newaxis], y)
+        model.coef_ = np.ones(1)
+        score = model.score(x[:, np.newaxis], y, weights, weights="uno")
+        assert score == pytest.approx(float(exact_uno(x, y, weights)), rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_of_concordance_hold_in_exact_arithmetic(seed):
     # One feature gives the same order of scores for each alpha, and solutions of so
@@ -391,6 +430,7 @@ def test_what_is_refused():
         ((-TIME, EVENT), "negative"),
         ((TIME, TIME, EVENT), "before time"),
         ((TIME[:-1], EVENT[:-1]), "inconsistent"),
+        ((np.ma.masked_equal(TIME, TIME[0]), EVENT), "masked"),
     ):
         with pytest.raises(ValueError, match=message):
             CoxRegression().fit(X, y)
@@ -537,6 +577,8 @@ def test_effects_that_fade_are_found():
     time[0] = 0.0
     with pytest.raises(ValueError, match="positive times"):
         model.proportionality_test(x, y, transform="log")
+    with pytest.raises(ValueError, match="two times"):
+        model.proportionality_test(x, (np.ones(len(x)), y[1]))
 
 
 def log_likelihood(coef, rows, **given):
@@ -598,3 +640,18 @@ def test_proven_searches_of_concordance(late):
         assert least[i] - 1e-12 <= score <= most[i] + 1e-12
     with pytest.raises(ValueError, match="scoring='concordance'"):
         search.set_params(scoring="likelihood").fit(X, y)
+    with pytest.raises(ValueError, match="gives no folds"):
+        search.set_params(scoring="concordance", cv=[]).fit(X, y)
+
+
+def test_proven_searches_in_single_precision_tell_near_rows_apart():
+    # Rows near one differ by less than the rounding of their distances from the mean.
+    rng = np.random.default_rng(0)
+    x = (1.0 + rng.permutation(60) * 2.0**-23)[:, np.newaxis]
+    x[:20] = -3000.0
+    y, rows = (rng.permutation(60) + 1.0, np.ones(60)), np.arange(60)
+    params = {"scoring": "concordance", "search_tol": 1.0}
+    params["cv"] = [(rows, rows[k::2]) for k in range(2)]
+    search = CoxRegressionCV((1.0, 1.01), **params)
+    scores = [search.fit(x.astype(t), y).best_score_ for t in (np.float32, float)]
+    assert scores[0] == scores[1]

@@ -37,6 +37,8 @@ from ._of_sums import OfSums
 class EventTimes:
     """The rows at risk at each event time of each stratum.
 
+    Arrays of shape (m,) are in the order of ``order``.
+
     Parameters
     ----------
     targets : ndarray of shape (n, 5)
@@ -47,16 +49,17 @@ class EventTimes:
     Attributes
     ----------
     order : ndarray of shape (m,)
-        The rows that are at risk at some time, sorted by their last time.
+        The rows that are at risk at some time, in each stratum from the last to the
+        first.
     weights, offset : ndarray of shape (m,)
-        Their weights and offsets, in this order.
+        Their weights and offsets.
     has_event : ndarray of bool, of shape (m,)
-        Which rows have an event, in this order.
+        Which rows have an event.
     weights_of_events : ndarray of shape (m,)
-        The weights of these rows, zero for others, in this order.
+        Weights of rows with an event, zero for others.
     last, ends : ndarray of shape (m,)
-        Each row is at risk at the times with indices from ``last`` to ``ends - 1``, in
-        this order; ``last`` is the latest one.
+        Each row is at risk at the times with indices from ``last``, the latest one, to
+        ``ends - 1``.
     times : ndarray of shape (g,)
         Times of events, in each stratum from the last to the first.
     strata : ndarray of shape (g,)
@@ -64,14 +67,14 @@ class EventTimes:
     event_weights : ndarray of shape (g,)
         The sum of the weights of the events at each time.
     parts : ndarray of shape (g,)
-        The number of parts of each time. The events of a time leave in equal shares,
-        one after each part.
+        The number of parts of each time: the number of its events by Efron, otherwise
+        one. The events of a time leave in equal shares, one after each part.
     starts : ndarray of shape (g + 1,)
         The first part of each time.
     part_weights : ndarray of shape (p,)
         The weight of the events of a time, divided equally among its parts.
     infima : ndarray of shape (p,)
-        Logarithms of the sums over events at risk, for scores of zero.
+        Logarithms of W (1 - c_k) for each part.
     sets : RiskSets
         The graph of sums over rows at risk.
     nodes : ndarray of shape (p,)
@@ -164,7 +167,7 @@ class EventTimes:
 
 
 def _intervals(begins: Rows, ends: Rows) -> tuple[Rows, Rows]:
-    """Return rows, and the nodes of a segment tree that have their intervals of leaves.
+    """Return pairs of a row and a node of a segment tree that covers its leaves.
 
     The leaves of row i are ``begins[i], ..., ends[i] - 1``.
     """
@@ -245,6 +248,7 @@ class AtRisk(CoupledCurvature):
     """The sums of the partial likelihood at some scores, and its second derivatives.
 
     Second derivatives are a diagonal minus a sum of outer products over all rows.
+    Arrays of shape (m,) or (m, w) are in the order of ``times.order``.
 
     Parameters
     ----------
@@ -292,11 +296,17 @@ class AtRisk(CoupledCurvature):
 
     @cached_property
     def expected(self) -> Floats:
-        """The positive part of the gradient, from rows at risk, by ``order``."""
+        """The expected weight of each row's events, of shape (m,).
+
+        It is the positive part of the gradient.
+        """
         return self.spread(self.times.part_weights[:, np.newaxis])[:, 0]
 
     def spread(self, values: Floats) -> Floats:
-        """Return s exp(z) times the sums of values of parts / exp(logs), by order."""
+        """Return s exp(z) times each row's sum of values / exp(logs), of shape (m, w).
+
+        The sum is over the parts in which the row is at risk.
+        """
         nodes, times = self._nodes(values), self.times
         nodes[times.nodes, 0], nodes[times.nodes, 1:] = -self.logs, values
         out = np.zeros((len(self.z), values.shape[1]))
@@ -304,7 +314,7 @@ class AtRisk(CoupledCurvature):
         return out
 
     def means(self, values: Floats) -> Floats:
-        """Return means of values, by order, over the rows at risk in each part."""
+        """Return means of values (m, w) over the rows at risk in each part."""
         scales, totals = self._sums(np.ascontiguousarray(values))
         totals *= np.exp(scales - self.logs[:, np.newaxis])
         return totals
@@ -323,7 +333,7 @@ class AtRisk(CoupledCurvature):
         return nodes
 
     def unsorted(self, values: Floats) -> Floats:
-        """Return values by ``order`` as an array over all rows, zero in others."""
+        """Return values (m,) or (m, w) as an array over all n rows, zero in others."""
         out = np.zeros((self._n, *values.shape[1:]))
         out[self.times.order] = values
         return out
@@ -351,7 +361,7 @@ class AtRisk(CoupledCurvature):
         return self
 
     def coupled(self, values: Floats) -> Floats:
-        """Return the sum of (W / d) q qᵀ over all parts, times values (m, w) by order.
+        """Return the sum of (W / d) q qᵀ over all parts, times values (m, w).
 
         The vector q holds the rows' shares of the sum of a part.
         """
@@ -361,11 +371,11 @@ class AtRisk(CoupledCurvature):
         return self.times.part_weights[:, np.newaxis] * values
 
     def curved(self, values: Floats) -> Floats:
-        """Return the product of second derivatives with values (m, w) by order."""
+        """Return the product of second derivatives with values (m, w)."""
         return self.expected[:, np.newaxis] * values - self.coupled(values)
 
     def residuals(self, values: Floats) -> Floats:
-        """Return the values of events less their means over the rows at risk, by order.
+        """Return the values of events less their means over the rows at risk.
 
         These are Schoenfeld's residuals (1982), and zeros for rows without an event.
         Means for Efron's likelihood are averages over the parts of a time.
