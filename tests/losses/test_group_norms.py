@@ -93,3 +93,15 @@ def test_scaled_points_are_feasible_and_no_larger_ones_are(kind, side):
         alpha = omega.critical(v)
         assert omega.conjugate(v / (1.000001 * alpha)) == 0.0
         assert omega.conjugate(v / (0.999999 * alpha)) > 0.0
+
+
+def test_scaled_slopes_of_groups_in_any_order_are_feasible():
+    rng = np.random.default_rng(23)
+    for _ in range(30):
+        labels = rng.permutation(np.arange(12) // 2)
+        l1, norm = rng.uniform(0.1, 1.0, (2, 6))
+        penalty = GroupPenalty(labels, l1, norm, np.zeros(6))
+        v = rng.standard_normal(12) * 10.0 ** rng.uniform(-1.0, 1.0, 12)
+        c = penalty.scaling(v)
+        assert penalty.conjugate(c * v) == 0.0
+        assert c == 1.0 or penalty.conjugate(1.001 * c * v) == np.inf

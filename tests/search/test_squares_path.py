@@ -1,5 +1,7 @@
 """Paths of squared errors by one Gram matrix, beside fits to one alpha."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -21,6 +23,27 @@ def data(n=120, d=9, seed=0, correlated=False):
         X = X @ rng.standard_normal((d, d)) @ np.diag(10.0 ** rng.uniform(-3, 3, d))
     y = X @ (rng.standard_normal(d) / np.linalg.norm(X, axis=0)) + 0.1
     return X, y + 0.3 * y.std() * rng.standard_normal(n)
+
+
+def test_memory_is_for_the_groups_in_use():
+    rng = np.random.default_rng(31)
+    X = rng.standard_normal((300, 20_000), dtype=np.float32)
+    y = X[:, :5].sum(axis=1)
+    search = BMRMRegressorCV(
+        alphas=[0.4, 0.35, 0.3],
+        penalty="group",
+        groups=np.arange(20_000) // 5,
+        cv=[(np.arange(300), np.arange(3))],
+        refit=False,
+    )
+    tracemalloc.start()
+    try:
+        search.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # One copy is of the rows of the fold.
+    assert peak < 2 * X.nbytes
 
 
 @pytest.mark.parametrize("penalty", RATIOS)

@@ -157,7 +157,9 @@ class GroupPenalty(Regularizer):
         if not beyond.any():
             return 1.0
         # For c from b / ||v_g|| to 1 the norms of thresholds increase.
-        some = np.flatnonzero(beyond[self.labels])
+        # Groups of the restricted penalty are in the order of their numbers.
+        some = np.argsort(self.labels, kind="stable")
+        some = some[beyond[self.labels[some]]]
         low = np.ones(len(norms))
         low[beyond] = self.norm[beyond] / self.norms(self.thresholded(v, 0.0))[beyond]
         if self.l1[beyond].any():

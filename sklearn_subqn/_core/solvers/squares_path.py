@@ -113,22 +113,27 @@ class GroupSet:
             columns = MatrixColumns(self.design, self.features)
             self._rows = columns.gram(self.weights, self.center)
         else:
-            # Memory is taken only when columns are written.
-            most = max(COPY_SIZE, self.design.n_entries) // n
-            self._rows = np.empty((min(d, most), n))
+            self._rows = np.empty((0, n))
+        # The rows of A may take as much memory as a float64 copy of the entries of X.
+        self._most = min(d, max(COPY_SIZE, self.design.n_entries) // n)
         self._step: GroupStep | None = None
 
     def include(self, groups: Mask) -> bool:
         """Include groups and return True, or return False if there are too many."""
         new = np.flatnonzero((groups & ~self.inside)[self._labels])
         start, stop = len(self.features), len(self.features) + len(new)
-        if stop > len(self._rows):
+        if not len(new):
+            return True
+        if stop > self._most:
             return False
-        if len(new):
-            out, center = self._rows[start:stop], self.center[new]
-            MatrixColumns(self.design, new).write_transpose(self._roots, center, out)
-            self.features = np.append(self.features, new)
-            self.inside |= groups
+        if stop > len(self._rows):
+            # Doubling copies each row about once.
+            rows = np.empty((min(self._most, 2 * stop), len(self.weights)))
+            rows[:start], self._rows = self._rows[:start], rows
+        out, center = self._rows[start:stop], self.center[new]
+        MatrixColumns(self.design, new).write_transpose(self._roots, center, out)
+        self.features = np.append(self.features, new)
+        self.inside |= groups
         return True
 
     def step(self, groups: GroupPenalty, alpha: float) -> GroupStep:
@@ -333,16 +338,16 @@ class SquaresPath:
         share = tol * (float(limits.min()) if len(limits) else 1.0)
         W = start.reshape(gradient.shape)[:d].copy()
         found: list[Floats] = []
-        of_found: list[Floats] = []
+        gradients: list[Floats] = []
         if not some.include(groups.used(W.ravel())):
-            return np.array(found), np.array(of_found)
+            return np.array(found), np.array(gradients)
         slopes = first + some.apply(W) @ metric
         for alpha in map(float, alphas):
             accuracy, near = max(self._tol, share * alpha), max(0.0, 2.0 * alpha - last)
             more = groups.nearness(slopes.ravel(), near) > accuracy
             while True:
                 if not some.include(more):
-                    return np.array(found), np.array(of_found)
+                    return np.array(found), np.array(gradients)
                 if len(own := some.features):
                     step, given = some.step(groups, alpha), (slopes[own], W[own])
                     W[own] = step.minimize(*given, accuracy, MOST_STEPS)
@@ -352,12 +357,12 @@ class SquaresPath:
                     break
             last = alpha
             found.append(np.vstack([W, intercept - center.T @ W]).ravel())
-            of_found.append(np.vstack([slopes, others]).ravel())
-            one = np.array([alpha]), found[-1][np.newaxis], of_found[-1][np.newaxis]
+            gradients.append(np.vstack([slopes, others]).ravel())
+            one = np.array([alpha]), found[-1][np.newaxis], gradients[-1][np.newaxis]
             gaps, values = self._gaps(objective, *one)
             if not gaps <= tol * sizes_of(values, objective.risk.infimum):
                 break
-        return np.array(found), np.array(of_found)
+        return np.array(found), np.array(gradients)
 
     def _gaps(
         self,
