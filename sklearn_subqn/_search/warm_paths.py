@@ -214,7 +214,7 @@ class WarmPaths(LinearEstimator):
         """Yield the fits of a fold's problems for each alpha, in descending order.
 
         The training rows are freed before the first score, for which the test rows are
-        copied, unless each fit is reported or the coefficients are larger than the rows.
+        copied, unless fits are reported or the coefficients are larger than the rows.
         """
         # A fold may have fewer classes, and so a different loss.
         self._check_support(problems)
