@@ -4,8 +4,8 @@ The best strength depends on how well the features predict, and cannot be comput
 the shape of the data. Models with multiples of the strength by rule are therefore
 fitted to two thirds of a sample of the rows, and evaluated on the last third. Each fit
 starts at the previous solution. Sparse features keep their own units, unless the best
-strength predicts better with scales. A choice is preferred to another choice if its
-mean loss is smaller by a hundredth, and by a standard error.
+strength has a smaller mean loss with scales. A strength is preferred to another
+strength if its mean loss is smaller by a hundredth, and by a standard error.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _MOST_STEPS = 4
 # units, whose best multiples are larger. docs/constants.md has the figures.
 _OWN_UNITS = 10.0**0.5
 
-# A choice is accepted if it reduces the mean loss by a hundredth, and by a standard
-# error of the difference. docs/constants.md has the figures.
+# A step is accepted if it reduces the mean loss by a hundredth, and by a standard error
+# of the difference. docs/constants.md has the figures.
 _GAIN = 0.01
 
 # This relative gap is small compared with the differences of held-out losses between
@@ -190,8 +190,11 @@ def choose(
     # The best L1 strength is proportional to 1 / n, the rule's to 1 / sqrt(n).
     multiple, scaled = found.choice
     choice = Choice(multiple * share ** (0.5 * estimator._l1_share()), scaled)
-    near = smooth and len(train) > X.shape[1]
-    return choice, tried, found.solution if near else {}
+    if not smooth or len(train) <= X.shape[1]:
+        return choice, tried, {}
+    # The sample is a plain array, but a start needs the names of the columns.
+    names = getattr(estimator, "feature_names_in_", ())
+    return choice, tried, {**found.solution, "feature_names_in_": names}
 
 
 def _losses(model: Any, X: Any, y: Array) -> Floats:

@@ -226,6 +226,11 @@ class LinearProblems(Problems):
         """Number of the given rows."""
         return self.design.n_rows + self._n_repeated
 
+    @property
+    def n_coefs(self) -> int:
+        """Number of the stored coefficients of all problems."""
+        return self._n_rows * self._model.features.n_features
+
     def _merged(self, X: Any, targets: list[Any]) -> tuple[Any, list[Any]]:
         """Return X and targets without repeated rows, whose weights are added.
 

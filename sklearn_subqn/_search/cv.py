@@ -255,7 +255,7 @@ class SearchCV(WarmPaths):
             offset = None if rows.offset is None else rows.offset[test]
             knowing = partial(model._knowing, (None, offset))
             score = FoldScore(scorer, knowing, *data, self.error_score)
-            fits = model._fits(opened.problems, alphas)
+            fits = model._fits(opened.problems, alphas, report)
             path = model._path(fits, alphas, score, report)
         finally:
             opened.close()
@@ -346,7 +346,10 @@ class SearchCV(WarmPaths):
         model = self._for_fold()
         weights = weights / weights.sum()
         known = self._of_rows(others, train)
-        fits = model._fits(model._problems(X[train], y[train], weights, *known), alphas)
+        of_fold = model._problems(X[train], y[train], weights, *known)
+        fits = model._fits(of_fold, alphas, report)
+        # The fits free the training rows before the test rows are copied.
+        del of_fold
         known = self._of_rows(others, test)
         knowing = partial(model._knowing, known)
         score_weights = None if score_weights is None else score_weights[test]

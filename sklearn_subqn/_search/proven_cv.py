@@ -137,8 +137,8 @@ def search_folds(
         model = estimator._for_fold()
         of_fold = model._training(rows, train)
         score = model._score(rows, train, test, of_fold)
-        fits = model._fits(of_fold, alphas)
-        # The path frees the training rows before the held-out rows are copied.
+        fits = model._fits(of_fold, alphas, report)
+        # The fits free the training rows before the held-out rows are copied.
         del of_fold
         found: FoldPath = model._path(fits, alphas, score, report)
         return found

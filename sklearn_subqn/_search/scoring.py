@@ -102,8 +102,9 @@ class FoldScore:
 
     def __call__(self) -> Any:
         """Return the score, or ``error_score`` if the scorer fails."""
+        X, y = self.data
         try:
-            return self._scorer(self.model(), *self.data, **self.keywords)
+            return self._scorer(self.model(), X, y, **self.keywords)
         except Exception as error:
             if isinstance(self._error_score, str):
                 raise

@@ -193,9 +193,6 @@ class WarmPaths(LinearEstimator):
         """
         path = FoldPath([], [], [], [], [])
         report.begin()
-        if not report.listens:
-            # The training rows are freed before the test rows are copied.
-            fits = list(fits)
         rest = iter(alphas.tolist())
         for some in fits:
             scores = self._scores_of([fit.attributes for fit in some], score)
@@ -211,14 +208,25 @@ class WarmPaths(LinearEstimator):
         report.end()
         return path
 
-    def _fits(self, problems: LinearProblems, alphas: Floats) -> Iterator[list[_Fit]]:
-        """Yield the fits of a fold's problems for each alpha, in descending order."""
+    def _fits(
+        self, problems: LinearProblems, alphas: Floats, report: FoldReport
+    ) -> Iterator[list[_Fit]]:
+        """Yield the fits of a fold's problems for each alpha, in descending order.
+
+        The training rows are freed before the first score, for which the test rows are
+        copied, unless fits are reported or the coefficients are larger than the rows.
+        """
         # A fold may have fewer classes, and so a different loss.
         self._check_support(problems)
         minimized = _minimized_squares(problems, alphas, self.tol)
+        rest = alphas[len(minimized) :].tolist()
+        fits: Iterable[list[_Fit]] = ([_solved(problems, alpha)] for alpha in rest)
+        small = len(rest) * problems.n_coefs <= problems.design.n_entries
+        if small and not report.listens:
+            fits = list(fits)
+            del problems
         yield minimized
-        for alpha in alphas[len(minimized) :].tolist():
-            yield [_solved(problems, alpha)]
+        yield from fits
 
     def _scores_of(self, found: list[dict[str, Any]], score: Any) -> list[float]:
         """Return the scores of models with the given attributes."""

@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -202,6 +203,15 @@ def test_fits_from_the_best_model_of_the_sample_are_proven(model, kind):
     cold.set_params(alpha=found.alpha_, penalty_factor=found.penalty_factor_)
     cold.fit(X, y)
     np.testing.assert_allclose(cold.objective_, found.objective_, rtol=2e-6)
+
+
+def test_fits_to_data_frames_start_at_the_best_model_of_the_sample():
+    X, y = table(3)
+    frame = pd.DataFrame(X).add_prefix("x")
+    model = L1LogisticOWLQN(l1_ratio=0.0, solver="lbfgs", tol=1e-6)
+    expected, found = clone(model).fit(X, y), clone(model).fit(frame, y)
+    assert found.n_iter_ == expected.n_iter_
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("rare", range(6))

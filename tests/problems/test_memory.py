@@ -85,3 +85,13 @@ def test_folds_release_training_rows_before_test_rows_are_copied():
         # Modules that the first fit loads do not count.
         search.fit(X[:100], targets[:100])
         assert peak_of(partial(search.fit, X, targets)) <= most * X.nbytes
+
+
+def test_folds_do_not_store_coefficients_that_are_larger_than_the_rows():
+    rng = np.random.default_rng(0)
+    X = sparse.random(200, 20_000, 1e-3, random_state=0, format="csr")
+    y = rng.integers(0, 4, X.shape[0])
+    search = L1LogisticOWLQNCV(
+        np.geomspace(1e-1, 1e-2, 15), l1_ratio=0.0, cv=2, tol=1e-2, scoring="accuracy"
+    ).fit(X, y)
+    assert peak_of(partial(search.fit, X, y)) <= 10 * search.coef_.nbytes

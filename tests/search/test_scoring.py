@@ -17,6 +17,7 @@ from sklearn_subqn import (
     PathScoreDisplay,
     SubLBFGSLinearSVCCV,
 )
+from sklearn_subqn._search.scoring import FoldScore
 
 ALPHAS = [1e-1, 1e-2, 1e-3]
 each_search = pytest.mark.parametrize(
@@ -139,3 +140,14 @@ def test_other_metrics_are_as_they_were(Search):
             one = Search(ALPHAS, cv=[part], scoring="f1_macro").fit(X, y)
             assert_allclose(one.scores_path_[0], search.scores_path_[fold])
     assert "labels" not in get_scorer("f1_macro")._kwargs
+
+
+def test_errors_of_copying_test_rows_are_not_those_of_the_scorer():
+    def held_out():
+        raise MemoryError
+
+    scorer = get_scorer("accuracy")
+    score = FoldScore(scorer, L1LogisticOWLQN, held_out, None, np.nan)
+    with pytest.raises(MemoryError):
+        score()
+    assert not score.failures
