@@ -554,3 +554,18 @@ def test_multinomial_conjugate_near_a_gradient():
         assert exact <= height + charge
         assert height - exact <= bend + charge
         assert oracle.conjugate_near(u, z, 3.0 * p / step, y, s) == np.inf
+
+
+@pytest.mark.parametrize("apart", [20.0, 37.0, 60.0, 200.0])
+def test_multinomial_conjugate_near_certain_classes(apart):
+    """Rounding errors are relative to R*, which is nearly zero."""
+    rng, oracle = np.random.default_rng(8), MULTINOMIAL_LOSS.oracle
+    y, s = rng.integers(0, 4, 20).astype(float), rng.dirichlet(np.ones(20))
+    z, p = rng.normal(size=(20, 4)), 0.5 * rng.random((20, 4))
+    z[np.arange(20), y.astype(int)] += apart
+    p -= p[np.arange(20), y.astype(int), np.newaxis]
+    u, curvature = oracle.subgradient(z, y, s), oracle.curvature(z, y, s)
+    height = oracle.conjugate_near(u, z, p, y, s)
+    exact = oracle.conjugate(u - curvature.apply(p), y, s)
+    bend = np.vdot(p, curvature.apply(p))
+    assert exact < height <= exact + bend + 1e-13 * abs(exact)

@@ -315,6 +315,25 @@ def test_multinomial_and_cox_with_some_features_without_penalty(penalty):
             assert 0.0 < model.dual_gap_ <= tol * model.objective_
 
 
+@pytest.mark.parametrize("constant", [0.1, 0.3, 1.0, 1e7])
+def test_cox_beside_a_free_feature_that_is_constant(constant):
+    """Its second derivatives are rounding errors of any sign."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, time = rng.normal(size=(30, 2)), rng.exponential(size=30)
+        model = CoxRegression(0.01, penalty_factor=[0.0, 1.0], tol=1e-6)
+        alone = model.fit(X, (time, time > 0.2)).objective_
+        both = np.column_stack([X, np.full(30, constant)])
+        model.set_params(penalty_factor=[0.0, 1.0, 0.0]).fit(both, (time, time > 0.2))
+        assert model.objective_ == pytest.approx(alone, rel=1e-6)
+        assert 0.0 < model.dual_gap_ <= 1e-6 * alone
+        # Rows that are never at risk differ from the others.
+        both[time <= 0.2, 2] = 0.0
+        model.fit(both, (time, time > 0.2))
+        assert model.objective_ == pytest.approx(alone, rel=1e-6)
+        assert 0.0 < model.dual_gap_ <= 1e-6 * alone
+
+
 def test_scaled_dual_points_prove_nothing_of_sums_over_free_columns():
     """At zero, an L1 norm scales the dual point, and a free column is not settled."""
     X, z = data()

@@ -275,3 +275,12 @@ def test_squared_hinge_against_scipy(alpha, fit_intercept):
     assert result.status == "converged"
     assert result.lower_bound <= peer.fun * (1.0 + 1e-12)
     assert result.point.value == pytest.approx(peer.fun, rel=2e-6)
+
+
+def test_cuts_of_dual_points_outside_of_the_domain_are_ignored():
+    objective, cuts = gaussian_cuts(0, 1)
+    bundle = CutBundle(objective)
+    bundle.add(cuts[0])
+    before = bundle.improve()
+    bundle.add(cuts[0]._replace(offset=-np.inf))
+    assert bundle.improve() == before

@@ -75,9 +75,11 @@ class Softmax(ConjugateWithSize, FlowOracle):
         spread = np.ptp(dscores, axis=1, keepdims=True)
         if not spread.max() <= 1.0:
             return np.inf
-        # Adding a constant to the scores of a row has no effect.
-        step = dscores - dscores.min(axis=1, keepdims=True)
-        far = step - (scores - scores.max(axis=1, keepdims=True))
+        # Adding a constant to the scores of a row has no effect. If a class is nearly
+        # certain, all terms are small for scores relative to its score.
+        likely = scores.argmax(axis=1)[:, np.newaxis]
+        step = dscores - np.take_along_axis(dscores, likely, axis=1)
+        far = step - (scores - np.take_along_axis(scores, likely, axis=1))
         curvature = self.curvature(scores, targets, weights)
         height, size = self.conjugate_and_size(dual, targets, weights)
         # The product is a difference of two terms of this size.

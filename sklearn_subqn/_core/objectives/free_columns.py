@@ -121,12 +121,16 @@ def _bound_of_step(point: Point, held: Mask) -> float:
     n = design.n_params
     if not 0 < n * n <= 2 * COPY_SIZE:
         return -np.inf
-    gradient, hessian = design.adjoint(u), RiskHessian(design, curvature)
+    hessian = RiskHessian(design, curvature)
     # Adding a constant to the scores of a row has no effect on some losses of several
     # scores: their first score is fixed.
     fixed = (np.arange(n) % k == 0) & (k > 1 and o.loss.invariant)
     matrix = hessian.matrix()[np.ix_(~fixed, ~fixed)]
-    units = np.sqrt(np.diag(matrix))
+    # Entries of losses that compare rows are differences of sums. For columns that are
+    # constant in all rows of such a loss, they are rounding errors of any sign.
+    bends, terms = np.diag(matrix), hessian.diagonal()[~fixed]
+    most = _MOST_ROUNDED * rounding(design.n_rows) * terms
+    units = np.sqrt(np.where(bends > most, bends, terms))
     units[units == 0.0] = 1.0
     values, own = lapack.eigh(matrix / np.multiply.outer(units, units))
     vectors = np.zeros((n, len(values)))
@@ -135,12 +139,14 @@ def _bound_of_step(point: Point, held: Mask) -> float:
     others, vectors, values = vectors[:, ~used], vectors[:, used], values[used]
     sizes = o.risk.column_sizes[np.append(held, np.ones(o.n_free, dtype=bool))]
     # Long steps along a direction of small curvature may reduce the risk, unless they
-    # do not change any score, or all scores alike of a loss that compares rows.
+    # do not change any score, or all scores alike of a loss that compares rows. Some
+    # rows have no effect on the risk, such as rows that are never at risk.
+    rows = o.risk.curvature(o.risk.zero_scores()).rows() if others.size else slice(0)
     for v in others.T:
         v = v - vectors @ (vectors.T @ hessian.apply(v) / values)
         most = _MOST_ROUNDED * rounding(n) * float(np.abs(v) @ sizes)
-        changes = design.forward(v)
-        changes -= changes.min(axis=0) if o.loss.ranks else 0.0
+        changes = design.forward(v)[rows]
+        changes -= changes.min(axis=0, initial=np.inf) if o.loss.ranks else 0.0
         if np.any(np.abs(changes) > most):
             return -np.inf
     # If features are nearly equal, small eigenvalues may be rounding errors of the
@@ -150,16 +156,25 @@ def _bound_of_step(point: Point, held: Mask) -> float:
     if np.any(np.abs(products - roots) > _EIGENVALUE_ERROR * roots):
         return -np.inf
     inverse = (vectors / values) @ vectors.T
-    p = inverse @ gradient
-    p += inverse @ (gradient - hessian.apply(p))
+    p, dual = np.zeros(n), u
+    largest = np.argmax(point.scores, axis=-1, keepdims=True)
+    for _ in range(2):
+        p += inverse @ design.adjoint(dual)
+        change = design.forward(p)
+        # Only differences have an effect. Those from the largest score, whose share of
+        # a sum of exponentials is the largest, make products accurate.
+        change -= np.take_along_axis(change, largest, axis=-1)
+        dual = u - curvature.apply(change)
     data = o.risk.targets, o.risk.weights
-    change = design.forward(p)
     height = o.loss.oracle.conjugate_near(u, point.scores, change, *data)
     # Another step removes the rounding errors of column sums. The bound is lowered by
-    # twice the linear and the quadratic term that this step adds to R*.
-    error = o.loss.oracle.distance_at(u, point.scores, *data) + o.risk.distance(u)
-    error += rounding(len(change)) * o.risk.dual_norm(u)
-    rest = np.abs(gradient - hessian.apply(p))
+    # twice the linear and the quadratic term that this step adds to R*. The errors of
+    # the product with R'' are at most those of u, since changes are at most one.
+    error = 2.0 * o.risk.distance_at(u, point.scores)
+    error += o.risk.distance(u) + o.risk.distance(dual)
+    norms = o.risk.dual_norm(u), o.risk.dual_norm(dual)
+    error += rounding(len(change)) * sum(norms)
+    rest = np.abs(design.adjoint(dual))
     if np.any(rest > _MOST_ROUNDED * error * sizes) or not np.isfinite(height):
         return -np.inf
     rest += error * sizes
@@ -171,7 +186,7 @@ def _bound_of_step(point: Point, held: Mask) -> float:
     bends = curvature.diagonal().reshape(len(u), -1).sum(axis=1)
     bend = np.divide(bends, o.weights, out=np.zeros(len(u)), where=bends > 0.0).max()
     error += float(np.sqrt(bend * (moves @ rest)))
-    cut = o.cut(Dual(u - curvature.apply(change), None, -height, error, None, 0.0))
+    cut = o.cut(Dual(dual, None, -height, error, None, 0.0))
     cut.normal[np.flatnonzero(held)] = 0.0
     return o.dual_value(cut)
 

@@ -288,8 +288,8 @@ class CutBundle:
     Parameters
     ----------
     objective : Objective
-        L2-regularized. Cuts that are not balanced in its free parameters give no bound
-        and are ignored.
+        L2-regularized. Cuts that are not balanced in its free parameters, or of dual
+        points outside of the domain of R*, give no bound and are ignored.
     size : int
         Number of cuts to keep, at least 2.
 
@@ -310,7 +310,7 @@ class CutBundle:
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of another one if the bundle is full."""
-        if cut.is_balanced(self._n_penalized):
+        if cut.is_balanced(self._n_penalized) and np.isfinite(cut.offset):
             self._model.add(cut)
 
     def improve(self) -> float:
