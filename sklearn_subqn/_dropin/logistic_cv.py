@@ -251,7 +251,7 @@ class LogisticRegressionCV(BaseLogistic):
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the metadata for the splitter, and the metadata for the scorer."""
-        if np.ndim(sample_weight) == 0:
+        if np.asarray(sample_weight).ndim == 0:
             # Scorers do not take one number for all samples.
             sample_weight = None
         if get_config()["enable_metadata_routing"]:

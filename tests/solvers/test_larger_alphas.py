@@ -208,6 +208,8 @@ def tall_data(seed, n_rows=40_000, n_features=28):
     chosen = rng.integers(0, 400, n_rows)
     X = rows[chosen]
     X[::3, :6] *= rng.lognormal(sigma=0.5, size=X[::3, :6].shape)
+    # No two rows are equal.
+    X *= rng.uniform(1.0 - 1e-9, 1.0, size=(n_rows, 1))
     y = (scores > np.median(scores))[chosen]
     return X, y ^ (rng.random(n_rows) < 5e-4)
 

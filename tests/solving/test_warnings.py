@@ -448,6 +448,8 @@ def test_advice_is_of_parameters_that_the_estimator_has():
         max_iter = 1
 
     many = np.tile(X, (1800, 1)).astype(np.float32)
+    # No two rows are equal.
+    many *= rng.uniform(0.999, 1.0, size=(len(many), 1)).astype(np.float32)
     with pytest.warns(ConvergenceWarning, match="asked for") as caught:
         Short(alpha=1e-4).fit(many, np.tile(X[:, 0] + noise, 1800))
     assert str(caught[0].message).endswith("was asked for. Scale the features.")

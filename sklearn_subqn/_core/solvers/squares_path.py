@@ -331,8 +331,8 @@ class SquaresPath:
         first = gradient[:d] - center * gradient[d:].sum(axis=0)
         others = np.zeros_like(gradient[d:])
         intercept = -gradient[d:] / metric.diagonal()
-        # Errors of slopes below this share of alpha change the scale of the dual point
-        # by less than the tolerance.
+        # Errors of slopes up to share * alpha change the scale of the dual point by at
+        # most the tolerance.
         limits = groups.l1 + groups.norm
         limits = limits[limits > 0.0]
         share = tol * (float(limits.min()) if len(limits) else 1.0)
