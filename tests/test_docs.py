@@ -301,6 +301,7 @@ def test_gallery(path):
     subprocess.run([sys.executable, "-W", "error", path], check=True, env=environment)
 
 
+@pytest.mark.slow
 def test_checks_are_drawn(tmp_path):
     command = [sys.executable, ROOT / "examples" / "pictures.py", tmp_path]
     environment = os.environ | {"MPLBACKEND": "Agg"}
