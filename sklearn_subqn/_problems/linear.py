@@ -327,7 +327,6 @@ class LinearProblems(Problems):
             and d * d <= n
             and X.size > BLOCK_SIZE
             and (model.has_squares or model.l1_share > 0.0)
-            and model.free is None
             and model.bounds is None
             and model.settings.solver == "auto"
         )
