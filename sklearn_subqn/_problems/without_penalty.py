@@ -113,7 +113,7 @@ class FreeFeatures(Reading):
             # If a run missed its tolerance, it would miss a smaller one as well.
             if more == 1.0 and not solution.proven:
                 return proven
-            # Of most losses of several scores, the infimum is the only lower bound.
+            # Most losses of several scores have no lower bound but their infimum.
             loss, design = objective.loss, objective.design
             steps = design.in_one_place and offers(loss.oracle, "conjugate_near")
             if not steps and (design.several_scores or not loss.has_leeway):
